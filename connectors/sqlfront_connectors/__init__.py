@@ -1,8 +1,8 @@
-"""Connectors: where tables come from and where rows go.
+"""Connectors: the sources of tables and the targets of inserted rows.
 
 ``base`` is the contract that a third party would implement: a :class:`~sqlfront_connectors.base.Table` has
-immutable snapshots, a snapshot makes a source processor for a scan, and a writable table takes rows all or
-none. The planner knows only that contract. ``registry`` finds a connector by the name after USING.
+immutable snapshots, a snapshot makes a source processor for a scan, and a writable table takes all rows of an
+insert or none. The planner knows only that contract. ``registry`` finds a connector by the name after USING.
 
 Reading order: ``base``; ``memory`` (partitioned tables in this process), ``files`` (Parquet, CSV and JSON in
 Hive directories), ``arrow`` (Arrow data as named tables); ``forms`` (foreign Arrow types into Spark's).

@@ -1,6 +1,6 @@
 """Arrow data as named tables: ``pa.Table``, record batches, readers, pyarrow datasets, polars LazyFrames, and
-anything with ``__arrow_c_stream__`` or ``__arrow_c_array__`` (pandas, polars, DuckDB relations). The data is
-taken over by reference where its types are the engine's, and converted once otherwise."""
+any object with ``__arrow_c_stream__`` or ``__arrow_c_array__`` (pandas, polars, DuckDB relations). The table
+refers to the data where its types are the engine's, and converts the data once otherwise."""
 
 import itertools
 from collections.abc import Iterable
@@ -21,18 +21,18 @@ _identities: Final = itertools.count(1)
 
 @runtime_checkable
 class ArrowStream(Protocol):
-    """Anything that exports the Arrow C stream (the PyCapsule protocol)."""
+    """An object that exports the Arrow C stream (the PyCapsule protocol)."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """A capsule that holds an ``ArrowArrayStream``."""
+        """Return a capsule that holds an ``ArrowArrayStream``."""
 
 
 @runtime_checkable
 class ArrowArray(Protocol):
-    """Anything that exports one Arrow C array: rows, if it is an array of structs."""
+    """An object that exports one Arrow C array; an array of structs is a batch of rows."""
 
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]:
-        """Capsules that hold an ``ArrowSchema`` and an ``ArrowArray``."""
+        """Return the capsules that hold an ``ArrowSchema`` and an ``ArrowArray``."""
 
 
 @runtime_checkable
@@ -40,36 +40,37 @@ class ArrowScanner(Protocol):
     """A pyarrow Dataset or Scanner."""
 
     def to_table(self) -> pa.Table:
-        """All rows."""
+        """Return all rows."""
 
     def count_rows(self) -> int:
-        """The number of rows."""
+        """Return the number of rows."""
 
 
 class LazyFrame(Protocol):
     """A polars LazyFrame."""
 
     def collect(self) -> ArrowStream:
-        """The rows, computed now."""
+        """Compute the rows now."""
 
 
-#: What becomes a table by :class:`ArrowTable`.
+#: The objects that :class:`ArrowTable` accepts.
 ArrowSource: TypeAlias = ArrowStream | ArrowArray | ArrowScanner | LazyFrame
 
 
 def is_arrow_source(value: object) -> TypeGuard[ArrowSource]:
-    """Whether :class:`ArrowTable` takes the value."""
+    """Return whether :class:`ArrowTable` accepts the value."""
     return isinstance(value, ArrowStream | ArrowArray | ArrowScanner) or _is_lazy_frame(value)
 
 
 def _is_lazy_frame(value: object) -> TypeGuard[LazyFrame]:
-    # By its name: a query without polars must not import polars, and many classes have a method ``collect``.
+    # Compare names: a query without polars must not import polars, and many classes have a method
+    # ``collect``.
     kind = type(value)
     return kind.__name__ == "LazyFrame" and kind.__module__.partition(".")[0] == "polars"
 
 
 def _read(source: ArrowSource) -> pa.Table:
-    """All rows of a source. The source's own code runs, so that any exception is possible."""
+    """Read all rows of a source. The source's own code runs, so that any exception is possible."""
     if isinstance(source, pa.Table):
         return source
     if isinstance(source, ArrowStream):
@@ -101,18 +102,18 @@ class ArrowSnapshot:
 
     @property
     def statistics(self) -> TableStatistics:
-        """Exact counts and bounds; estimated distinct counts."""
+        """The exact counts and bounds; estimated distinct counts."""
         return self._statistics
 
     def _look(self, ordinal: int) -> ColumnStatistics:
         return column_statistics([batch.column(ordinal) for batch in self._batches])
 
     def exact_filters(self, filters: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        """None: every filter is left to the plan."""
+        """Return no filter: all filters are left to the plan."""
         return ()
 
     def scan(self, request: ScanRequest) -> ScanPlan:
-        """Slices of the batches."""
+        """Scan slices of the batches."""
         segments = tuple(Segment(batch) for batch in self._batches)
         source = MemoryScan(self._resource, self._name, request.columns, limit=request.limit)
         return ScanPlan(source, {self._resource: segments})
@@ -124,8 +125,8 @@ class ArrowTable:
     def __init__(self, name: str, data: ArrowSource) -> None:
         """``data``: see the module. A reader, a dataset or a LazyFrame is read to its end, once.
 
-        Errors: ProgrammingError for other objects, DataError for rows that cannot be read and for values
-        that Arrow's format doesn't allow, NotSupportedError for types that Spark does not have.
+        Raises ProgrammingError for objects of other types, DataError for rows that cannot be read and for
+        values that Arrow's format doesn't allow, NotSupportedError for types that Spark does not have.
         """
         if not is_arrow_source(data):
             raise ProgrammingError(
@@ -137,7 +138,8 @@ class ArrowTable:
         except Error:
             raise
         except Exception as error:
-            # Code of the object's author has failed, in any way; the first line says how.
+            # The object's own code has failed, for any reason; the first line of the message names the
+            # reason.
             reason = str(error).partition("\n")[0]
             raise DataError(f"{name}: reading the {type(data).__name__} failed: {reason}") from error
         self.name = name
@@ -149,7 +151,7 @@ class ArrowTable:
 
     @classmethod
     def of(cls, name: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> "ArrowTable":
-        """A table over rows in physical form, whose columns are in the order of the logical schema."""
+        """Make a table over rows in physical form, whose columns are in the order of the logical schema."""
         table = cls.__new__(cls)
         table.name, table._schema = name, schema
         table._snapshot = ArrowSnapshot(name, schema, tuple(batches))
@@ -157,7 +159,7 @@ class ArrowTable:
 
     @property
     def schema(self) -> pa.Schema:
-        """Logical column names and types."""
+        """The logical column names and types."""
         return self._schema
 
     @property
@@ -167,15 +169,15 @@ class ArrowTable:
 
     @property
     def partitioning(self) -> Partitioning | None:
-        """None."""
+        """No partitioning."""
         return None
 
     def snapshot(self) -> ArrowSnapshot:
-        """The data as it was registered."""
+        """Return the data as registered."""
         return self._snapshot
 
     def drop(self) -> None:
-        """Nothing: the data belongs to whoever registered it."""
+        """Do nothing: the data belongs to the caller."""
 
 
 def _convert(batch: pa.RecordBatch, schema: pa.Schema, table: str) -> pa.RecordBatch:
@@ -189,8 +191,8 @@ def _convert(batch: pa.RecordBatch, schema: pa.Schema, table: str) -> pa.RecordB
 
 
 def _check(column: pa.Array, name: str) -> None:
-    """Refuse strings that are no UTF-8, and offsets beyond their buffers: kernels rely on these, and would
-    give wrong answers or read what isn't theirs. Takes 0.2 s per GB of text."""
+    """Refuse strings that are not UTF-8, and offsets beyond the buffers: kernels rely on both, and would give
+    wrong answers or read foreign memory. Takes 0.2 s per GB of text."""
     try:
         column.validate(full=True)
     except pa.ArrowException as error:

@@ -1,9 +1,9 @@
-"""The contract of a connector: what a table is to the planner and to a job.
+"""The contract of a connector: the view of a table for the planner and for a job.
 
 A third party implements :class:`Table` (and :class:`WritableTable` where rows can be added). The planner
 reads ``schema``, ``partitioning`` and ``statistics``; a query pins one :class:`Snapshot` of each table at its
-start and reads only that. ``Snapshot.scan`` turns a :class:`ScanRequest` into a :class:`ScanPlan`: a source
-processor for the DAG and the objects that it needs at run time.
+start and reads only the snapshots. ``Snapshot.scan`` turns a :class:`ScanRequest` into a :class:`ScanPlan`: a
+source processor for the DAG and the objects that the processor needs at run time.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ from sqlfront_values.expressions import Expr
 
 
 class ColumnStatistics(msgspec.Struct, frozen=True):
-    """What is known of one column; None = unknown. ``minimum``/``maximum`` are Python values of the logical
+    """Statistics of a column; None = unknown. ``minimum``/``maximum`` are Python values of the logical
     type."""
 
     distinct: int | None = None
@@ -31,7 +31,7 @@ class ColumnStatistics(msgspec.Struct, frozen=True):
 
 
 class TableStatistics(msgspec.Struct, frozen=True):
-    """Row and byte counts (None = unknown) and per-column knowledge by column name."""
+    """Row and byte counts (None = unknown), and column statistics by column name."""
 
     rows: int | None = None
     size: int | None = None
@@ -39,30 +39,30 @@ class TableStatistics(msgspec.Struct, frozen=True):
 
 
 class Partitioning(msgspec.Struct, frozen=True):
-    """Rows are placed by ``pmod(murmur3(key columns, 42), count)``; ``columns`` are ordinals of the table's
-    schema."""
+    """The placement of rows by ``pmod(murmur3(key columns, 42), count)``; ``columns`` are ordinals of the
+    table's schema."""
 
     columns: tuple[int, ...]
     count: int
 
 
 class ScanRequest(msgspec.Struct, frozen=True):
-    """What a query wants of a table.
+    """The columns and rows of a table that a query needs.
 
     ``columns``: ordinals of the table's schema, in the order of the output (may be empty: only the row count
-    matters). ``filters``: conjuncts over the *table's* ordinals that the source may use to skip data. The
-    source must apply exactly those that :meth:`Snapshot.exact_filters` returned; others are only hints (row
-    groups, partition directories). They may hold :class:`~sqlfront_values.expressions.Parameter` at planning
-    time, never at run time. ``partitions``: required partition ids, None = all.
-    ``limit``: no more than that many rows are needed, None = all.
+    matters). ``filters``: conjuncts over the *table's* ordinals, by which the source may skip data. The
+    source must apply exactly the conjuncts that :meth:`Snapshot.exact_filters` returned; all further
+    conjuncts are hints (row groups, partition directories). Filters may hold
+    :class:`~sqlfront_values.expressions.Parameter` at planning time, never at run time. ``partitions``:
+    required partition ids, None = all. ``limit``: the most rows that the query needs, None = all.
 
-    ``keys``: exactly the rows are wanted whose columns ``by`` have one of these values, None = all rows. They
-    are only given to a snapshot of which :class:`KeyAccess` names ``by``. Values are equal as SQL's ``<=>``
+    ``keys``: the query needs exactly the rows whose columns ``by`` have one of the keys, None = all rows.
+    Only a snapshot whose :class:`KeyAccess` names ``by`` is given keys. Values are equal as SQL's ``<=>``
     says: null is a key, NaN equals NaN, -0.0 is 0.0.
 
-    ``keys_from``: the keys are known at run time only: the source has an input, and these columns of its rows
-    are the keys' values, in the order of ``by``. A row with a null among them gives no key. All rows with one
-    of the keys are wanted; others do no harm.
+    ``keys_from``: the keys are known at run time only: the source has an input, and the columns ``keys_from``
+    of the input's rows hold the keys, in the order of ``by``. An input row with a null in these columns gives
+    no key. The source must emit all rows with one of the keys and may emit further rows.
     """
 
     columns: tuple[int, ...]
@@ -75,22 +75,23 @@ class ScanRequest(msgspec.Struct, frozen=True):
 
 
 class Location(Enum):
-    """Where in a cluster the rows of a scan can be read."""
+    """The members of a cluster that can read the rows of a scan."""
 
     HERE = "here"
-    """On the member that coordinates the job, which has brought the resources."""
+    """The member that coordinates the job, where the job's resources are."""
     ANYWHERE = "anywhere"
-    """On every member; each instance reads its share by its global index."""
+    """Every member; each instance reads its share by its global index."""
     SPREAD = "spread"
-    """Each member has a share of the rows and reads that; all have to take part."""
+    """Every member reads its own share of the rows; all members have to take part."""
 
 
 class ScanPlan(msgspec.Struct, frozen=True):
-    """A source for a vertex of the DAG, and the objects to hand to the job as
-    ``ProcessorContext.resources`` on the member that coordinates it.
+    """A source for a vertex of the DAG, and the objects to hand to the job as ``ProcessorContext.resources``
+    on the member that coordinates the job.
 
-    ``location``: where the source can run; what is not HERE needs none of the resources elsewhere.
-    ``placed``: each instance reads the rows of its own partitions of that partitioning, None = of any.
+    ``location``: the members on which the source can run; a source that is not HERE needs the resources on no
+    other member. ``placed``: each instance reads the rows of its own partitions of the partitioning
+    ``placed``, None = rows of any partition.
     """
 
     source: Processor
@@ -101,27 +102,26 @@ class ScanPlan(msgspec.Struct, frozen=True):
 
 @runtime_checkable
 class Snapshot(Protocol):
-    """One version of a table; immutable; reading it is never disturbed by writers."""
+    """An immutable version of a table; writers never disturb its readers."""
 
     @property
     def version(self) -> int:
-        """Grows with every published change of the table."""
+        """A number that grows with every published change of the table."""
 
     @property
     def statistics(self) -> TableStatistics:
         """Statistics of this version, cheap to get."""
 
     def exact_filters(self, filters: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        """Those of the conjuncts that a scan applies completely, so that the plan needs no filter for
-        them."""
+        """Return the conjuncts that a scan applies completely; the plan needs no filter for them."""
 
     def scan(self, request: ScanRequest) -> ScanPlan:
-        """A source that emits the wanted columns in physical form, with exactly the rows of this version that
-        pass the exact filters."""
+        """Return a source that emits the requested columns in physical form, with exactly the rows of this
+        version that pass the exact filters."""
 
 
-#: A value for each of the columns that rows are asked by, of the column's own type and as a Literal holds it;
-#: None asks for null, which is a key like any other.
+#: A key: a value for each of the key columns, of the column's own type and as a Literal holds it; None stands
+#: for null, which is a key like any other.
 Key = tuple[object, ...]
 #: A row as Python values, each as a Literal of the column's type holds it.
 RowValues = tuple[object, ...]
@@ -129,26 +129,26 @@ RowValues = tuple[object, ...]
 
 @runtime_checkable
 class KeyAccess(Protocol):
-    """What a snapshot may offer besides: scans that read the rows of given keys and no others, see
+    """An optional part of a snapshot: scans that read only the rows of given keys, see
     :class:`ScanRequest`."""
 
     @property
     def keys(self) -> tuple[tuple[int, ...], ...]:
-        """The columns (ordinals of the table, in the order of a key's values) by which rows can be asked for
-        in :attr:`ScanRequest.by`, those first that place the rows."""
+        """The key columns (ordinals of the table, in the order of a key's values) that :attr:`ScanRequest.by`
+        may name; the columns that place the rows come first."""
 
 
-#: A path finds up to that many rows at a time.
+#: The most rows that one call of :meth:`RowPath.find` returns.
 MOST_FOUND: Final = 10_000
 
 
 class TooManyRows(Exception):
-    """There are more rows than are worth being read one by one."""
+    """The error of a lookup that finds too many rows to read row by row."""
 
 
 class Pieces(msgspec.Struct, frozen=True):
-    """How many pieces of a table's data a scan reads. ``what`` they are: ``chunks``, ``files``,
-    ``row groups``."""
+    """The number of pieces of a table's data that a scan reads. ``what``: the kind of piece, ``chunks``,
+    ``files`` or ``row groups``."""
 
     what: str
     read: int
@@ -157,41 +157,42 @@ class Pieces(msgspec.Struct, frozen=True):
 
 @runtime_checkable
 class PieceWise(Protocol):
-    """What a snapshot may offer besides: it tells which part of its data a scan skips."""
+    """An optional part of a snapshot: the count of pieces of data that a scan skips."""
 
     def pieces(self, request: ScanRequest) -> tuple[Pieces, ...]:
-        """The pieces that a scan for the request reads, without reading them. Without parameters."""
+        """Count the pieces that a scan for the request would read, without reading them. The request has no
+        parameters."""
 
 
 class RowPath(Protocol):
-    """Finds rows of one version of a table by the values of some of its columns."""
+    """A lookup of rows of one version of a table by the values of given columns."""
 
     def find(self, keys: Sequence[Key]) -> Sequence[Sequence[RowValues]]:
-        """For each key, in their order, its rows. OverflowError or ValueError for a date or timestamp beyond
-        Python's years, TooManyRows."""
+        """Return the rows of each key, in the order of the keys. Raises OverflowError or ValueError for a
+        date or timestamp beyond Python's years, TooManyRows for more than :data:`MOST_FOUND` rows."""
 
 
 class RowAccess(KeyAccess, Protocol):
-    """What a snapshot may offer besides: its rows as Python values, for queries that read a few of them."""
+    """An optional part of a snapshot: rows as Python values, for queries that read only a few rows."""
 
     def row_path(
         self, by: tuple[int, ...], columns: tuple[int, ...], query: QueryRun | None = None
     ) -> RowPath | None:
-        """The way to ``columns`` by the values of ``by`` (both ordinals of the table); None if there is no
-        quick one. ``query``: whose rows they are; where members are waited for, that ends with the query."""
+        """Return the path to ``columns`` by the values of ``by`` (both ordinals of the table); None if there
+        is no quick path. ``query``: the query that reads the rows; a wait for members ends with the query."""
 
     def small_rows(self, columns: tuple[int, ...], limit: int) -> Sequence[RowValues] | None:
-        """All rows, if there are at most ``limit`` and they are here; else None."""
+        """Return all rows if the snapshot has at most ``limit`` rows, all in this process; else None."""
 
 
 def is_repeatable(snapshot: Snapshot) -> bool:
-    """Whether each scan gives the same rows; a snapshot whose rows come from elsewhere may say otherwise, by
-    an attribute ``repeatable``."""
+    """Return whether each scan gives the same rows: True unless the snapshot denies it by an attribute
+    ``repeatable``."""
     return bool(getattr(snapshot, "repeatable", True))
 
 
 def row_access(snapshot: Snapshot) -> RowAccess | None:
-    """The snapshot as one that offers rows, None if it doesn't."""
+    """Return the snapshot as a :class:`RowAccess`, None if the snapshot offers no rows."""
     return cast(RowAccess, snapshot) if hasattr(snapshot, "row_path") else None
 
 
@@ -201,7 +202,7 @@ class Table(Protocol):
 
     @property
     def schema(self) -> pa.Schema:
-        """Logical column names and types; never changes during the table's life."""
+        """The logical column names and types, constant during the table's life."""
 
     @property
     def format(self) -> str:
@@ -209,28 +210,28 @@ class Table(Protocol):
 
     @property
     def partitioning(self) -> Partitioning | None:
-        """How rows are placed, or None."""
+        """The placement of rows, or None."""
 
     def snapshot(self) -> Snapshot:
-        """The current version; the caller reads that for as long as it holds it."""
+        """Return the current version, readable for as long as the caller holds the snapshot."""
 
     def drop(self) -> None:
-        """Free what the table owns (its memory; managed files). Snapshots taken before stay readable. A
-        reader who has looked the table's name up before finds its rows or an error, not an empty table."""
+        """Free the table's own resources (memory; managed files). Snapshots taken before stay readable. A
+        reader that has looked up the table's name before finds the rows or an error, not an empty table."""
 
 
 class Write(Protocol):
-    """One insert under way. Either :meth:`commit` publishes everything at once, or :meth:`abort` leaves no
+    """An insert under way. Either :meth:`commit` publishes all rows at once, or :meth:`abort` leaves no
     trace."""
 
     def append(self, batch: pa.RecordBatch) -> None:
-        """Take rows in physical form and the table's column order. May be called from several threads."""
+        """Take rows in physical form and the table's column order. Safe to call from several threads."""
 
     def commit(self) -> int:
-        """Publish; returns the number of rows."""
+        """Publish the rows; returns their number."""
 
     def abort(self) -> None:
-        """Forget everything appended."""
+        """Discard all appended rows."""
 
 
 @runtime_checkable
@@ -238,28 +239,31 @@ class WritableTable(Table, Protocol):
     """A table that takes rows."""
 
     def begin_insert(self, *, overwrite: bool = False, time_zone: str = "UTC") -> Write:
-        """Start an insert; writers of one table take turns at :meth:`Write.commit`. ``time_zone``: that of
-        times that are written as texts."""
+        """Start an insert; writers of one table take turns at :meth:`Write.commit`. ``time_zone``: the time
+        zone of times that are written as text."""
 
 
 class Connector(Protocol):
-    """Makes tables of one format (``CREATE TABLE ... USING format``)."""
+    """A maker of tables of a format (``CREATE TABLE ... USING format``)."""
 
     @property
     def format(self) -> str:
         """The name after USING, lower case."""
 
     def create(self, definition: "TableDefinition") -> Table:
-        """Make (and where it owns its files, lay out) a table; raises without leaving anything behind."""
+        """Make a table, and lay out its files where the table owns them; raises without leaving anything
+        behind."""
 
 
 class TableDefinition(msgspec.Struct, frozen=True):
-    """What ``CREATE TABLE`` said. ``schema`` None: the connector infers it from the data at ``location``.
-    ``must_exist``: a location that isn't there is an error whatever the schema. ``catalogued``: of partition
-    directories those count that the table was told of. ``time_zone``: that of times in options.
+    """The contents of a ``CREATE TABLE`` statement. ``schema`` None: the connector infers the schema from the
+    data at ``location``. ``must_exist``: a missing location is an error even with a schema. ``catalogued``:
+    the table has only the partition directories that it was told of. ``time_zone``: the time zone of times in
+    options.
 
-    ``home`` is the directory in which a table without ``location`` may make one of its own. ``files``: those
-    that may be opened for the table. ``memory``: what the search for its columns may take.
+    ``home`` is the directory in which a table without ``location`` may make a directory of its own.
+    ``files``: the files that may be opened for the table. ``memory``: the budget for the inference of the
+    table's columns.
     """
 
     name: str
@@ -284,7 +288,7 @@ def insert_all(
     overwrite: bool = False,
     time_zone: str = "UTC",
 ) -> int:
-    """Append all batches in one insert; all or nothing. Returns the number of rows."""
+    """Append all batches in one insert, all or nothing; returns the number of rows."""
     write = table.begin_insert(overwrite=overwrite, time_zone=time_zone)
     try:
         for batch in batches:

@@ -1,5 +1,5 @@
-"""Whether data can be skipped: conjuncts against the bounds of a row group, or the values of a partition
-directory."""
+"""A test of whether a scan can skip data: conjuncts against the bounds of a row group, or against the values
+of a partition directory."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ from sqlfront_values.types import is_fractional
 
 
 class Bounds(msgspec.Struct, frozen=True):
-    """What is known of a column in a piece of data: values lie between ``minimum`` and ``maximum`` (None =
+    """The bounds of a column in a piece of data: values lie between ``minimum`` and ``maximum`` (None =
     unknown); ``nulls`` and ``rows`` are counts, None = unknown."""
 
     minimum: object = None
@@ -37,10 +37,10 @@ _FLIPPED = {
 
 
 def may_match(condition: Expr, bounds_of: BoundsOf) -> bool:
-    """False only if no row can make ``condition`` true. ``bounds_of`` gives what is known of a column
-    ordinal.
+    """Return False only if no row can make ``condition`` true. ``bounds_of`` returns the bounds of a column
+    by its ordinal.
 
-    Floating columns are never judged: bounds leave NaN out, which Spark orders above all.
+    The function never judges floating columns: bounds leave out NaN, which Spark orders above all values.
     """
     match condition:
         case Call(function="and", arguments=parts):

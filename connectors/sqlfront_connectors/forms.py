@@ -1,4 +1,4 @@
-"""Foreign Arrow types and arrays brought into Spark's logical types and the engine's physical forms."""
+"""Conversion of foreign Arrow types and arrays into Spark's logical types and the engine's physical forms."""
 
 from typing import Final
 
@@ -32,7 +32,8 @@ _UNSIGNED: Final = {
 
 
 def logical_type(data_type: pa.DataType, column: str = "") -> pa.DataType:
-    """Spark's type for any Arrow type; NotSupportedError names the column whose type has no counterpart.
+    """Return Spark's type for any Arrow type. Raises NotSupportedError, which names the column, for a type
+    without a counterpart in Spark.
 
     >>> logical_type(pa.large_string()), logical_type(pa.uint32()), logical_type(pa.timestamp("ns"))
     (DataType(string), DataType(int64), TimestampType(timestamp[us]))
@@ -78,16 +79,16 @@ def logical_type(data_type: pa.DataType, column: str = "") -> pa.DataType:
 
 
 def logical_schema(schema: pa.Schema) -> pa.Schema:
-    """The schema with Spark's types and without metadata."""
+    """Return the schema with Spark's types and without metadata."""
     return pa.schema([(field.name, logical_type(field.type, field.name)) for field in schema])
 
 
 def to_physical(array: pa.Array, logical: pa.DataType) -> pa.Array:
-    """The array in physical form of the logical type, which is :func:`logical_type` of its own (or a wider
-    one).
+    """Convert the array into the physical form of ``logical``: :func:`logical_type` of the array's type, or a
+    wider type.
 
-    Nanoseconds are cut to microseconds, as Spark does. Dictionaries of strings with int32 indices stay,
-    unless null is one of their values: the engine looks for nulls among the indices only.
+    Nanoseconds are cut to microseconds, as in Spark. Dictionaries of strings with int32 indices stay
+    dictionaries, unless a dictionary has a null value: the engine looks for nulls among the indices only.
     """
     form = physical(logical)
     array = without_validity(array)
@@ -105,6 +106,6 @@ def to_physical(array: pa.Array, logical: pa.DataType) -> pa.Array:
 
 
 def _in_micros(array: pa.Array, logical: pa.DataType) -> pa.Array:
-    """The array with durations of other units in microseconds."""
+    """Convert durations of other units to microseconds."""
     wanted = exported_type(logical)
     return array if array.type == wanted else array.cast(wanted, safe=False)

@@ -1,4 +1,4 @@
-"""Connectors by the name that stands after USING."""
+"""The registry of connectors by the name after USING."""
 
 from collections.abc import Callable
 from typing import Final
@@ -8,7 +8,7 @@ from sqlfront_engine.processors.registry import register_processor
 from sqlfront_values.errors import DataError, NotSupportedError, OperationalError, ProgrammingError
 from sqlfront_values.room import StoppedError
 
-#: Formats of files that only Spark reads, and the package that has them, if they aren't part of Spark.
+#: The file formats that only Spark reads, each with the package that reads it; None if Spark itself does.
 ELSEWHERE: Final = {
     "avro": "spark-avro",
     "binaryfile": None,
@@ -21,7 +21,8 @@ _CONNECTORS: Final[dict[str, Callable[[], Connector]]] = {}
 
 
 def register(name: str, factory: Callable[[], Connector]) -> None:
-    """Add (or replace) the connector of a format; ``factory`` is called when the format is first used."""
+    """Add (or replace) the connector of a format; ``factory`` is called when a table of the format is first
+    made."""
     _CONNECTORS[name.lower()] = factory
 
 
@@ -31,7 +32,8 @@ def formats() -> tuple[str, ...]:
 
 
 def create(format_name: str, definition: TableDefinition) -> Table:
-    """Make a table of a format; an unknown one is a NotSupportedError that lists what there is."""
+    """Make a table of a format. Raises NotSupportedError, which lists the known formats, for an unknown
+    format."""
     factory = _CONNECTORS.get(format_name.lower())
     if factory is None:
         raise NotSupportedError(
@@ -41,14 +43,14 @@ def create(format_name: str, definition: TableDefinition) -> Table:
     return factory().create(definition)
 
 
-#: Conditions of errors that don't say what is wrong with files that are there.
+#: Conditions of errors that :func:`path_table` doesn't wrap: they say nothing of the contents of files.
 _AS_THEY_ARE: Final = frozenset({"PATH_NOT_FOUND", "UNABLE_TO_ACQUIRE_MEMORY"})
 
 
 def path_table(format_name: str, definition: TableDefinition) -> Table | None:
-    """The table of ``format.`path```; None if there is no such format. A format that only Spark has is a
-    NotSupportedError that names what Spark needs for it. As in Spark what is wrong with the files, and not
-    with the statement, is FAILED_TO_CREATE_PLAN_FOR_DIRECT_QUERY."""
+    """Return the table of ``format.`path```; None for an unknown format. Raises NotSupportedError for a
+    format that only Spark reads; the message names the package that Spark needs. As in Spark, an error of the
+    files, as opposed to the statement, has the condition FAILED_TO_CREATE_PLAN_FOR_DIRECT_QUERY."""
     name = format_name.lower()
     if name in ELSEWHERE:
         package = ELSEWHERE[name]

@@ -1,5 +1,5 @@
-"""Types as Spark writes them into the files that it makes: names in ORC's columns, a schema in JSON in
-Parquet's footers. What stands there counts, whatever the columns' own types are."""
+"""The types that Spark records in the files it writes: names in ORC's columns, a schema in JSON in Parquet's
+footers. A recorded type takes precedence over the column's own type."""
 
 import json
 import re
@@ -43,13 +43,14 @@ _NAMES: Final = {
     "timestamp_ntz": TIMESTAMP_NTZ,
 }
 _DECIMAL: Final = r"decimal\((\d+), ?(\d+)\)"
-#: Where a field's metadata say how its strings compare: by a collation, or without blanks at the end.
+#: Texts in a field's metadata of strings with their own comparison: by a collation, or without trailing
+#: blanks.
 _COLLATIONS: Final = "__COLLATIONS"
 _FIXED_LENGTH: Final = r"__CHAR_VARCHAR_TYPE_STRING.*\bchar\("
 
 
 def named_type(name: str) -> pa.DataType:
-    """The type of that name; NotSupportedError for one that isn't built.
+    """Return the type of that name. Raises NotSupportedError for an unsupported type.
 
     >>> str(named_type("long"))
     'int64'
@@ -63,7 +64,7 @@ def named_type(name: str) -> pa.DataType:
 
 
 def written_schema(text: str) -> pa.Schema:
-    """The schema of a Parquet footer's JSON; NotSupportedError for one that isn't built."""
+    """Return the schema of a Parquet footer's JSON. Raises NotSupportedError for an unsupported type."""
     return pa.schema(_fields(json.loads(text)["fields"]))
 
 

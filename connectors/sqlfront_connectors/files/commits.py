@@ -1,18 +1,19 @@
-"""How the files of an insert appear together, whatever dies on the way.
+"""The atomic appearance of an insert's files, even if processes die meanwhile.
 
-A writer keeps its parts in a hidden folder of its own below the table's, ``.sqlfront-<id>``, with a file
-``lock`` in it that the system lets go when the writer's process ends. To commit, it takes the lock of the
-table's folder, writes down which parts are to be moved into place and which files to be removed (``commit``,
-renamed into being: that is the moment of the commit), moves and removes them, and removes its own folder. An
-insert of a single file that replaces nothing needs no such note: its rename is the commit.
+A writer keeps its parts in a separate hidden folder below the table's folder, ``.sqlfront-<id>``. The hidden
+folder has a file ``lock``, whose lock the system releases when the writer's process ends. To commit, the
+writer takes the lock of the table's folder, records the parts to move into place and the files to remove
+(``commit``, renamed into being: that is the moment of the commit), moves and removes the files, and removes
+the hidden folder. An insert of a single file that replaces nothing needs no such note: the rename of the file
+is the commit.
 
-* Readers list under the folder's lock, shared. Of a writer that died after its note they see what the note
-  says, of one that died before it nothing.
-* The next writer completes or removes what dead ones have left. Who holds its ``lock`` is alive.
-* Files that a reader of this process still has open are removed when that has ended; until then the note
-  stays, so that nobody else reads them.
+* Readers list under the folder's lock, shared. If a writer died after its note, readers see the result that
+  the note describes; if the writer died before its note, readers see nothing of the insert.
+* The next writer completes or removes the remains of dead writers. A writer that holds its ``lock`` is alive.
+* Files that a reader of this process still has open are removed when the reader has ended; until then the
+  note stays, so that no other process reads the files.
 
-On file systems without such locks (some network ones) two writers must not meet.
+On file systems without such locks (some network file systems) two writers must not meet.
 """
 
 import errno
@@ -34,22 +35,23 @@ from sqlfront_engine.file_access import FileAccess
 from sqlfront_engine.forks import when_forgotten
 from sqlfront_values.errors import Error, OperationalError
 
-#: How the names of writers' folders begin.
+#: The prefix of the names of writers' folders.
 PREFIX: Final = ".sqlfront-"
 _LOCK: Final = "lock"
 _NOTE: Final = "commit"
-#: Seconds that a reader or writer waits for those who have the folder's lock, and between two tries.
+#: Time limit of the wait for the folder's lock, and the first and longest pause between two attempts (s).
 PATIENCE: Final = 60.0
 _FIRST_PAUSE: Final = 0.001
 _LONGEST_PAUSE: Final = 0.05
-#: What a file system says that has no locks for folders.
+#: The errors of a file system without locks for folders.
 _NO_LOCKS: Final = (errno.EBADF, errno.ENOLCK, errno.ENOTSUP, errno.EINVAL, errno.ENOSYS)
-#: SQLSTATE of a lock that isn't to be had.
+#: SQLSTATE of a lock that can't be acquired.
 _LOCKED: Final = "55P03"
-#: Neither through a link nor, for a pipe, waiting for somebody.
+#: Open no link, and don't wait for the other end of a pipe.
 _AS_IT_IS: Final = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-#: Of all files of a writer: other users who may write to the table have to see who is alive.
+#: The mode of all files of a writer: other users who may write to the table have to see that the writer is
+#: alive.
 _MODE: Final = 0o666
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -66,8 +68,8 @@ class Note(msgspec.Struct, frozen=True):
 
 
 class Pending(msgspec.Struct, frozen=True):
-    """Moves and removals of commits that aren't done yet, by absolute paths. ``removed``: files that count no
-    more; ``moved``: from the path of a file that isn't in its place yet to the part that has its rows."""
+    """Unfinished moves and removals of commits, by absolute paths. ``removed``: files that no longer count;
+    ``moved``: from the future path of a file to the part that has the file's rows."""
 
     removed: frozenset[str] = frozenset()
     moved: dict[str, str] = {}
@@ -75,7 +77,8 @@ class Pending(msgspec.Struct, frozen=True):
 
 @contextmanager
 def settled(folder: str, access: FileAccess) -> Iterator[Pending]:
-    """The folder, to be listed while this lasts: no writer changes it. OSError if it can't be opened."""
+    """Lock the folder for a listing in the block: no writer changes it. Raises OSError if the folder can't be
+    opened."""
     with access.folder(folder) as descriptor:
         _take(descriptor, fcntl.LOCK_SH, folder)
         yield _pending(descriptor, folder)
@@ -97,11 +100,11 @@ def _pending(descriptor: int, folder: str) -> Pending:
 
 
 class FolderWrite:
-    """Files on their way into a folder, which is made if it isn't there.
+    """Files on their way into a folder, which is made if it doesn't exist.
 
     Parts are written first (:meth:`part`); all appear at once (:meth:`commit`, in a block of :meth:`alone`).
-    :meth:`abort` leaves nothing of what isn't committed. OSError as the system says; OperationalError if
-    others keep the folder's lock.
+    :meth:`abort` removes all uncommitted parts. Raises OSError of the system; OperationalError if another
+    process keeps the folder's lock.
     """
 
     def __init__(self, folder: str, access: FileAccess) -> None:
@@ -120,38 +123,38 @@ class FolderWrite:
             os.mkdir(self._name, dir_fd=table)
             self._own = os.open(self._name, _FOLDER, dir_fd=table)
             self._alive = os.open(_LOCK, _NEW, _MODE, dir_fd=self._own)
-            with suppress(OSError):  # there are no locks here
+            with suppress(OSError):  # a file system without locks
                 fcntl.flock(self._alive, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     @contextmanager
     def _locked(self) -> Iterator[int]:
-        """The descriptor of the table's folder, while nobody else reads or changes its names."""
+        """Return the descriptor of the table's folder, locked against other readers and writers of names."""
         with self._access.folder(self.folder) as table:
             _take(table, fcntl.LOCK_EX, self.folder)
             yield table
 
     def part(self, path: str) -> str:
-        """Where to write the file that is to be at ``path`` below the folder."""
+        """Return the path at which to write the file for ``path`` below the folder."""
         _check_name(path)
         name = f"{len(self._parts)}-{os.path.basename(path)}"
         os.close(os.open(name, _NEW, _MODE, dir_fd=self._own))
         self._parts.append((name, path))
-        # By the descriptor, where somebody might make the way to it a link.
+        # By the descriptor, where another user might replace a folder of the path by a link.
         own = f"/dev/fd/{self._own}" if self._access.is_limited else os.path.join(self.folder, self._name)
         return os.path.join(own, name)
 
     @contextmanager
     def alone(self) -> Iterator[Pending]:
-        """Nobody else reads or changes the folder's names while this lasts; what dead writers have left is
-        done."""
+        """Lock the folder's names against other readers and writers in the block, after completing or
+        removing the remains of dead writers."""
         with self._locked() as table:
             _finish_dead(table, self._name)
             yield _pending(table, self.folder)
 
     def commit(self, removes: Sequence[str] = ()) -> None:
-        """Have all parts appear, and the files at these paths (below the folder) count no more; they are
-        removed by :meth:`remove_when_unread`. Only in a block of :meth:`alone`. No row has changed if it
-        raises OSError: a part has gone, or a file is behind a link."""
+        """Let all parts appear, and the files at these paths (below the folder) no longer count;
+        :meth:`remove_when_unread` removes them. Only in a block of :meth:`alone`. Raises OSError, without any
+        change of rows, if a part is missing or a file is behind a link."""
         note = Note(tuple(self._parts), tuple(os.path.relpath(path, self.folder) for path in removes))
         with self._access.folder(self.folder) as table:
             for part, _ in note.adds:
@@ -165,7 +168,7 @@ class FolderWrite:
                 self._committed = True
                 try:
                     _move(note, self._own, table)
-                except OSError as error:  # it is committed: readers see what the note says
+                except OSError as error:  # already committed: readers follow the note
                     logger.warning("parts of %s are not in their places yet: %s", self.folder, error)
                     self._close()
                     return
@@ -182,8 +185,8 @@ class FolderWrite:
         os.rename(draft, _NOTE, src_dir_fd=self._own, dst_dir_fd=self._own)
 
     def remove_when_unread(self, files: Sequence[tuple[object, str]]) -> None:
-        """Remove the files that the commit has replaced: each path once nobody in this process holds the
-        object with it."""
+        """Remove the files that the commit has replaced: each path once this process holds no reference to
+        the object beside the path."""
         self._unread = len(files)
         for held, path in files:
             when_forgotten(held, self._remove, os.path.relpath(path, self.folder))
@@ -205,10 +208,10 @@ class FolderWrite:
         if last and self._all_removed:
             self._end()
         elif last:
-            self._close()  # the note goes on saying which files don't count
+            self._close()  # the note still excludes the files
 
     def abort(self) -> None:
-        """Forget the parts, unless they are committed."""
+        """Discard the parts of an uncommitted write."""
         if not self._committed:
             self._end()
 
@@ -221,22 +224,23 @@ class FolderWrite:
         self._close()
 
     def _close(self) -> None:
-        """Let go; what is still there is for the next writer."""
+        """Release the descriptors; the next writer handles the remains."""
         self._ended = True
         os.close(self._own)
         os.close(self._alive)
 
 
 def finish_dead(folder: str, access: FileAccess) -> None:
-    """Do or undo what dead writers have left in the folder."""
+    """Complete or remove the remains of dead writers in the folder."""
     with access.folder(folder) as table:
         _take(table, fcntl.LOCK_EX, folder)
         _finish_dead(table)
 
 
 def drop_when_unread(folder: str, access: FileAccess, files: Sequence[tuple[object, str]]) -> None:
-    """Remove files below the folder: each path once nobody in this process holds the object with it; and
-    folders that are empty then, this one included. What may not be opened, or is behind a link, stays."""
+    """Remove files below the folder: each path once this process holds no reference to the object beside the
+    path; also remove the folders that have become empty, including the folder itself. Files that may not be
+    opened, or are behind a link, stay."""
     place = os.path.abspath(folder)
     for held, path in files:
         when_forgotten(held, _drop, place, access, os.path.relpath(path, place))
@@ -275,9 +279,9 @@ def _is_alive(writer: int) -> bool:
     try:
         lock = os.open(_LOCK, os.O_RDONLY | _AS_IT_IS, dir_fd=writer)
     except FileNotFoundError:
-        return False  # whoever makes its lock does so before anybody can look
+        return False  # a writer makes its lock before its folder is visible to others
     except OSError:
-        return True  # nobody can tell
+        return True  # unknown
     try:
         fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError:  # also where there are no locks
@@ -288,8 +292,8 @@ def _is_alive(writer: int) -> bool:
 
 
 def _writers(table: int) -> list[str]:
-    """The names of writers' folders. In one like ``/tmp``, where nobody can remove the others' files, only
-    those count whose owner has the folder or is this user."""
+    """Return the names of writers' folders. In a folder like ``/tmp``, where no user can remove other users'
+    files, only writers' folders count that belong to this user or the folder's owner."""
     found = os.fstat(table)
     trusted = (found.st_uid, os.getuid()) if found.st_mode & stat.S_ISVTX else None
     names = []
@@ -304,7 +308,7 @@ def _writers(table: int) -> list[str]:
 
 @contextmanager
 def _opened(name: str, table: int) -> Iterator[int | None]:
-    """The descriptor of a writer's folder; None if it has gone."""
+    """Open a writer's folder for the block; None if the folder is gone."""
     try:
         descriptor = os.open(name, _FOLDER, dir_fd=table)
     except FileNotFoundError:
@@ -317,7 +321,7 @@ def _opened(name: str, table: int) -> Iterator[int | None]:
 
 
 def _note(writer: int) -> Note | None:
-    """The note of a writer's commit; None if the writer hasn't committed."""
+    """Return the note of a writer's commit; None if the writer hasn't committed."""
     try:
         descriptor = os.open(_NOTE, os.O_RDONLY | _AS_IT_IS, dir_fd=writer)
     except FileNotFoundError:
@@ -336,7 +340,7 @@ def _stays_below(path: str) -> bool:
 
 
 def _move(note: Note, writer: int, table: int) -> None:
-    """Parts into their places, as far as they aren't there."""
+    """Move the parts into their places; skip parts moved before."""
     for part, path in note.adds:
         folder = _folder_of(path, table, make=True)
         try:
@@ -348,7 +352,7 @@ def _move(note: Note, writer: int, table: int) -> None:
 
 
 def _unlink(path: str, table: int) -> None:
-    """Remove a file below the table's folder, and its checksum if Spark has made one."""
+    """Remove a file below the table's folder, and Spark's checksum file of the file, if any."""
     try:
         folder = _folder_of(path, table)
     except FileNotFoundError:
@@ -363,7 +367,7 @@ def _unlink(path: str, table: int) -> None:
 
 
 def _folder_of(path: str, table: int, *, make: bool = False) -> int:
-    """The descriptor of the folder that the path is in, reached through no link."""
+    """Open the folder of the path, without following links; returns the folder's descriptor."""
     here = os.dup(table)
     try:
         for name in path.split(os.sep)[:-1]:
@@ -385,7 +389,7 @@ def _folder_of(path: str, table: int, *, make: bool = False) -> int:
 
 
 def _check_name(path: str) -> None:
-    """OSError if no file can have that path, for which :mod:`os` has other exceptions."""
+    """Raise OSError if no file can have the path; :mod:`os` would raise different exceptions."""
     try:
         encoded = os.fsencode(path)
     except UnicodeEncodeError:
@@ -403,7 +407,7 @@ def _exists(name: str, folder: int) -> bool:
 
 
 def _take(descriptor: int, how: int, folder: str) -> None:
-    """Wait for the folder's lock; there is none on some file systems."""
+    """Wait for the folder's lock; on a file system without locks, return at once."""
     deadline, pause = time.monotonic() + PATIENCE, _FIRST_PAUSE
     while True:
         try:

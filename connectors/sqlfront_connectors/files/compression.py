@@ -1,4 +1,4 @@
-"""Texts that are compressed, as Hadoop's codecs write them: told by the ending of the file's name."""
+"""Decompression of texts as Hadoop's codecs write them; the ending of the file's name states the codec."""
 
 import bz2
 import gzip
@@ -17,9 +17,9 @@ from sqlfront_values.errors import NotSupportedError
 #: The lengths before a block of snappy or lz4, and before each of its parts.
 _LENGTH: Final = struct.Struct(">I")
 
-#: Texts are unpacked so many bytes at a time.
+#: The number of bytes to unpack at a time.
 _STEP: Final = 4 << 20
-#: A part of a block is unpacked at once: Hadoop's have 256 KiB.
+#: The largest part of a block, which is unpacked at once: Hadoop's parts have 256 KiB.
 _LARGEST_PART: Final = 64 << 20
 
 _UNREADABLE: Final = frozenset({"lzo", "xz"})
@@ -30,7 +30,7 @@ class _Readable(Protocol):
 
 
 def is_packed(path: str) -> bool:
-    """Whether the file's name says that its content is compressed."""
+    """Return whether the file's name states a compression."""
     ending = _ending(path)
     return ending in _CODECS or ending in _UNREADABLE
 
@@ -40,8 +40,8 @@ def _ending(path: str) -> str:
 
 
 def unpacked(path: str, file: BufferedReader) -> Iterator[bytes]:
-    """The text of an open file of that name, in parts of about :data:`_STEP` bytes. NotSupportedError for
-    compressions that Spark may know and this doesn't."""
+    """Yield the text of an open file of the given name, in parts of about :data:`_STEP` bytes. Raises
+    NotSupportedError for codecs that Spark may support and this module doesn't."""
     ending = _ending(path)
     if ending in _UNREADABLE:
         raise NotSupportedError(f"compressed files like {path.rsplit('/', 1)[-1]}")
@@ -50,7 +50,7 @@ def unpacked(path: str, file: BufferedReader) -> Iterator[bytes]:
     except (OSError, EOFError, zlib.error, ValueError, struct.error, pa.ArrowException) as error:
         if ending not in _CODECS or ending in ("gz", "gzip"):
             raise file_unreadable(path, error) from error
-        # Spark takes what it can read of some of these.
+        # For some of these codecs Spark uses the part of the text before the error.
         raise NotSupportedError(f"{path}: {ending} that can't be read to its end") from error
 
 
@@ -101,7 +101,7 @@ def _blocks(codec: str, file: BufferedReader) -> Iterator[bytes]:
 
 
 def _part(codec: str, packed: bytes, left: int) -> bytes:
-    """One part of a block of which ``left`` bytes are to come."""
+    """Unpack one part of a block with ``left`` remaining bytes."""
     size = _varint(packed) if codec == "snappy" else left
     if not 0 < size <= min(left, _LARGEST_PART):
         raise ValueError(f"a part of {size} bytes in a block of {left}")

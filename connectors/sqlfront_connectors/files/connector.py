@@ -1,4 +1,4 @@
-"""Tables made of files: which there are, and the columns that they have."""
+"""The connector of file tables, which determines a table's files and columns."""
 
 import os
 import re
@@ -30,12 +30,12 @@ from sqlfront_connectors.files.version import FileVersion
 from sqlfront_engine.memory import OperatorAccount
 from sqlfront_values.errors import NotSupportedError, OperationalError, ProgrammingError
 
-#: So much of a table's name is in that of its folder.
+#: The most characters of a table's name in its folder's name.
 _LONGEST_NAME: Final = 100
 
 
 class FileConnector:
-    """``USING parquet|csv|json [OPTIONS (...)] [LOCATION '...'] [PARTITIONED BY (...)]``."""
+    """The connector of ``USING parquet|csv|json [OPTIONS (...)] [LOCATION '...'] [PARTITIONED BY (...)]``."""
 
     def __init__(self, format_name: str) -> None:
         self._format = format_name
@@ -46,8 +46,8 @@ class FileConnector:
         return self._format
 
     def create(self, definition: TableDefinition) -> FileTable:
-        """A table over the files at the location, or an empty one. Without LOCATION the table owns a new
-        directory."""
+        """Make a table over the files at the location, or an empty table. Without LOCATION the table owns a
+        new directory."""
         if definition.clustered_by:
             raise NotSupportedError(
                 f"table {definition.name}: CLUSTERED BY with USING {self._format}; "
@@ -88,7 +88,7 @@ class FileConnector:
         if definition.schema is None:
             inferred = self._inferred(definition, options, files)
             data, partition, schema = _placed(inferred, found)
-            # Of columns that are the files' as well as the directories' Spark's catalog keeps nothing.
+            # Spark's catalog keeps no partitions for a column that the files have as well as the directories.
             learns = learns and len(data) == len(inferred)
         else:
             data, partition = _split(definition, found)
@@ -111,7 +111,7 @@ class FileConnector:
         )
 
     def _inferred(self, definition: TableDefinition, options: dict[str, str], files: Listing) -> pa.Schema:
-        """The files' own columns."""
+        """Infer the files' own columns."""
         if definition.partitioned_by:
             raise ProgrammingError(
                 f"table {definition.name}: a CREATE TABLE without columns cannot say PARTITIONED BY; the "
@@ -151,8 +151,8 @@ class FileConnector:
 
 
 def _placed(inferred: pa.Schema, found: tuple[pa.Field, ...]) -> tuple[pa.Schema, pa.Schema, pa.Schema]:
-    """Data columns, partition columns, and all in their order. A partition column takes the place of one of
-    the files that has its name."""
+    """Return data columns, partition columns, and all columns in order. A partition column takes the place of
+    a file's column of the same name."""
     partitions = {field.name.lower(): field for field in found}
     data = [field for field in inferred if field.name.lower() not in partitions]
     schema = [partitions.pop(field.name.lower(), field) for field in inferred]
@@ -160,7 +160,7 @@ def _placed(inferred: pa.Schema, found: tuple[pa.Field, ...]) -> tuple[pa.Schema
 
 
 def _check(format_name: str, options: dict[str, str]) -> None:
-    """An option that isn't honoured is refused by name."""
+    """Refuse an unknown option by name."""
     if format_name == "json":
         json_settings(options)
     elif format_name == "csv":
@@ -172,7 +172,7 @@ def _check(format_name: str, options: dict[str, str]) -> None:
 
 
 def _listed(definition: TableDefinition, location: str, options: ListingOptions) -> Listing:
-    """The files at a location, which may still be made if the columns are known."""
+    """List the files at a location; the location may be missing if the columns are known."""
     try:
         return list_files(location, definition.files, options)
     except OperationalError as error:
@@ -182,14 +182,15 @@ def _listed(definition: TableDefinition, location: str, options: ListingOptions)
 
 
 def _may_be_missing(definition: TableDefinition, location: str) -> bool:
-    """Whether a table can be made before its files are there."""
+    """Return whether a table can be made before its location exists."""
     if definition.catalogued and not is_glob(location):
-        return True  # without columns there is none then to infer them from
+        return True  # without columns, the inference then reports the lack of files
     return not definition.must_exist and definition.schema is not None
 
 
 def _learns_of_partitions(definition: TableDefinition) -> bool:
-    """Whether INSERT and MSCK REPAIR TABLE tell the table which partitions it has, as in Spark's catalog."""
+    """Return whether INSERT and MSCK REPAIR TABLE add partitions to the table's known ones, as in Spark's
+    catalog."""
     return definition.catalogued and (definition.schema is None or len(definition.partitioned_by) > 0)
 
 
@@ -201,7 +202,8 @@ def _no_schema(format_name: str) -> ProgrammingError:
 
 
 def check_names(schema: pa.Schema) -> None:
-    """COLUMN_ALREADY_EXISTS if a name stands twice, or twice but for case, in the schema or in a struct."""
+    """Raise COLUMN_ALREADY_EXISTS if a name occurs twice, or twice but for case, in the schema or in a
+    struct."""
     _check_fields(list(schema))
 
 
@@ -223,7 +225,7 @@ def _check_type(kind: pa.DataType) -> None:
 
 
 def _check_partition_values(files: Listing, declared: pa.Schema, time_zone: str) -> None:
-    """INVALID_PARTITION_VALUE if a directory's text isn't of its column's type."""
+    """Raise INVALID_PARTITION_VALUE if a directory's text doesn't fit its column's type."""
     fields = {field.name.lower(): field for field in declared}
     for name, text in dict.fromkeys(pair for values in files.partitions for pair in values):
         field = fields.get(name.lower())
@@ -232,8 +234,8 @@ def _check_partition_values(files: Listing, declared: pa.Schema, time_zone: str)
 
 
 def _split(definition: TableDefinition, found: tuple[pa.Field, ...]) -> tuple[pa.Schema, pa.Schema]:
-    """Data and partition columns of a declared schema; partition columns go last, as in Spark. A partition
-    column may be declared twice (the last declaration counts)."""
+    """Return the data and the partition columns of a declared schema; partition columns go last, as in Spark.
+    A partition column may be declared twice (the last declaration counts)."""
     assert definition.schema is not None
     wanted = [name.lower() for name in definition.partitioned_by] or [field.name.lower() for field in found]
     declared = {field.name.lower(): field for field in definition.schema}

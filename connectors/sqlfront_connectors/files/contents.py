@@ -1,4 +1,4 @@
-"""The bytes of text files, unpacked as their names say, and counted."""
+"""The bytes of text files, unpacked as their names state, and charged to an account."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,39 +12,39 @@ from sqlfront_values.room import NO_LIMIT, Account, check
 
 __all__ = ["Charges", "EXPANSION", "PIECE", "content_of", "counted", "is_packed", "pieces"]
 
-#: A byte of a text or Parquet file is about that many in memory.
+#: The approximate number of bytes in memory for a byte of a text or Parquet file.
 EXPANSION: Final = 3
-#: Bytes of a text that are cut into lines at a time.
+#: The number of bytes of a text that are cut into lines at a time.
 PIECE: Final = 4 << 20
 
 
 class Charges:
-    """Charges to an account that are given back together."""
+    """A set of charges to an account that are released together."""
 
     def __init__(self, memory: Account) -> None:
         self._memory = memory
-        #: Bytes that are charged.
+        #: The number of charged bytes.
         self.held = 0
 
     def charge(self, size: int, maker: str = "") -> None:
-        """Count ``size`` more bytes, or raise OperationalError."""
+        """Charge ``size`` more bytes, or raise OperationalError."""
         self._memory.charge(size, maker)
         self.held += size
 
     def release(self, size: int) -> None:
-        """Give back ``size`` bytes charged before."""
+        """Release ``size`` bytes charged before."""
         self._memory.release(size)
         self.held -= size
 
     def give_back(self) -> None:
-        """Give back all that is still charged."""
+        """Release all remaining charges."""
         self._memory.release(self.held)
         self.held = 0
 
 
 @contextmanager
 def counted(memory: Account) -> Iterator[Charges]:
-    """Charges that are given back at the end."""
+    """Provide charges that are released at the end of the block."""
     charges = Charges(memory)
     try:
         yield charges
@@ -53,11 +53,12 @@ def counted(memory: Account) -> Iterator[Charges]:
 
 
 def content_of(path: str, access: FileAccess, memory: Account, most: int = NO_LIMIT) -> bytes:
-    """What the file holds, or about its first ``most`` bytes; :data:`EXPANSION` times that stays charged to
-    ``memory``.
+    """Return the content of the file, or about its first ``most`` bytes; :data:`EXPANSION` times its size
+    stays charged to ``memory``.
 
-    Errors: OperationalError for a file that can't be read or is too large, or once the query is to stop;
-    NotSupportedError for kinds of compression that Spark knows and this doesn't.
+    Raises OperationalError for a file that can't be read or is too large, or once the query is to stop;
+    NotSupportedError for codecs that Spark supports and :mod:`~sqlfront_connectors.files.compression`
+    doesn't.
     """
     content = BytesIO()
     with reading(path), access.reading(path) as file, open(file.source, "rb") as opened:
@@ -71,14 +72,14 @@ def content_of(path: str, access: FileAccess, memory: Account, most: int = NO_LI
 
 
 def pieces(content: bytes, end: bytes = b"\n", size: int | None = None) -> Iterator[bytes]:
-    """The content cut behind line ends into pieces of about ``size`` bytes (None = :data:`PIECE`).
-    StoppedError between two of them if the query is to stop.
+    """Cut the content behind line ends into pieces of about ``size`` bytes (None = :data:`PIECE`). Raises
+    StoppedError between two pieces if the query is to stop.
 
     >>> list(pieces(b"a" * 5_000_000 + b"\\nb"))[1:]
     [b'b']
     """
     start, size = 0, PIECE if size is None else size
-    # Which bytes are an end that may overlap another one depends on all bytes before it.
+    # If ends can overlap, the position of an end depends on all bytes before it, so nothing is cut.
     overlaps = any(end.startswith(end[place:]) for place in range(1, len(end)))
     while not overlaps and len(content) - start > size:
         place = content.find(end, start + size)

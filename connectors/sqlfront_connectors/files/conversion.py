@@ -1,5 +1,5 @@
-"""Texts of a file into typed columns, by the engine's own casts, so that a field means what ``CAST(field AS
-type)`` means."""
+"""Conversion of a file's texts into typed columns by the engine's own casts, so that a field means the same
+as ``CAST(field AS type)``."""
 
 import pyarrow as pa
 
@@ -11,7 +11,7 @@ from sqlfront_values.types import STRING
 
 
 def malformed(path: str, what: str) -> DataError:
-    """Spark's error for a record that doesn't parse, in mode FAILFAST."""
+    """Return Spark's error for a record that doesn't parse, in mode FAILFAST."""
     return DataError(
         f"Malformed records are detected in record parsing of {path}: {what}. Parse Mode: FAILFAST.",
         condition="MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION",
@@ -19,6 +19,6 @@ def malformed(path: str, what: str) -> DataError:
 
 
 def try_cast(values: pa.Array, data_type: pa.DataType) -> pa.Array:
-    """``TRY_CAST(values AS data_type)`` of strings, in physical form."""
+    """Evaluate ``TRY_CAST(values AS data_type)`` of strings, in physical form."""
     batch = pa.RecordBatch.from_arrays([values], names=["value"])
     return evaluate(Cast(data_type, Column(STRING, 0), safe=True), batch, Settings())

@@ -1,7 +1,7 @@
-"""CSV files as Spark's parser reads them, and the schema that they show.
+"""CSV files as Spark's parser reads them, and the inference of their schema.
 
-A look at the bytes proves for most files that Arrow's reader gives the same fields; the others go through a
-tokenizer that has that parser's whole grammar.
+For most files the bytes prove that Arrow's reader gives the same fields; the other files go through a
+tokenizer that has the whole grammar of Spark's parser.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,21 +34,21 @@ from sqlfront_values.types import BOOLEAN, STRING
 
 __all__ = ["infer_schema", "read", "write"]
 
-#: Spark may read a file of that many bytes in several parts, whatever the cluster.
+#: Spark may read a file of at least this many bytes in several parts, whatever the cluster.
 _CUT: Final = 4 << 20
-#: Texts that types are inferred from are in memory that many times: sorted out by column, and different ones.
+#: The number of copies in memory of the texts of an inference: by column, and the distinct texts.
 _COPIES: Final = 2
-#: Records of the tokenizer per batch.
+#: The number of the tokenizer's records per batch.
 _ROWS: Final = 1 << 16
 
 
 class FirstRecordError(Exception):
-    """The first record of a file of records over several lines can't be parsed: Spark calls that a file that
-    can't be read, not a malformed record."""
+    """The error of an invalid first record in a file of records over several lines: for Spark the file is
+    unreadable, rather than the record malformed."""
 
 
 def tokenizer_of(settings: CsvSettings, limited: frozenset[int] | None = None) -> Tokenizer:
-    """A tokenizer for one file."""
+    """Make a tokenizer for one file."""
     if len(settings.dialect.sep) == 1:
         return Tokenizer(settings.dialect, limited)
     if settings.dialect.ignore_leading:
@@ -62,8 +62,8 @@ def tokenizer_of(settings: CsvSettings, limited: frozenset[int] | None = None) -
 def infer_schema(
     files: Sequence[DataFile], options: Mapping[str, str], access: FileAccess, memory: Account
 ) -> pa.Schema:
-    """Names from the header or ``_c0``, ...; types string, or with ``inferSchema`` inferred over all rows.
-    What it takes is charged to ``memory``."""
+    """Infer the schema: names from the header or ``_c0``, ...; all types string, or with ``inferSchema``
+    inferred over all rows. The needed memory is charged to ``memory``."""
     settings = csv_settings(options)
     try:
         first, head = _first_record(files, settings, access, memory)
@@ -91,8 +91,8 @@ def infer_schema(
 def _first_record(
     files: Sequence[DataFile], settings: CsvSettings, access: FileAccess, memory: Account
 ) -> tuple[Record | None, str | None]:
-    """The first record of the input, and its line unless records have several lines. Spark begins with the
-    largest file."""
+    """Return the first record of the input, and its line unless records have several lines. Spark begins with
+    the largest file."""
     ordered = sorted(files, key=lambda file: file.size, reverse=True)
     if settings.several_lines:
         firsts = [_first_of_several_lines(file, settings, access, memory) for file in files]
@@ -110,7 +110,8 @@ def _first_record(
 
 
 def _first_line(file: DataFile, settings: CsvSettings, access: FileAccess, memory: Account) -> str | None:
-    """The first line of those that inference looks at, of the first bytes of the file if these hold one."""
+    """Return the first line that inference uses, from the beginning of the file if the beginning holds a
+    whole line."""
     with counted(memory) as account:
         begin = content_of(file.path, access, account, most=PIECE)
         whole_lines = begin[: begin.rfind(b"\n") + 1] if settings.line_separator is None else b""
@@ -124,7 +125,7 @@ def _first_line(file: DataFile, settings: CsvSettings, access: FileAccess, memor
 def _first_of_several_lines(
     file: DataFile, settings: CsvSettings, access: FileAccess, memory: Account
 ) -> Record | None:
-    """The first record; Spark parses the second one, too."""
+    """Return the first record; Spark parses the second record, too."""
     with counted(memory) as account:
         content = content_of(file.path, access, account)
         records = tokenizer_of(settings).records(decode(content, settings.encoding))
@@ -137,7 +138,7 @@ def _first_of_several_lines(
 
 
 def _inferred_lines(content: bytes, settings: CsvSettings) -> Iterator[str]:
-    """The lines that inference looks at: other ones than reading does if there is odd white space."""
+    """Yield the lines for inference; with unusual white space, the lines for reading differ."""
     comment = settings.dialect.comment
     for line in lines_of(content, settings):
         if line.strip(" ") and not (comment and line.startswith(comment)):
@@ -145,7 +146,8 @@ def _inferred_lines(content: bytes, settings: CsvSettings) -> Iterator[str]:
 
 
 def _safe_names(first: Record, settings: CsvSettings) -> list[str]:
-    """Names of the columns: those that are empty or stand twice, whatever their case, get their number."""
+    """Return the names of the columns: an empty name becomes ``_c`` and the column's number; a name that
+    occurs twice, ignoring case, gets the column's number appended."""
     if not settings.header:
         return [f"_c{number}" for number in range(len(first))]
     lower = [name.lower() for name in first if name is not None]
@@ -169,7 +171,7 @@ def _safe_names(first: Record, settings: CsvSettings) -> list[str]:
 def _texts_to_infer(
     content: bytes, settings: CsvSettings, head: str | None, width: int, memory: Account
 ) -> list[pa.Array]:
-    """The texts of each column."""
+    """Return the texts of each column."""
     if settings.several_lines or not settings.header or (head and _is_first_line_alone(content, head)):
         batches = arrow_columns(content, settings, width, list(range(width)), memory)
         if batches is not None:
@@ -185,7 +187,7 @@ def _texts_to_infer(
 
 
 def _records_to_infer(content: bytes, settings: CsvSettings, head: str | None) -> Iterator[Record]:
-    """The tokenizer's records behind the header."""
+    """Return the tokenizer's records behind the header."""
     tokenizer = tokenizer_of(settings)
     records: Iterator[Record | None]
     if settings.several_lines:
@@ -199,7 +201,7 @@ def _records_to_infer(content: bytes, settings: CsvSettings, head: str | None) -
 
 
 def _is_first_line_alone(content: bytes, line: str) -> bool:
-    """Whether the line is the file's first one, and no other begins with it."""
+    """Return whether the line is the first line of the file, and no other line begins with the same text."""
     encoded, content = line.encode(), content.removeprefix(UTF8_MARK)
     is_first = content.startswith(encoded) and content[len(encoded) : len(encoded) + 1] in (b"", b"\n", b"\r")
     return is_first and b"\n" + encoded not in content and b"\r" + encoded not in content
@@ -213,8 +215,8 @@ def _one(column: pa.ChunkedArray) -> pa.Array:
 
 
 class CsvReading(msgspec.Struct, frozen=True, dict=True):
-    """What is read of each file of a table: the columns ``names`` of those in ``schema``, which are the
-    file's by position. ``filtered``: rows that a filter drops need not be read. ``zone``: the session's time
+    """The parameters of reading the files of a table. ``names``: the wanted columns of ``schema``, whose
+    columns are the file's by position. ``filtered``: a filter may drop rows. ``zone``: the session's time
     zone."""
 
     names: tuple[str, ...]
@@ -225,23 +227,23 @@ class CsvReading(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def fields(self) -> list[pa.Field]:
-        """The fields of the file: all but that for malformed records."""
+        """The fields of the file: all fields but the one for malformed records."""
         return [field for field in self.schema if field.name != self.settings.corrupt]
 
     @cached_property
     def wanted(self) -> list[int]:
-        """The places in the file of the fields that are read."""
+        """The places in the file of the wanted fields."""
         places = {field.name: place for place, field in enumerate(self.fields)}
         return [places[name] for name in self.names if name in places]
 
     @property
     def wants_corrupt(self) -> bool:
-        """Whether the text of malformed records is wanted."""
+        """True if the text of malformed records is wanted."""
         return self.settings.corrupt in self.names
 
     @property
     def is_pruned(self) -> bool:
-        """Whether fields that aren't wanted are not looked at, so that their number matters not."""
+        """True if unwanted fields are not parsed; then a wrong number of fields is no error."""
         several = self.settings.several_lines
         return not several and not self.wants_corrupt and len(self.wanted) < len(self.fields)
 
@@ -254,8 +256,8 @@ def read(
     context: ProcessorContext,
     filters: tuple[EngineExpr, ...] = (),
 ) -> Iterator[pa.RecordBatch]:
-    """The named columns of one file in physical form. The file's columns are the schema's by position, as in
-    Spark."""
+    """Yield the named columns of one file in physical form. The file's columns are the schema's by position,
+    as in Spark."""
     reading = CsvReading(names, schema, csv_settings(options), bool(filters), context.settings.time_zone)
     _check_corrupt(reading)
     content = content_of(path, context.files, context.memory)
@@ -313,7 +315,7 @@ def _rows_only(count: int) -> pa.RecordBatch:
 
 
 def _quickly_finished(batch: pa.RecordBatch, reading: CsvReading, path: str) -> pa.RecordBatch | None:
-    """The batch with values; None if a malformed record's text is wanted."""
+    """Return the batch with values; None if a malformed record's text is wanted."""
     columns = batch.columns
     converted, malformed = _converted(columns, reading)
     if malformed is not None and reading.wants_corrupt:
@@ -322,7 +324,8 @@ def _quickly_finished(batch: pa.RecordBatch, reading: CsvReading, path: str) -> 
 
 
 def _converted(texts: Sequence[pa.Array], reading: CsvReading) -> tuple[list[pa.Array], pa.Array | None]:
-    """The wanted columns as values, and which rows have a text that is no value; None if no row has."""
+    """Convert the wanted columns into values; also returns a mask of the rows with a text that is not a
+    value, None without such rows."""
     fields = reading.fields
     converted, malformed = [], None
     for column, place in zip(texts, reading.wanted, strict=True):
@@ -342,7 +345,7 @@ def _finished(
     reading: CsvReading,
     path: str,
 ) -> pa.RecordBatch:
-    """The batch as the mode wants it."""
+    """Return the batch that the mode requires."""
     mode = reading.settings.mode
     if malformed is not None and mode is Mode.FAIL:
         if reading.filtered:
@@ -361,7 +364,7 @@ def _finished(
 
 
 class _Rows:
-    """Records on their way into a batch."""
+    """A collector of records for a batch."""
 
     def __init__(self, reading: CsvReading) -> None:
         self._reading = reading
@@ -377,7 +380,7 @@ class _Rows:
         return len(self._records)
 
     def add(self, record: Record | None, text: str | None) -> None:
-        """One more record; None for one without any field."""
+        """Add a record; None is a record without fields."""
         bad = record is None or (not self._reading.is_pruned and len(record) != self._width)
         self._records.append(record or [])
         self._bad.append(bad)
@@ -385,7 +388,7 @@ class _Rows:
             self._texts.append(text)
 
     def taken(self, path: str) -> pa.RecordBatch:
-        """The records since the last call, as a batch."""
+        """Return the records since the last call as a batch."""
         reading = self._reading
         null = reading.settings.dialect.null_value
         columns = [
@@ -415,7 +418,7 @@ class _Rows:
 
 
 def _records(content: bytes, reading: CsvReading, path: str) -> Iterator[tuple[Record | None, str | None]]:
-    """The records of a file after its header, with their texts."""
+    """Yield the records of a file behind the header, each with its text."""
     settings = reading.settings
     limited = frozenset(reading.wanted) if reading.is_pruned else None
     tokenizer = tokenizer_of(settings, limited)
@@ -437,7 +440,7 @@ def _records(content: bytes, reading: CsvReading, path: str) -> Iterator[tuple[R
 
 
 def _check_header(names: Record | None, reading: CsvReading, path: str) -> None:
-    """With enforceSchema=false the header has to have the schema's names."""
+    """With enforceSchema=false, raise an error unless the header has the schema's names."""
     if not reading.settings.checks_header or names is None:
         return
     fields = reading.fields

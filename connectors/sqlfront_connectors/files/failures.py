@@ -1,4 +1,4 @@
-"""Errors of files that can't be read."""
+"""The errors of files that can't be read or written."""
 
 import csv
 import errno
@@ -12,18 +12,18 @@ import pyarrow as pa
 
 from sqlfront_values.errors import OperationalError
 
-#: How many names of files an error shows.
+#: The most names of files that an error shows.
 _SHOWN: Final = 3
-#: After it Arrow quotes the whole record.
+#: Arrow quotes the whole record behind this text.
 _CSV_RECORD: Final = r"Expected \d+ columns, got \d+"
 _DISK_FULL: Final = "53100"
-#: The conditions of these errors.
+#: The conditions of errors of reading.
 FILE_MISSING: Final = "FAILED_READ_FILE.FILE_NOT_EXIST"
 FILE_UNREADABLE: Final = "FAILED_READ_FILE.NO_HINT"
 
 
 def file_missing(path: str) -> OperationalError:
-    """Spark's error for a file that went away after it was listed."""
+    """Return Spark's error for a file that was removed after the listing."""
     return OperationalError(
         f"Encountered error while reading file {path}. File does not exist. "
         "It is possible the underlying files have been updated; REFRESH TABLE lists them anew.",
@@ -32,7 +32,7 @@ def file_missing(path: str) -> OperationalError:
 
 
 def file_unreadable(path: str, error: Exception | str) -> OperationalError:
-    """Spark's error for a file that is not what it should be. ``error``: what went wrong."""
+    """Return Spark's error for a malformed file. ``error``: the cause."""
     return OperationalError(
         f"Encountered error while reading file {path}. {without_content(error)}",
         condition=FILE_UNREADABLE,
@@ -40,7 +40,7 @@ def file_unreadable(path: str, error: Exception | str) -> OperationalError:
 
 
 def footer_unreadable(path: str) -> OperationalError:
-    """Spark's error for a file of Parquet or ORC whose schema it can't read."""
+    """Return Spark's error for a Parquet or ORC file whose schema can't be read."""
     return OperationalError(
         f"Encountered error while reading file {path}. Could not read footer. Please ensure that the "
         "file is in either ORC or Parquet format.",
@@ -49,7 +49,7 @@ def footer_unreadable(path: str) -> OperationalError:
 
 
 def without_content(error: Exception | str) -> str:
-    """What an error says, without the record that Arrow's parser appends.
+    """Return the message of an error without the record that Arrow's parser appends.
 
     >>> without_content(pa.ArrowInvalid("CSV parse error: Row #2: Expected 2 columns, got 1: secret"))
     'CSV parse error: Row #2: Expected 2 columns, got 1'
@@ -60,7 +60,7 @@ def without_content(error: Exception | str) -> str:
 
 
 def unwritable(table: str, location: str, error: Exception) -> OperationalError:
-    """The error for a table that can't take rows because of the place where its files are."""
+    """Return the error for a table whose location can't take rows."""
     full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
     return OperationalError(
         f"table {table}: can't write to {location}: {error}", sqlstate=_DISK_FULL if full else None
@@ -68,7 +68,7 @@ def unwritable(table: str, location: str, error: Exception) -> OperationalError:
 
 
 def foreign_files(table: str, location: str, paths: Sequence[str]) -> OperationalError:
-    """The error for an overwrite that would remove what no writer of this table has made."""
+    """Return the error for an overwrite that would remove files not made by a writer of the table."""
     more = f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
     names = ", ".join(os.path.relpath(path, location) for path in paths[:_SHOWN])
     return OperationalError(
@@ -79,7 +79,7 @@ def foreign_files(table: str, location: str, paths: Sequence[str]) -> Operationa
 
 @contextmanager
 def reading(path: str) -> Iterator[None]:
-    """What goes wrong with the file inside becomes one of these errors."""
+    """Turn errors of reading the file in the block into Spark's errors."""
     try:
         yield
     except FileNotFoundError as error:

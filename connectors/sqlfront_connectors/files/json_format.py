@@ -1,6 +1,6 @@
-"""JSON files as Spark's JacksonParser reads them: lines, or with multiLine a value a file.
+"""JSON files as Spark's JacksonParser reads them: one value a line, or with multiLine one value a file.
 
-Plain JSON goes through Arrow's reader; what isn't plain, record by record, through
+Plain JSON goes through Arrow's reader; all other JSON goes, record by record, through
 :mod:`sqlfront_connectors.files.json`.
 """
 
@@ -37,25 +37,25 @@ from sqlfront_values.room import MOST_AT_ONCE, Account
 from sqlfront_values.settings import Settings
 from sqlfront_values.types import STRING
 
-#: The escape of half a surrogate pair, or of a whole one, and the rest of its string in quotes of the one and
-#: of the other kind; ``colon`` if the string is a key. Each string is read once, however many escapes it has.
+#: The escape of half a surrogate pair, or of a whole pair, and the rest of its string in double quotes, and
+#: in single quotes; ``colon`` if the string is a key. Each string is read once, however many escapes it has.
 _SURROGATES: Final = (
     re.compile(rb"""\\u[dD][89a-fA-F][^"\\]*+(?:\\.[^"\\]*+)*+(?:"\s*(?P<colon>:))?""", re.DOTALL),
     re.compile(rb"""\\u[dD][89a-fA-F][^'\\]*+(?:\\.[^'\\]*+)*+(?:'\s*(?P<colon>:))?""", re.DOTALL),
 )
-#: Bytes of records whose names nobody knows: a column for each name, with a value for each row, takes at most
-#: half a GiB.
+#: The number of bytes of records with unknown names that are read at a time: a column for each name, with a
+#: value for each row, takes at most half a GiB.
 _UNKNOWN: Final = 64 << 10
-#: About the bytes of a value.
+#: The approximate number of bytes of a value.
 _VALUE: Final = 8
-#: Spark samples below this ratio.
+#: Sampling ratios below this make Spark sample.
 _WHOLE: Final = 0.99
 
 
 def infer_schema(
     files: Sequence[DataFile], options: Mapping[str, str], access: FileAccess, memory: Account
 ) -> pa.Schema:
-    """The fields of all records, in alphabetical order. What it takes is charged to ``memory``."""
+    """Infer the fields of all records, in alphabetical order. The needed memory is charged to ``memory``."""
     settings = json_settings(options)
     if settings.sampling < _WHOLE:
         raise NotSupportedError("option samplingRatio of USING json without a schema")
@@ -67,13 +67,14 @@ def infer_schema(
 
     of_files = [kinds(file) for file in files]
     if has_names_by_case(kind for kinds in of_files for kind in kinds):
-        # Which of them are one depends on each record.
+        # The records decide which of these names are the same field.
         of_files = [kinds(file, each_record=True) for file in files]
     return inferred(of_files, settings)
 
 
 def _kinds(content: bytes, settings: JsonSettings, *, each_record: bool = False) -> list[Kind]:
-    """Types of a file's records, or that of many records at once where Arrow can tell it."""
+    """Infer the types of a file's records, or the common type of many records at once where Arrow can infer
+    it."""
     inference = Inference(settings)
     kinds: list[Kind] = []
     if not is_plain(settings) or settings.infers_specially:
@@ -100,7 +101,7 @@ def _record_kinds(
     inference: Inference,
     settings: JsonSettings,
 ) -> Iterator[Kind]:
-    """Types of single records: of plain lines in one go, of others token by token."""
+    """Yield the types of single records: plain lines are scanned at once, all others token by token."""
     for record in records:
         kind = None if lines is None else lines.kind(record.decode())
         if kind is None:
@@ -110,7 +111,7 @@ def _record_kinds(
 
 
 def _careful_kind(record: bytes, inference: Inference, settings: JsonSettings) -> Kind | None:
-    """The type of a record; None if it is malformed, and malformed ones are left out."""
+    """Infer the type of a record; None if the record is malformed and malformed records are left out."""
     try:
         text, _ = as_utf8(record, settings)
         tokens = JsonTokens(text, settings.liberties)
@@ -130,8 +131,8 @@ def read(
     context: ProcessorContext,
     filters: Sequence[EngineExpr] = (),
 ) -> Iterator[pa.RecordBatch]:
-    """The named columns of one file in physical form. ``filters`` are the query's conditions on all rows,
-    over ordinals of ``schema``, which Spark's parser checks as soon as it can."""
+    """Yield the named columns of one file in physical form. ``filters`` are the query's conditions on all
+    rows, over ordinals of ``schema``; like Spark's parser, the reader checks them as soon as it can."""
     how = json_settings(options)
     check_corrupt_column(names, schema, how)
     wanted = pa.schema([schema.field(name) for name in names])
@@ -169,12 +170,13 @@ def read(
 
 
 def _record_pieces(content: bytes, settings: JsonSettings) -> Iterator[bytes]:
-    """The content cut between records."""
+    """Cut the content between records."""
     return iter((content,)) if settings.multi_line else pieces(content, settings.separator or b"\n")
 
 
 def _content(path: str, settings: JsonSettings, access: FileAccess, memory: Account) -> bytes:
-    """The bytes of a file, charged to ``memory``. A byte order mark at its begin belongs to no line."""
+    """Read the bytes of a file, charged to ``memory``. A byte order mark at the beginning belongs to no
+    line."""
     content = content_of(path, access, memory)
     if _has_surrogates_in_key(content):
         raise NotSupportedError("JSON with a key that may have half a surrogate pair")  # broken for Spark
@@ -182,14 +184,14 @@ def _content(path: str, settings: JsonSettings, access: FileAccess, memory: Acco
 
 
 def _has_surrogates_in_key(content: bytes) -> bool:
-    """Whether a key of the records has the escape of half a surrogate pair, or of a whole one."""
+    """Return whether a key of the records has the escape of half a surrogate pair, or of a whole pair."""
     if b"\\ud" not in content and b"\\uD" not in content:
         return False
     return any(found["colon"] for pattern in _SURROGATES for found in pattern.finditer(content))
 
 
 def check_writable(options: Mapping[str, str]) -> None:
-    """Options that would give other texts than the usual are refused by name."""
+    """Raise NotSupportedError, which names the option, for options that would change the written text."""
     settings = json_settings(options)
     given = {
         "dateFormat": settings.date_format,
@@ -205,7 +207,7 @@ def check_writable(options: Mapping[str, str]) -> None:
 
 def write(path: str, batches: Sequence[pa.RecordBatch], options: Mapping[str, str], zone: str) -> None:
     """Write a new file of JSON lines from batches in logical types, as ``to_json`` writes rows: null fields
-    are left out, decimals are numbers, binaries in base 64, times those of the zone."""
+    are left out, decimals are numbers, binaries are in base 64, times in the zone."""
     check_writable(options)
     with open(path, "w", encoding="utf-8") as out:
         for batch in batches:

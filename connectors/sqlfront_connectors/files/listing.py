@@ -1,8 +1,8 @@
-"""Which files a location holds.
+"""The files of a location.
 
-As in Spark a directory's own files are read, and those of partition directories (``key=value``) below;
-other directories are entered only where partitions are found, or with the option ``recursiveFileLookup``.
-Names that begin with ``_`` or ``.`` are ignored at every level, except such as ``_part=1``.
+As in Spark a directory's own files are read, and those of partition directories (``key=value``) below; other
+directories are entered only where partitions are found, or with the option ``recursiveFileLookup``. Names
+that begin with ``_`` or ``.`` are ignored at every level, except partition directories such as ``_part=1``.
 """
 
 import os
@@ -21,20 +21,21 @@ from sqlfront_connectors.files.paths import compiled, expand, local_path
 from sqlfront_engine.file_access import FileAccess
 from sqlfront_values.errors import NotSupportedError, OperationalError
 
-#: Parquet's files that hold the schema of those beside them, and no rows.
+#: Names of Parquet files that hold the schema of the files beside them, and no rows.
 SUMMARIES: Final = ("_common_metadata", "_metadata")
 
-#: How Spark, Hadoop and this writer call the files of a table.
+#: The names that Spark, Hadoop and this package's writer give the files of a table.
 _PART: Final = re.compile(r"part-([mr]-)?[0-9]{5,}([-.]|$)")
 
-#: The condition of a location where nothing is.
+#: The condition of a location that doesn't exist.
 PATH_NOT_FOUND: Final = "PATH_NOT_FOUND"
 
 
 class DataFile(msgspec.Struct, frozen=True, weakref=True):
-    """A file, and what the partition directories above it say.
+    """A file, and the partition stated by the directories above the file.
 
-    All versions of a table that have a file share its object, so that its end says that nobody reads it.
+    All versions of a table share the object of a file, so that the end of the object shows that the file has
+    no readers.
     """
 
     path: str
@@ -43,9 +44,10 @@ class DataFile(msgspec.Struct, frozen=True, weakref=True):
 
 
 class Listing(msgspec.Struct, frozen=True):
-    """``partitions``: what directories say that hold data. ``files``: all data files, sorted by path, empty
-    ones included. ``described``: files that say which columns there are: these, those named for metadata,
-    which hold no rows, and beside partition directories those outside of them, which are not read."""
+    """The files of a location. ``partitions``: the partitions of directories that hold data. ``files``: all
+    data files, sorted by path, including empty files. ``described``: the files that determine the columns:
+    all data files, metadata files (without rows), and beside partition directories the files outside of
+    partitions, which are not read."""
 
     partitions: tuple[RawPartition, ...] = ()
     files: tuple[DataFile, ...] = ()
@@ -53,17 +55,17 @@ class Listing(msgspec.Struct, frozen=True):
 
     @property
     def texts(self) -> tuple[DataFile, ...]:
-        """The files that say which columns there are, without those named for metadata."""
+        """The files that determine the columns, without metadata files."""
         return tuple(file for file in self.described if _is_data(os.path.basename(file.path)))
 
     @property
     def filled(self) -> tuple[DataFile, ...]:
-        """The data files that hold anything."""
+        """The data files that are not empty."""
         return tuple(file for file in self.files if file.size)
 
 
 def is_part(path: str) -> bool:
-    """Whether the file has the name of one that a table's writer makes, Spark's or ours.
+    """Return whether the file has a name that a table's writer gives, Spark's or ours.
 
     >>> is_part("/t/part-00000-6f1c.c000.snappy.parquet"), is_part("/t/part-numbers.csv")
     (True, False)
@@ -72,7 +74,8 @@ def is_part(path: str) -> bool:
 
 
 def found_roots(location: str, access: FileAccess) -> list[str]:
-    """The absolute paths of a file, directory or glob; PATH_NOT_FOUND if there are none."""
+    """Return the absolute paths of a file, directory or glob. Raises OperationalError (PATH_NOT_FOUND)
+    without any path."""
     path = local_path(location)
     with _listing(path):
         roots = [os.path.abspath(found) for found in expand(path, access)]
@@ -90,8 +93,8 @@ def list_files(
     options: ListingOptions = EVERY_FILE,
     pending: Pending | None = None,
 ) -> Listing:
-    """The files of a file, directory or glob. A location that doesn't exist is Spark's PATH_NOT_FOUND.
-    ``pending``: of a directory that nobody else writes to meanwhile."""
+    """List the files of a file, directory or glob. Raises Spark's PATH_NOT_FOUND for a location that doesn't
+    exist. ``pending``: the pending changes of a directory that the caller has locked."""
     path, roots = local_path(location), found_roots(location, access)
     with _listing(path):
         by_directory = _by_directory(roots, access, pending)
@@ -127,7 +130,7 @@ def _listing(path: str) -> Iterator[None]:
 
 
 class _File(msgspec.Struct, frozen=True):
-    """A file that was found; ``modified`` in microseconds."""
+    """A file found on disk; ``modified`` in microseconds."""
 
     path: str
     name: str
@@ -136,7 +139,7 @@ class _File(msgspec.Struct, frozen=True):
 
 
 class _Chosen:
-    """Which files the options choose."""
+    """The choice of files by the options."""
 
     def __init__(self, options: ListingOptions) -> None:
         self._options = options
@@ -146,7 +149,7 @@ class _Chosen:
         self._pattern = pattern
 
     def has(self, file: _File) -> bool:
-        """Whether they choose the file."""
+        """Return whether the options choose the file."""
         options = self._options
         if self._pattern is not None and not self._pattern.fullmatch(file.name):
             return False
@@ -158,7 +161,7 @@ class _Chosen:
 
 
 def _bases(roots: list[str], options: ListingOptions, access: FileAccess) -> frozenset[str]:
-    """The directories at which partitions begin."""
+    """Return the directories at which partitions begin."""
     if options.base_path is None:
         return frozenset(root if os.path.isdir(root) else os.path.dirname(root) for root in roots)
     base = os.path.abspath(local_path(options.base_path))
@@ -175,7 +178,7 @@ def _bases(roots: list[str], options: ListingOptions, access: FileAccess) -> fro
 def _by_directory(
     roots: list[str], access: FileAccess, pending: Pending | None
 ) -> Mapping[str, Iterable[_File]]:
-    """The files that are not hidden, by their directories, as the last commit of a writer has left them."""
+    """Return the visible files by directory, as of the last commit of a writer."""
     found: dict[str, dict[_File, None]] = {}
     for root in roots:
         if os.path.isdir(root):
@@ -201,7 +204,8 @@ def _settled_files(
 
 
 def _table_folder(path: str) -> str:
-    """The folder that holds all of a table of which the path is a partition, or the table."""
+    """Return the folder of the table: the path itself, or the folder above the partition directories of the
+    path."""
     while "=" in os.path.basename(path):
         path = os.path.dirname(path)
     return path
@@ -215,7 +219,7 @@ def _walk(directory: str, access: FileAccess) -> Iterator[tuple[str, list[_File]
         path = os.path.join(directory, name)
         try:
             found = os.stat(path)
-        except FileNotFoundError:  # it has gone since, or is a link to nothing
+        except FileNotFoundError:  # removed since, or a dangling link
             continue
         if stat.S_ISDIR(found.st_mode):
             below.append(path)

@@ -1,4 +1,4 @@
-"""Options that say which files of a location are read, whatever their format."""
+"""Options that choose the files of a location, common to all formats."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -14,7 +14,7 @@ from sqlfront_values.expressions import Cast, Column
 from sqlfront_values.settings import Settings
 from sqlfront_values.types import STRING, TIMESTAMP
 
-#: The options by their names in lower case, and the fields for them.
+#: The options by their names in lower case, with their fields.
 _FIELDS: Final = {
     "recursivefilelookup": "recursive",
     "pathglobfilter": "name_glob",
@@ -27,10 +27,11 @@ _FIELDS: Final = {
 
 
 class ListingOptions(msgspec.Struct, frozen=True):
-    """``recursive``: files of all directories below are read, which then are no partitions. ``name_glob``: of
-    the files' names. ``before``, ``after``: bounds of the time of modification (microseconds since 1970).
-    ``base_path``: where partition directories begin, None = where reading does. ``ignore_corrupt``,
-    ``ignore_missing``: files that can't be read, or have gone since, count as empty."""
+    """The choice of files. ``recursive``: read the files of all directories below, which then are not
+    partitions. ``name_glob``: a glob of the files' names. ``before``, ``after``: bounds of the time of
+    modification (microseconds since 1970). ``base_path``: the directory where partition directories begin,
+    None = the location. ``ignore_corrupt``, ``ignore_missing``: unreadable files, or files removed since the
+    listing, count as empty."""
 
     recursive: bool = False
     name_glob: str | None = None
@@ -41,7 +42,7 @@ class ListingOptions(msgspec.Struct, frozen=True):
     ignore_missing: bool = False
 
     def as_options(self) -> dict[str, str]:
-        """The same as a reader's options."""
+        """Return the same choice as a reader's options."""
         given = {
             "recursiveFileLookup": str(self.recursive),
             "ignoreCorruptFiles": str(self.ignore_corrupt),
@@ -60,7 +61,8 @@ EVERY_FILE: Final = ListingOptions()
 
 
 def listing_options(options: Mapping[str, str], time_zone: str) -> tuple[ListingOptions, dict[str, str]]:
-    """Those among a reader's options, and the others. Times without a zone are in ``time_zone``.
+    """Split a reader's options into the choice of files and the other options. Times without a zone are in
+    ``time_zone``.
 
     >>> listing_options({"pathGlobFilter": "*.csv", "header": "true"}, "UTC")
     (ListingOptions(recursive=False, name_glob='*.csv', ...), {'header': 'true'})
@@ -81,7 +83,7 @@ def listing_options(options: Mapping[str, str], time_zone: str) -> tuple[Listing
 
 
 def truth(name: str, value: str) -> bool:
-    """The value of a boolean option."""
+    """Return the value of a boolean option. Raises ProgrammingError for an invalid value."""
     if value.lower() not in ("true", "false"):
         raise ProgrammingError(f"option {name}: {value[:100]!r} is neither true nor false")
     return value.lower() == "true"

@@ -1,4 +1,4 @@
-"""One schema of several files' schemas, as Spark's ``mergeSchema`` makes it (``StructType.merge``)."""
+"""The merge of several files' schemas into one, as Spark's ``mergeSchema`` does (``StructType.merge``)."""
 
 from collections.abc import Iterable, Sequence
 from functools import reduce
@@ -10,13 +10,14 @@ from sqlfront_values.types import decimal, is_decimal, sql_name
 
 
 class _Conflict(Exception):
-    """Two types that have no common one."""
+    """The error of two types without a common type."""
 
 
 def merged_schema(schemas: Iterable[pa.Schema]) -> pa.Schema:
-    """The columns of all schemas: those of the first, then what the next one has besides, and so on. Names
-    that differ by case alone are one column, structs are merged field by field, decimals of one scale take
-    the higher precision. ProgrammingError (CANNOT_MERGE_SCHEMAS) where a column has other types.
+    """Merge the columns of all schemas: the columns of the first, then the further columns of the next, and
+    so on. Names that differ by case alone are one column, structs are merged field by field, decimals of one
+    scale take the higher precision. Raises ProgrammingError (CANNOT_MERGE_SCHEMAS) where a column has other
+    types.
 
     >>> first, second = pa.schema([("a", pa.int32())]), pa.schema([("b", pa.string()), ("A", pa.int32())])
     >>> merged_schema([first, second]).names
@@ -26,7 +27,8 @@ def merged_schema(schemas: Iterable[pa.Schema]) -> pa.Schema:
 
 
 def is_certain(schemas: Sequence[pa.Schema]) -> bool:
-    """Whether the schemas make one and the same in any order: each is the begin of the longest.
+    """Return whether the schemas merge into the same schema in any order: each is the beginning of the merged
+    schema.
 
     >>> is_certain([pa.schema([("a", pa.int32())]), pa.schema([("b", pa.string()), ("a", pa.int32())])])
     False
@@ -84,7 +86,8 @@ def _merged_struct(left: pa.DataType, right: pa.DataType) -> pa.DataType:
 
 
 def _begins(whole: pa.DataType, part: pa.DataType) -> bool:
-    """Whether all structs in ``part`` are begins of those in ``whole``, which has been merged of it."""
+    """Return whether each struct in ``part`` is a beginning of the corresponding struct in ``whole``, a merge
+    that includes ``part``."""
     if not pa.types.is_nested(whole):
         return True
     if pa.types.is_struct(whole):

@@ -1,4 +1,4 @@
-"""Nested columns of a file as a table's: part by part, where their forms differ."""
+"""Conversion of a file's nested columns into a table's: part by part, where their forms differ."""
 
 from collections.abc import Callable, Sequence
 
@@ -10,15 +10,15 @@ from sqlfront_values.arrow.arrays import numpy_view, scalar, valid_mask
 from sqlfront_values.columns.lists import entries, put_together, take_apart
 from sqlfront_values.types import physical
 
-#: Makes an array of a file one in physical form of a wanted type.
+#: A function that converts a file's array into the physical form of a wanted type.
 Conversion = Callable[[pa.Array], pa.Array]
 
 
 def converted_struct(
     array: pa.Array, wanted: pa.DataType, parts: Sequence[tuple[int, Conversion] | None]
 ) -> pa.Array:
-    """A struct column as one of the type ``wanted``. ``parts``: for each wanted field its place in the
-    array and its conversion; None = the file has no such field, and it is null."""
+    """Convert a struct column into the type ``wanted``. ``parts``: for each wanted field its place in the
+    array and its conversion; None = the field is missing in the file, and null."""
     children, form = array.flatten(), physical(wanted)
     fields = [form.field(index) for index in range(form.num_fields)]
     columns = [
@@ -29,7 +29,7 @@ def converted_struct(
 
 
 def converted_list(array: pa.Array, wanted: pa.DataType, element: Conversion) -> pa.Array:
-    """A list column, of any of Arrow's list types, as one of the type ``wanted``."""
+    """Convert a list column, of any of Arrow's list types, into the type ``wanted``."""
     known = pc.fill_null(pc.list_value_length(array), scalar(0, pa.int32()))
     lengths = numpy_view(known).astype(np.int64, copy=False)
     form = physical(wanted)
@@ -37,7 +37,7 @@ def converted_list(array: pa.Array, wanted: pa.DataType, element: Conversion) ->
 
 
 def converted_map(array: pa.Array, wanted: pa.DataType, key: Conversion, item: Conversion) -> pa.Array:
-    """A map column as one of the type ``wanted``."""
+    """Convert a map column into the type ``wanted``."""
     lists, form = take_apart(array), physical(wanted)
     keys, items = lists.flat().flatten()
     both = entries(form, key(keys).cast(form.key_type), item(items).cast(form.item_type))

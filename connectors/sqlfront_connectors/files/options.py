@@ -1,4 +1,4 @@
-"""Options of formats without settings of their own."""
+"""Options of formats without a separate settings module."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -6,14 +6,14 @@ from typing import Final
 from sqlfront_connectors.files.listing_options import truth
 from sqlfront_values.errors import NotSupportedError
 
-#: The option that has the schemas of all files merged, lower case.
+#: The option that merges the schemas of all files, in lower case.
 MERGE_SCHEMA: Final = "mergeschema"
-#: An option of every table of files, which no reader needs.
+#: An option of every file table that only writers use.
 FOREIGN: Final = "overwriteforeignfiles"
 
 
 def check_options(format_name: str, options: Mapping[str, str]) -> None:
-    """NotSupportedError that names an option that isn't honoured.
+    """Raise NotSupportedError, which names the option, for an unknown option.
 
     >>> check_options("parquet", {"OverwriteForeignFiles": "true"})
     """
@@ -23,8 +23,8 @@ def check_options(format_name: str, options: Mapping[str, str]) -> None:
 
 
 def merges_schemas(options: Mapping[str, str]) -> bool:
-    """Whether the files' columns are those of all files together; ProgrammingError for a value that says
-    neither.
+    """Return whether the table has the columns of all files together. Raises ProgrammingError for a value
+    that is neither true nor false.
 
     >>> merges_schemas({"mergeSchema": "True"})
     True
@@ -33,6 +33,6 @@ def merges_schemas(options: Mapping[str, str]) -> bool:
 
 
 def replaces_foreign_files(options: Mapping[str, str]) -> bool:
-    """Whether INSERT OVERWRITE of a table with these options may remove files that no table's writer has made
-    (Spark always does)."""
+    """Return whether INSERT OVERWRITE of a table with these options may remove files that no table's writer
+    has made (Spark always does)."""
     return any(key.lower() == FOREIGN and value.lower() == "true" for key, value in options.items())

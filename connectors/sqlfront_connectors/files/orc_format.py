@@ -1,4 +1,5 @@
-"""ORC files, stripe by stripe: what Arrow's reader gives as Spark's does; the rest is refused by name."""
+"""ORC files, stripe by stripe. Values that Arrow's reader and Spark's read differently are refused by
+name."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -49,19 +50,19 @@ from sqlfront_values.types import (
 if TYPE_CHECKING:
     from pyarrow import orc
 
-#: The first day of the Gregorian calendar; before it Arrow and Spark count days otherwise.
+#: The first day of the Gregorian calendar; Arrow and Spark count earlier days differently.
 _GREGORIAN: Final = -141_427
-#: Rows that Spark reads at a time, from the begin of a stripe.
+#: The number of rows that Spark reads at a time, from the beginning of a stripe.
 _SPARK_BATCH: Final = 4096
-#: What Arrow says of timestamps that are none in nanoseconds.
+#: Arrow's message for timestamps that nanoseconds can't represent.
 _OUT_OF_RANGE: Final = "is out of range for nanosecond resolution"
 #: Names of the zone in which the clock shows UTC.
 _UTC: Final = frozenset({"UTC", "GMT", "Etc/UTC", "Etc/GMT"})
-#: Where Spark leaves the type that it has written.
+#: The metadata key of the type that Spark has written.
 _WRITTEN: Final = b"spark.sql.catalyst.type"
 #: The type that Spark writes as a number of microseconds.
 _NTZ: Final = b"timestamp_ntz"
-#: What columns of a sort of types are read as.
+#: The sorts of types as which a column of each sort can be read.
 _READABLE: Final = {
     "number": ("number", "string", "timestamp"),
     "string": ("number", "string", "binary", "date", "timestamp"),
@@ -69,13 +70,14 @@ _READABLE: Final = {
     "date": ("string", "date", "timestamp"),
     "timestamp": ("number", "string", "date", "timestamp"),
 }
-#: Columns as Hive named them before ORC kept names: they go by position.
+#: The prefix of columns that Hive wrote before ORC kept names: they go by position.
 _POSITIONAL: Final = "_col"
 
 
 def open_file(path: str, access: FileAccess) -> tuple["orc.ORCFile", Description]:
-    """The file and its description, or an OperationalError that names it. NotSupportedError for a file with
-    damaged footers, which Arrow isn't trusted with, and for columns of a type that isn't read."""
+    """Open the file; returns the file and its description. Raises OperationalError, which names the file, for
+    an unreadable file; NotSupportedError for a file with damaged footers, which Arrow might not survive, and
+    for columns of an unsupported type."""
     from pyarrow import orc  # noqa: PLC0415 - loaded when an ORC file is read
 
     with reading(path), access.reading(path) as file:
@@ -100,8 +102,8 @@ def open_file(path: str, access: FileAccess) -> tuple["orc.ORCFile", Description
 
 
 def _unread(path: str, error: Exception) -> Exception:
-    """What is raised for what Arrow says of a file: what it doesn't read, Spark may read: it looks at fewer
-    bytes of a damaged file."""
+    """Return the error for an error of Arrow. Spark may read a file that Arrow doesn't read: Spark reads
+    fewer bytes of a damaged file."""
     if getattr(error, "errno", None) is not None:
         return error
     if _OUT_OF_RANGE in str(error):
@@ -110,8 +112,8 @@ def _unread(path: str, error: Exception) -> Exception:
 
 
 def check_partitions(path: str, version: FileVersion) -> None:
-    """Raises what Spark does as it reads a file: where a partition column has no values at all, its reader
-    of ORC doesn't know the column's type."""
+    """Raise Spark's error of reading a file where a partition column has no values at all: its reader of ORC
+    doesn't know the column's type."""
     for field in version.partition_schema:
         if pa.types.is_null(field.type):
             raise file_unreadable(
@@ -120,9 +122,9 @@ def check_partitions(path: str, version: FileVersion) -> None:
 
 
 def infer_schema(paths: Sequence[str], options: Mapping[str, str], access: FileAccess) -> pa.Schema:
-    """The columns of the files. Spark takes the columns of one file, and doesn't define of which; so files
-    with different columns are refused. With ``mergeSchema`` they are the columns of all files, refused if
-    their order depends on the order of the files."""
+    """Return the columns of the files. Spark takes the columns of one file, and doesn't define of which file;
+    so files with different columns are refused. With ``mergeSchema`` the result has the columns of all files;
+    the files are refused if the columns' order depends on the order of the files."""
     schemas = [_schema(path, access) for path in paths]
     if merges_schemas(options):
         if not is_certain(schemas):
@@ -152,7 +154,8 @@ def _type(field: pa.Field, path: str) -> pa.DataType:
 
 
 def _checked(field: pa.Field, name: str, path: str) -> pa.DataType:
-    """Spark's type of a field of the column; NotSupportedError if one in it isn't read as Spark reads it."""
+    """Return Spark's type of a field of the column. Raises NotSupportedError if a type in it isn't read as in
+    Spark."""
     kind, written = field.type, (field.metadata or {}).get(_WRITTEN)
     if pa.types.is_union(kind):
         raise NotSupportedError(f"{path}: column `{name}` of ORC's type {kind}")
@@ -167,7 +170,7 @@ def _checked(field: pa.Field, name: str, path: str) -> pa.DataType:
 
 
 def _moment(kind: pa.DataType) -> pa.DataType:
-    """Both of ORC's types of timestamps are Spark's TIMESTAMP."""
+    """Map both of ORC's timestamp types to Spark's TIMESTAMP."""
     return TIMESTAMP if pa.types.is_timestamp(kind) else kind
 
 
@@ -184,7 +187,7 @@ def _holds_clock_time(kind: pa.DataType) -> bool:
 
 
 def _children(array: pa.Array) -> list[pa.Array]:
-    """The arrays that a nested array is made of, without what is below nulls."""
+    """Return the arrays inside a nested array, without values below nulls."""
     kinds = pa.types
     if kinds.is_struct(array.type):
         return list(array.flatten())
@@ -194,7 +197,7 @@ def _children(array: pa.Array) -> list[pa.Array]:
 
 
 def _check_values(array: pa.Array) -> None:
-    """ArrowInvalid for texts that are no UTF-8 and decimals of too many digits."""
+    """Raise ArrowInvalid for texts that are not UTF-8 and decimals of too many digits."""
     for child in _children(array):
         _check_values(child)
     if is_decimal(array.type) or (is_string(array.type) and not _is_ascii(array)):
@@ -207,7 +210,8 @@ def _is_ascii(texts: pa.Array) -> bool:
 
 
 def _conversion(own: pa.DataType, wanted: pa.DataType) -> Conversion | None:
-    """How a column of one of Spark's types becomes one of another; None where nobody here does it."""
+    """Return the conversion of a column from one Spark type into another; None for an unsupported
+    conversion."""
     kinds = pa.types
     if own == wanted or _widens(own, wanted):
         return partial(to_physical, logical=wanted)
@@ -250,7 +254,7 @@ def _struct_conversion(own: pa.DataType, wanted: pa.DataType) -> Conversion | No
 
 
 def _sort(kind: pa.DataType) -> str:
-    """Which of ORC's sorts of types, as to what is read as what, one of Spark's types is of."""
+    """Return the sort of a Spark type, by which :data:`_READABLE` states the possible conversions."""
     kinds = pa.types
     if kinds.is_struct(kind) or kinds.is_map(kind) or kinds.is_list(kind):
         return str(ddl(kind)).split("<")[0]
@@ -262,8 +266,9 @@ def _sort(kind: pa.DataType) -> str:
 
 
 def _is_readable(own: pa.DataType, wanted: pa.DataType) -> bool:
-    """Whether ORC's Java library reads a column of a type as one of the other: its ``SchemaEvolution`` and
-    ``ConvertTreeReaderFactory``. It looks at that before it reads rows, should there be any."""
+    """Return whether ORC's Java library reads a column of type ``own`` as ``wanted``: its ``SchemaEvolution``
+    and ``ConvertTreeReaderFactory``. The library checks the types before it reads rows, even if there are no
+    rows."""
     kinds = pa.types
     if kinds.is_struct(own) and kinds.is_struct(wanted):
         parts = {own.field(index).name.lower(): own.field(index).type for index in range(own.num_fields)}
@@ -281,7 +286,7 @@ def _is_readable(own: pa.DataType, wanted: pa.DataType) -> bool:
 
 
 class OrcReader:
-    """Reads the stripes of one file."""
+    """A reader of the stripes of one file."""
 
     def __init__(
         self,
@@ -307,7 +312,7 @@ class OrcReader:
         if not found:
             raise NotSupportedError(f"{path}: an ORC file without columns")
         self._columns = [(name, found[name.lower()]) for name in names if name.lower() in found]
-        # A file without stripes, too, is one that Spark fails on if it doesn't read the types so.
+        # Spark fails even on a file without stripes if it doesn't read the types so.
         self._conversions = [self._conversion(name, field) for name, field in self._columns]
 
     @property
@@ -316,14 +321,15 @@ class OrcReader:
         return int(self._file.nstripes)
 
     def pieces(self) -> Sequence[int]:
-        """All stripes."""
+        """Return the numbers of all stripes."""
         return range(self.piece_count)
 
     def check(self, piece: int) -> None:
-        """Nothing more is known of a stripe before it is read: the columns' types have been looked at."""
+        """Do nothing: the constructor has checked the columns' types, and no other error is known before the
+        reading."""
 
     def read(self, piece: int) -> Iterator[pa.RecordBatch]:
-        """The stripe's rows."""
+        """Yield the stripe's rows."""
         names = [field.name for _, field in self._columns]
         if not names:
             rows = pa.nulls(self._described.stripes[piece].rows)
@@ -385,7 +391,8 @@ class OrcReader:
         return array
 
     def _check_zeros(self, array: pa.Array) -> None:
-        """NotSupportedError for a batch of zeros of both signs, all of which Spark reads as the first."""
+        """Raise NotSupportedError for a batch of zeros of both signs, all of which Spark reads as the
+        first."""
         for child in _children(array):
             self._check_zeros(child)
         if array.type in (FLOAT, DOUBLE):
@@ -394,7 +401,7 @@ class OrcReader:
                 raise NotSupportedError(f"{self._path}: ORC's zeros of both signs without another number")
 
     def _check_days(self, array: pa.Array) -> None:
-        """NotSupportedError for days of the Julian calendar."""
+        """Raise NotSupportedError for days of the Julian calendar."""
         for child in _children(array):
             self._check_days(child)
         if array.type == DATE:
@@ -403,9 +410,9 @@ class OrcReader:
                 raise NotSupportedError(f"{self._path}: ORC's dates before 1582-10-15")
 
     def _check_moments(self, array: pa.Array) -> None:
-        """NotSupportedError for timestamps that Arrow and Spark read as others: those with parts of
-        microseconds, and such before 1970 with parts of seconds that another library than ORC's for Java has
-        written (Spark fails on these)."""
+        """Raise NotSupportedError for timestamps that Arrow and Spark read differently: timestamps with
+        fractions of microseconds, and timestamps before 1970 with fractions of seconds that another library
+        than ORC's for Java has written (Spark fails on the latter)."""
         for child in _children(array):
             self._check_moments(child)
         if not pa.types.is_timestamp(array.type):
@@ -419,8 +426,8 @@ class OrcReader:
             )
 
     def _check_zones(self) -> None:
-        """NotSupportedError unless the clock that the file's timestamps are of and the machine's are in UTC:
-        Spark moves them from the one to the other."""
+        """Raise NotSupportedError unless both the zone of the file's timestamps and the machine's zone are
+        UTC: Spark shifts timestamps from the one zone to the other."""
         zone = next(iter(sorted(self._described.zones - _UTC)), "UTC")
         if zone != "UTC" or time.tzname != ("UTC", "UTC"):
             raise NotSupportedError(

@@ -1,4 +1,4 @@
-"""Parquet files: schema, row groups with their statistics, reading, writing."""
+"""Parquet files: schema, row groups with statistics, reading, writing."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -44,28 +44,30 @@ from sqlfront_values.types import STRING
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
-#: A string column chunk of fewer bytes a value is read as a dictionary.
+#: A string column chunk with fewer bytes per value than this is read as a dictionary.
 _DICTIONARY_BYTES = 1.5
-#: The compressions that every Spark reads.
+#: The compressions that every Spark installation reads.
 _CODECS: Final = frozenset({"UNCOMPRESSED", "SNAPPY", "GZIP", "ZSTD", "LZ4", "LZ4_RAW"})
-#: What Arrow says of files that end in no footer, or in one that isn't written as Thrift writes.
+#: Arrow's messages for files without a footer, or with a footer that is not valid Thrift.
 _NO_PARQUET: Final = ("Parquet magic bytes not found", "Parquet file size is", "Couldn't deserialize thrift")
 #: The order in which summaries follow the files that hold rows when schemas are merged.
 _MERGED_LAST: Final = {"_metadata": 1, "_common_metadata": 2}
-#: Where Spark leaves the schema that it has written.
+#: The metadata key of the schema that Spark has written.
 _WRITTEN: Final = b"org.apache.spark.sql.parquet.row.metadata"
-#: The annotations of leaves whose statistics Arrow gives in the order of Spark's values.
+#: The annotations of leaves whose statistics are in the order of Spark's values.
 _ORDERED: Final = frozenset({"None", "Int", "Date", "Decimal", "String"})
 
 
 def open_file(
     path: str, access: FileAccess, dictionaries: Sequence[str] = ()
 ) -> tuple["pq.ParquetFile", tuple[RowGroup, ...]]:
-    """The file and its row groups, or an OperationalError that names it. NotSupportedError for a footer that
-    Spark may read: Arrow looks at parts that Spark doesn't, such as Arrow's own schema.
+    """Open the file; returns the file and its row groups. Raises OperationalError, which names the file, for
+    an unreadable file; NotSupportedError for a footer that Spark may read: Arrow reads parts that Spark
+    ignores, such as Arrow's own schema.
 
-    Invariant: nobody asks the ParquetFile's metadata for a row group or a column; Arrow ends the process if
-    something is wrong with these."""
+    Invariant: no caller asks the ParquetFile's metadata for a row group or a column; Arrow ends the process
+    over damaged metadata.
+    """
     import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when a Parquet file is read
 
     with reading(path), access.reading(path) as file:
@@ -85,8 +87,8 @@ def open_file(
 
 
 def infer_schema(paths: Sequence[str], options: Mapping[str, str], access: FileAccess) -> pa.Schema:
-    """The logical schema of one file, as Spark takes it: of a summary, or of the first; with ``mergeSchema``
-    that of all, those of summaries last."""
+    """Return the logical schema of one file, as Spark does: of a summary, or of the first file; with
+    ``mergeSchema`` the merged schema of all files, summaries last."""
     if merges_schemas(options):
         order = sorted(paths, key=lambda path: _MERGED_LAST.get(os.path.basename(path), 0))
         return merged_schema(_schema(path, access) for path in order)
@@ -113,12 +115,12 @@ def _schema(path: str, access: FileAccess) -> pa.Schema:
 
 
 def row_count(path: str, access: FileAccess) -> int:
-    """Rows of a file, by its footer."""
+    """Return the number of rows of a file, by its footer."""
     return sum(group.rows for group in open_file(path, access)[1])
 
 
 class ParquetReader:
-    """Reads the row groups of one file that may hold matching rows."""
+    """A reader of the row groups of one file that may hold matching rows."""
 
     def __init__(
         self,
@@ -130,8 +132,9 @@ class ParquetReader:
         settings: Settings,
         memory: Account,
     ) -> None:
-        """``names`` are the wanted columns; ``filters`` are over those of the table's ``version``. Row groups
-        that are read at once, as those with nested columns are, are charged to ``memory`` meanwhile."""
+        """``names`` are the wanted columns; ``filters`` are over the columns of the table's ``version``. Row
+        groups that are read at once, such as those with nested columns, are charged to ``memory`` meanwhile.
+        """
         self._path = path
         self._memory = memory
         plain, self._groups = open_file(path, access)
@@ -167,7 +170,7 @@ class ParquetReader:
         return len(self._groups)
 
     def pieces(self) -> Sequence[int]:
-        """Numbers of the row groups that the filters leave."""
+        """Return the numbers of the row groups that the filters leave."""
         return [number for number in range(len(self._groups)) if self._may_match(number)]
 
     def _may_match(self, row_group: int) -> bool:
@@ -176,13 +179,13 @@ class ParquetReader:
         return all(may_match(condition, partial(self._bounds, row_group)) for condition in self._filters)
 
     def check(self, piece: int) -> None:
-        """Whether the row group's compressions and types can be read."""
+        """Raise the error of a compression or a type in the row group that can't be read."""
         self._check_codecs(piece, [self._columns[name.lower()] for name in self._wanted])
         for name in self._wanted:
             self._conversion(name)
 
     def read(self, piece: int) -> Iterator[pa.RecordBatch]:
-        """The row group's batches of the wanted columns that the file has."""
+        """Yield the row group's batches of the wanted columns that the file has."""
         columns = [self._columns[name.lower()] for name in self._wanted]
         self._check_codecs(piece, columns)
         self._check_pages(piece, columns)
@@ -209,12 +212,12 @@ class ParquetReader:
             )
 
     def _batches(self, piece: int, columns: Sequence["_FileColumn"]) -> Iterator[pa.RecordBatch]:
-        # By a name Arrow finds a column and what is below a path: `a.b` is a column or a field of `a`.
+        # Arrow takes a name for a column or a path: `a.b` is a column or a field of `a`.
         dotted = any("." in column.name for column in self._columns.values())
         names = None if dotted and columns else [column.name for column in columns]
         with reading(self._path), _decoding(self._path):
             if any(pa.types.is_nested(column.type) for column in columns):
-                # Where Arrow can't read nested columns it must be known before the first row is delivered.
+                # An error of Arrow in nested columns must come before the first row is delivered.
                 charges = Charges(self._memory)
                 charges.charge(self._size(piece, columns))
                 table = self._file.read_row_group(piece, columns=names, use_threads=False)
@@ -227,7 +230,7 @@ class ParquetReader:
             yield from self._file.iter_batches(rows, row_groups=[piece], columns=names, use_threads=False)
 
     def _size(self, piece: int, columns: Sequence["_FileColumn"]) -> int:
-        """The uncompressed bytes of the columns in a row group."""
+        """Return the uncompressed bytes of the columns in a row group."""
         chunks = self._groups[piece].chunks
         return sum(
             chunk.size
@@ -236,7 +239,8 @@ class ParquetReader:
         )
 
     def _rows_at_once(self, piece: int, columns: Sequence["_FileColumn"]) -> int:
-        """The number of rows of a batch: few if a dictionary has a long text, which any row may repeat."""
+        """Return the number of rows of a batch: few if a dictionary has a long text, since each row may
+        repeat the text."""
         chunks, most = self._groups[piece].chunks, min(BATCH_ROWS, self._groups[piece].rows)
         large = [
             column.name
@@ -259,7 +263,7 @@ class ParquetReader:
         try:
             return [self._conversion(name) for name in self._wanted]
         except OperationalError:
-            # Spark looks at a column's type when it has read a page: who knows which error comes first?
+            # Spark checks a column's type after reading a page, so the order of the two errors is unknown.
             next(self._batches(piece, columns), None)
             raise
 
@@ -274,7 +278,7 @@ class ParquetReader:
             ) from error
 
     def _check_floats(self, piece: int, rows: pa.RecordBatch) -> None:
-        """NotSupportedError if Spark may leave out rows that match."""
+        """Raise NotSupportedError if Spark may leave out matching rows."""
         for condition in self._float_conditions:
             chunks = {
                 place: self._groups[piece].chunks[self._columns[self._wanted[place].lower()].first]
@@ -287,7 +291,7 @@ class ParquetReader:
                 )
 
     def _check_codecs(self, piece: int, columns: Sequence["_FileColumn"]) -> None:
-        """NotSupportedError for a compression that Spark has no codec for unless somebody adds one."""
+        """Raise NotSupportedError for a compression for which Spark needs an additional codec."""
         chunks = self._groups[piece].chunks
         for column in columns:
             for chunk in chunks[column.first : column.first + len(column.leaves)]:
@@ -295,7 +299,7 @@ class ParquetReader:
                     raise NotSupportedError(f"{self._path}: Parquet with the compression {chunk.codec}")
 
     def _check_pages(self, piece: int, columns: Sequence["_FileColumn"]) -> None:
-        """NotSupportedError for pages with headers that Arrow takes and Spark may not."""
+        """Raise NotSupportedError for pages with headers that Arrow accepts and Spark may not."""
         chunks = self._groups[piece].chunks
         with reading(self._path), self._access.reading(self._path) as file:
             try:
@@ -326,7 +330,7 @@ class ParquetReader:
 
 @contextmanager
 def _decoding(path: str) -> Iterator[None]:
-    """Pages that Arrow can't read are refused: Spark reads some of them, such as levels with more bits."""
+    """Refuse pages that Arrow can't read, since Spark may read them: for example levels with more bits."""
     try:
         yield
     except (OSError, pa.ArrowException) as error:
@@ -336,7 +340,8 @@ def _decoding(path: str) -> Iterator[None]:
 
 
 class _FileColumn(msgspec.Struct, frozen=True):
-    """A column of a file: its name and Arrow type there, its leaves, and the number of the first."""
+    """A column of a file: the column's name and Arrow type in the file, the leaves, and the number of the
+    first leaf."""
 
     name: str
     type: pa.DataType
@@ -344,14 +349,14 @@ class _FileColumn(msgspec.Struct, frozen=True):
     first: int
 
     def has_bounds_of(self, wanted: pa.DataType) -> bool:
-        """Whether the column's statistics are bounds of values of the wanted type."""
+        """Return whether the column's statistics are bounds of values of the wanted type."""
         if pa.types.is_nested(self.type) or pa.types.is_timestamp(wanted) or not self.leaves[0].signed:
             return False
         return self.leaves[0].kind in _ORDERED and leaf_type(self.leaves[0]) == wanted
 
 
 def _columns_of(file: "pq.ParquetFile", path: str) -> dict[str, _FileColumn]:
-    """The columns by their names in lower case."""
+    """Return the columns by their names in lower case."""
     leaves, first = leaves_of(file.schema), 0
     found: dict[str, _FileColumn] = {}
     if not leaves:
@@ -366,7 +371,7 @@ def _columns_of(file: "pq.ParquetFile", path: str) -> dict[str, _FileColumn]:
 
 
 def write(path: str, batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> None:
-    """Write the batches (of the given schema) to a new file, snappy as Spark does."""
+    """Write the batches (of the given schema) to a new file, compressed with Snappy as in Spark."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when a Parquet file is written
 
     with pq.ParquetWriter(path, schema, compression="snappy", version="2.6") as writer:

@@ -1,4 +1,4 @@
-"""What the names of directories say of the files in them, as Spark's ``PartitioningUtils`` reads them."""
+"""Partition values in the names of directories, as Spark's ``PartitioningUtils`` reads them."""
 
 import os
 import re
@@ -9,18 +9,18 @@ import msgspec
 
 from sqlfront_values.errors import NotSupportedError, OperationalError
 
-#: Names and texts of the partition directories above a file, outermost first. Names are as they were given,
-#: texts as they stand in the directory's name (escaped); None = null.
+#: Names and texts of the partition directories above a file, outermost first. Names are unescaped, texts are
+#: as in the directory's name (escaped); None = null.
 RawPartition = tuple[tuple[str, str | None], ...]
-#: What stands for null in a partition directory's name.
+#: The text for null in a partition directory's name.
 NULL_DIRECTORY: Final = "__HIVE_DEFAULT_PARTITION__"
-#: What can't stand in a directory's name for itself.
+#: The characters that are escaped in a directory's name.
 _SPECIAL: Final = re.compile(r"""[\x01-\x1f"#%'*/:=?\\\x7f{\[\]^]""")
 _ESCAPED: Final = re.compile("%([0-9A-Fa-f]{2})")
 
 
 def escape(text: str) -> str:
-    """A name or value as Spark writes it into a directory's name.
+    """Escape a name or value as Spark does in a directory's name.
 
     >>> escape("a/b é")
     'a%2Fb é'
@@ -29,7 +29,7 @@ def escape(text: str) -> str:
 
 
 def unescape(text: str) -> str:
-    """The opposite; what is no escape stays.
+    """Undo :func:`escape`; text that is not an escape stays.
 
     >>> unescape("a%2Fb%zz")
     'a/b%zz'
@@ -38,16 +38,18 @@ def unescape(text: str) -> str:
 
 
 class Found(msgspec.Struct, frozen=True):
-    """What the names of a directory and of those above it say: ``base`` is where the partitions begin."""
+    """The partition that the names of a directory and its parents state; ``base`` is the directory in which
+    the partition directories begin."""
 
     partition: RawPartition
     base: str
 
 
 def found_partitions(directories: Iterable[str], bases: frozenset[str]) -> Mapping[str, RawPartition]:
-    """The partitions of directories that hold data; none, if none is a partition. A directory without any
-    beside partitions is left out where the partitions begin, elsewhere an error. ``bases``: above them is
-    nothing that counts."""
+    """Return the partitions of directories that hold data; empty if no directory is a partition. A directory
+    that is not a partition is left out if the partitions begin in it; otherwise OperationalError is raised,
+    as for partitions that begin in different directories. ``bases``: the directories above which names don't
+    count."""
     found = {directory: _found(directory, bases) for directory in directories}
     partitions = {directory: one.partition for directory, one in found.items() if one.partition}
     if not partitions:
@@ -79,7 +81,7 @@ def _found(directory: str, bases: frozenset[str]) -> Found:
 
 
 def _column(segment: str) -> tuple[str, str | None] | None:
-    """Name and text of one directory, None if it is no partition."""
+    """Return name and text of one directory, None if the directory is not a partition."""
     name, equals, text = segment.partition("=")
     if not equals:
         return None

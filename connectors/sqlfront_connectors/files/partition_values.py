@@ -2,7 +2,7 @@
 
 Spark's rule (``spark.sql.sources.partitionColumnTypeInference.enabled``, default true): each text is tried as
 int, bigint, decimal without fraction, double, timestamp, date, and is a string otherwise; a column's type is
-the widest of its values, and string if they don't agree. The texts are read as Java reads them.
+the widest of its values' types, and string if they don't agree. The texts are parsed by Java's rules.
 """
 
 import re
@@ -52,7 +52,7 @@ _FAR: Final = re.compile(r"[+-]\d{4,}-\d{2}-\d{2}(?: .*)?", re.ASCII)
 
 
 def partition_fields(partitions: Iterable[RawPartition]) -> tuple[pa.Field, ...]:
-    """The partition columns of directories with their inferred types, outermost directory first."""
+    """Return the partition columns of directories with their inferred types, outermost directory first."""
     kinds: dict[str, set[pa.DataType]] = {}
     for partition in partitions:
         for name, text in partition:
@@ -61,8 +61,8 @@ def partition_fields(partitions: Iterable[RawPartition]) -> tuple[pa.Field, ...]
 
 
 def check_partition_names(partitions: Iterable[RawPartition]) -> None:
-    """COLUMN_ALREADY_EXISTS if a directory's name stands twice in a path. Spark looks at that when it has
-    the columns of the files."""
+    """Raise COLUMN_ALREADY_EXISTS if a name occurs twice in the directories of a path. Spark checks that
+    after the inference of the files' columns."""
     for partition in partitions:
         names = [name.lower() for name, _ in partition]
         for name in names:
@@ -71,7 +71,7 @@ def check_partition_names(partitions: Iterable[RawPartition]) -> None:
 
 
 def column_exists(name: str) -> ProgrammingError:
-    """Spark's error for a name that stands twice, or twice but for case."""
+    """Return Spark's error for a name that occurs twice, or twice but for case."""
     return ProgrammingError(
         f"The column `{name.lower()}` already exists. Choose another name or rename the existing column.",
         condition="COLUMN_ALREADY_EXISTS",
@@ -79,7 +79,7 @@ def column_exists(name: str) -> ProgrammingError:
 
 
 def infer(text: str) -> pa.DataType:
-    """The type of one directory's text.
+    """Infer the type of one directory's text.
 
     >>> infer("7"), infer("2024-01-31"), infer("1.5"), infer("x")
     (DataType(int32), DataType(date32[day]), DataType(double), DataType(string))
@@ -106,8 +106,8 @@ def infer(text: str) -> pa.DataType:
 
 
 def partition_value(text: str | None, data_type: pa.DataType, name: str, time_zone: str) -> object:
-    """The Python value of a directory's text in the type of the column ``name``; text that doesn't fit a
-    declared type is an error."""
+    """Parse a directory's text as a Python value of the type of the column ``name``. Raises OperationalError
+    (INVALID_PARTITION_VALUE) for text that doesn't fit the type."""
     if text is None:
         return None
     try:
@@ -148,7 +148,8 @@ def _required(value: object) -> object:
 
 
 def _integer(text: str, width: int) -> int:
-    """As Java's parseInt and parseLong; narrower types get the lower bits of an int, as in Spark."""
+    """Parse an integer as Java's parseInt and parseLong do; narrower types get the lower bits of an int, as
+    in Spark."""
     if not _INTEGER.fullmatch(text):
         raise ValueError("no integer")
     value, bound = int(text), 1 << (max(width, 32) - 1)
@@ -159,7 +160,8 @@ def _integer(text: str, width: int) -> int:
 
 
 def _decimal(text: str, data_type: pa.DataType, name: str) -> Decimal:
-    """Spark takes the text's digits for those of the type, whatever its point says."""
+    """Parse a decimal. Raises NotSupportedError where Spark would use the text's digits with the type's
+    scale, ignoring the text's own point."""
     match = _BIG_DECIMAL.fullmatch(text)
     if match is None:
         raise ValueError("no number")
@@ -173,8 +175,8 @@ def _decimal(text: str, data_type: pa.DataType, name: str) -> Decimal:
 
 
 def _whole_digits(text: str) -> int | None:
-    """How many digits a number without a fraction has, as Java's BigDecimal counts them; None if the text is
-    no such number."""
+    """Return the number of digits of a number without a fraction, as Java's BigDecimal counts digits; None
+    for a text that is not a number without a fraction."""
     match = _BIG_DECIMAL.fullmatch(text)
     if match is None:
         return None
@@ -187,7 +189,7 @@ def _whole_digits(text: str) -> int | None:
 
 
 def _double(text: str) -> float | None:
-    """As Java's parseDouble; None if the text is no number."""
+    """Parse a floating-point number as Java's parseDouble does; None if the text is no number."""
     trimmed = text.strip(_BLANKS)
     if _HEXADECIMAL.fullmatch(trimmed):
         try:
@@ -200,7 +202,7 @@ def _double(text: str) -> float | None:
 
 
 def _cast(text: str, data_type: pa.DataType, time_zone: str) -> object:
-    """``TRY_CAST(text AS data_type)`` as a Python value."""
+    """Evaluate ``TRY_CAST(text AS data_type)`` as a Python value."""
     batch = pa.RecordBatch.from_arrays([from_values([text], STRING)], names=["text"])
     found = evaluate(Cast(data_type, Column(STRING, 0), safe=True), batch, Settings(time_zone))
     try:
@@ -210,8 +212,8 @@ def _cast(text: str, data_type: pa.DataType, time_zone: str) -> object:
 
 
 def _widest(name: str, kinds: set[pa.DataType]) -> pa.DataType:
-    """The type that holds values of all types. Spark widens from left to right, in an order that nobody
-    knows."""
+    """Return the type that holds values of all types. Spark widens from left to right, in an unspecified
+    order; so NotSupportedError is raised if the order matters."""
     decimals = [kind for kind in kinds if is_decimal(kind)]
     few = [kind for kind in kinds if not is_decimal(kind) and kind != VOID]
     if decimals:
@@ -244,5 +246,5 @@ def _wider(left: pa.DataType, right: pa.DataType) -> pa.DataType:
 
 
 def _digits(kind: pa.DataType) -> int:
-    """How many digits a whole number of the type may have."""
+    """Return the number of digits that a whole number of the type may have."""
     return {INT: 10, BIGINT: 20}.get(kind) or kind.precision

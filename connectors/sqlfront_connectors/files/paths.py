@@ -10,10 +10,10 @@ from typing import Final
 from sqlfront_engine.file_access import FileAccess
 from sqlfront_values.errors import NotSupportedError, OperationalError
 
-#: What makes a location a glob.
+#: The characters that make a location a glob.
 _MAGIC: Final = frozenset("{}[]*?\\")
 _SCHEME: Final = re.compile(r"([^:/]*):")
-#: What means itself in a glob, but not in a regular expression.
+#: The characters that are literal in a glob, but not in a regular expression.
 _PLAIN: Final = frozenset(".$()|+")
 #: The packages with which Spark reads other file systems, by the scheme of a URL.
 _FILE_SYSTEMS: Final = {
@@ -29,8 +29,8 @@ _FILE_SYSTEMS: Final = {
 
 
 def local_path(location: str) -> str:
-    """The path of a location on this machine's file system, normalized but perhaps relative and perhaps a
-    glob. A URL of another file system is a NotSupportedError that names it.
+    """Return the path of a location on this machine's file system, normalized but perhaps relative and
+    perhaps a glob. Raises NotSupportedError, which names the scheme, for a URL of another file system.
 
     >>> local_path("file:///data//day/../t/"), local_path("data/t")
     ('/data/t', 'data/t')
@@ -55,8 +55,8 @@ def _no_file_system(scheme: str) -> NotSupportedError:
 
 
 def expand(path: str, access: FileAccess) -> list[str]:
-    """The paths that there are of a local path or glob, sorted. As in Hadoop hidden names match, too. Of
-    those that may not be read nobody learns whether they are there."""
+    """Return the existing paths of a local path or glob, sorted. As in Hadoop hidden names match, too. The
+    check of access precedes the check of existence, so that a forbidden path's existence is not revealed."""
     if not is_glob(path):
         return [path] if _exists(path, access) else []
     found: set[str] = set()
@@ -72,12 +72,12 @@ def _exists(path: str, access: FileAccess) -> bool:
 
 
 def is_glob(path: str) -> bool:
-    """Whether a path has characters that mean others."""
+    """Return whether a path has characters with a special meaning."""
     return not _MAGIC.isdisjoint(path)
 
 
 def _matching(directory: str, parts: list[str], access: FileAccess) -> Iterator[str]:
-    """The paths below a directory ("" is the current one) whose names match one part after the other."""
+    """Yield the paths below a directory ("" is the current directory) whose names match the parts in turn."""
     if not parts:
         if _exists(directory, access):
             yield directory
@@ -97,7 +97,7 @@ def _matching(directory: str, parts: list[str], access: FileAccess) -> Iterator[
 
 
 def compiled(glob: str) -> re.Pattern[str] | None:
-    """The pattern of one part of a glob, None if it has no wildcard.
+    """Return the pattern of one part of a glob, None if the part has no wildcard.
 
     >>> bool(compiled("a{b,c}[!x]?").fullmatch("acyz"))
     True
@@ -150,7 +150,7 @@ def _illegal(glob: str, why: str) -> OperationalError:
 
 
 def _without_slashes_in_braces(glob: str) -> list[str]:
-    """The globs that a glob stands for whose braces hold slashes.
+    """Expand the braces with slashes in a glob into several globs.
 
     >>> _without_slashes_in_braces("{a/b,c}/{d,e}")
     ['a/b/{d,e}', 'c/{d,e}']

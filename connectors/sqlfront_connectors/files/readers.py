@@ -1,4 +1,4 @@
-"""What reads one file, by its format."""
+"""The readers of files, by format."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, Protocol
@@ -24,30 +24,30 @@ else:
     parquet_format = lazy_module("sqlfront_connectors.files.parquet_format")
     text_format = lazy_module("sqlfront_connectors.files.text_format")
 
-#: The formats that are read by pieces of a file, and what these are called.
+#: The formats that are read by pieces of a file, and the names of these pieces.
 COLUMNAR: Final = {"orc": "stripes", "parquet": "row groups"}
 
 
 class FileReader(Protocol):
-    """Reads one file piece by piece."""
+    """A reader of one file, piece by piece."""
 
     @property
     def piece_count(self) -> int:
-        """How many pieces the file has."""
+        """The number of pieces of the file."""
 
     def pieces(self) -> Sequence[int]:
-        """The numbers of those that may hold rows that are wanted."""
+        """Return the numbers of the pieces that may hold wanted rows."""
 
     def check(self, piece: int) -> None:
-        """Raises what reading the piece would, as far as that is known without doing so."""
+        """Raise the errors of reading the piece, as far as they are known beforehand."""
 
     def read(self, piece: int) -> Iterator[pa.RecordBatch]:
-        """A piece's rows, in physical form of the table's types: the wanted columns that the file has, by
-        their names there."""
+        """Yield a piece's rows, in physical form of the table's types: the wanted columns that the file
+        has."""
 
 
 class WholeText:
-    """A file of text, which is one piece."""
+    """A reader of a text file as a single piece."""
 
     piece_count = 1
 
@@ -55,16 +55,16 @@ class WholeText:
         self._read = read
 
     def pieces(self) -> Sequence[int]:
-        """The only one."""
+        """Return the number of the only piece."""
         return (0,)
 
     def check(self, piece: int) -> None:
-        """Nothing is known of a text before it is read."""
+        """Read the whole file: errors are unknown before the reading."""
         for _ in self._read():
             pass
 
     def read(self, piece: int) -> Iterator[pa.RecordBatch]:
-        """All rows."""
+        """Return all rows."""
         return self._read()
 
 
@@ -76,8 +76,9 @@ def open_reader(
     access: FileAccess,
     context: ProcessorContext | None = None,
 ) -> FileReader:
-    """A reader of those of the named columns that are the files'. ``filters`` are over the table's columns;
-    they only say what may be left out. ``context``: of who reads, None = only pieces are asked for."""
+    """Open a reader of the named columns that are in the file. ``filters`` are over the table's columns and
+    only allow pieces or rows to be left out. ``context``: the reading processor's, None = only pieces are
+    asked for."""
     data = version.data_schema
     known = frozenset(data.names)
     wanted = tuple(name for name in names if name in known)

@@ -22,16 +22,17 @@ from sqlfront_values.expressions import EngineExpr
 from sqlfront_values.settings import DEFAULT_SETTINGS, Settings
 from sqlfront_values.types import physical
 
-#: How many bytes of text are read to see whether they can be.
+#: The number of bytes of text that a check reads.
 _CHECKED_BYTES: Final = 64 << 20
 
 
 class FileScan(Processor, frozen=True):
-    """Reads the files of ``version``, which travels with the plan: every member can read its share of them.
+    """A source of the rows of ``version``, which travels with the plan: every member can read its share of
+    the files.
 
-    ``columns`` are ordinals of the table. ``filters`` only skip:
-    directories by their values and row groups by their statistics. Parallel instances take every n-th piece:
-    a row group or stripe, or a whole file of text.
+    ``columns`` are ordinals of the table. ``filters`` only skip: directories by their values and row groups
+    by their statistics. Parallel instances take every n-th piece: a row group or stripe, or a whole file of
+    text.
     """
 
     cooperative: ClassVar[bool] = False
@@ -53,7 +54,7 @@ class FileScan(Processor, frozen=True):
                 return
 
     def pieces(self, access: FileAccess) -> tuple[Pieces, ...]:
-        """What is read of the files."""
+        """Count the files and pieces that the scan reads."""
         version = self.version
         files = [file for file in version.files if self._file_may_match(file, DEFAULT_SETTINGS)]
         found = [Pieces("files", len(files), len(version.files))]
@@ -66,7 +67,8 @@ class FileScan(Processor, frozen=True):
         return tuple(found)
 
     def check(self, access: FileAccess, settings: Settings, memory: MemoryBudget) -> None:
-        """Raises what reading would, as far as the files' descriptions and the first bytes of texts tell."""
+        """Raise the errors of reading, as far as the files' metadata and the first bytes of texts show
+        them."""
         left = _CHECKED_BYTES
         for file in self.version.files:
             if not self._file_may_match(file, settings):
@@ -98,7 +100,7 @@ class FileScan(Processor, frozen=True):
         yield from last_round(number, share, shares)
 
     def _opened(self, file: DataFile, context: ProcessorContext) -> FileReader | None:
-        """A reader of the file; None if options say that it counts as empty."""
+        """Open a reader of the file; None if the options let the file count as empty."""
         version = self.version
         names = tuple(version.schema.field(column).name for column in self.columns)
         try:
@@ -134,7 +136,8 @@ class FileScan(Processor, frozen=True):
         return all(may_match(condition, bounds_of) for condition in self.filters)
 
     def _complete(self, batch: pa.RecordBatch, file: DataFile, settings: Settings) -> pa.RecordBatch:
-        """The wanted columns in order: those that the file lacks are null, partition columns constant."""
+        """Return the wanted columns in order: columns that the file lacks are null, partition columns
+        constant."""
         present = {name.lower(): index for index, name in enumerate(batch.schema.names)}
         version, rows = self.version, batch.num_rows
         values = version.partition_values(file, settings.time_zone)

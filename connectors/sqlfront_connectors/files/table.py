@@ -38,9 +38,9 @@ from sqlfront_values.expressions import Cast, Column, Expr
 from sqlfront_values.settings import Settings
 from sqlfront_values.types import STRING, is_decimal, is_string
 
-#: Bytes of rows that an insert holds in memory before it writes them into files.
+#: The bytes of rows that an insert collects in memory before it writes files.
 ENOUGH: Final = 128 << 20
-#: The formats that are written, too.
+#: The formats that can be written.
 _WRITTEN: Final = ("csv", "json", "parquet")
 
 
@@ -55,12 +55,12 @@ class FileSnapshot:
 
     @property
     def version(self) -> int:
-        """Grows with every insert and refresh."""
+        """A number that grows with every insert and refresh."""
         return self.files.number
 
     @property
     def statistics(self) -> TableStatistics:
-        """Rows by the footers of Parquet files; bytes by the files' sizes."""
+        """The number of rows by the footers of Parquet files; the number of bytes by the files' sizes."""
         if self._statistics is None:
             size = sum(file.size for file in self.files.files)
             self._statistics = TableStatistics(rows=self._rows(), size=size * EXPANSION)
@@ -72,24 +72,24 @@ class FileSnapshot:
         return sum(parquet_format.row_count(file.path, self._access) for file in self.files.files)
 
     def exact_filters(self, filters: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        """None: filters only skip files and row groups."""
+        """Return no filter: filters only skip files and row groups."""
         return ()
 
     def pieces(self, request: ScanRequest) -> tuple[Pieces, ...]:
-        """Files, and row groups of those that are read; opens the footers of Parquet files."""
+        """Count the files, and the row groups of those to be read; opens the footers of Parquet files."""
         return FileScan(self.files, self._name, request.columns, request.filters).pieces(self._access)
 
     def scan(self, request: ScanRequest) -> ScanPlan:
-        """A scan of the files that the filters leave, by all members if all of them may open the files."""
+        """Scan the files that the filters leave, on all members if every member may open the files."""
         source = FileScan(self.files, self._name, request.columns, request.filters, request.limit)
         is_shared = self._access.is_shared(file.path for file in self.files.files)
         return ScanPlan(source, location=Location.ANYWHERE if is_shared else Location.HERE)
 
 
 class FileTable:
-    """A directory of files. ``managed``: the table owns the directory and removes it when dropped.
-    ``access``: the files that may be opened for it. ``on_insert`` is called by every insert when its files
-    are there."""
+    """A table of the files in a directory. ``managed``: the table owns the directory and removes it when
+    dropped. ``access``: the files that may be opened for the table. Every insert calls ``on_insert`` after
+    its files have appeared."""
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ class FileTable:
 
     @property
     def schema(self) -> pa.Schema:
-        """See :class:`FileVersion`."""
+        """The schema, see :class:`FileVersion`."""
         return self.version.schema
 
     @property
@@ -121,16 +121,16 @@ class FileTable:
 
     @property
     def partitioning(self) -> Partitioning | None:
-        """None: files have no hash partitions."""
+        """No partitioning: files have no hash partitions."""
         return None
 
     @property
     def partition_columns(self) -> tuple[str, ...]:
-        """Names of the hive partition columns."""
+        """The names of the Hive partition columns."""
         return tuple(self.version.partition_schema.names)
 
     def snapshot(self) -> FileSnapshot:
-        """The files as they were listed last."""
+        """Return the files of the last listing."""
         return self._current
 
     def refresh(self) -> None:
@@ -139,7 +139,7 @@ class FileTable:
             self._publish(self._listed(self.version.known))
 
     def recover_partitions(self) -> None:
-        """List the files of all partitions that there are (MSCK REPAIR TABLE)."""
+        """List the files of all existing partitions (MSCK REPAIR TABLE)."""
         with self._writer:
             names = [name.lower() for name in self.partition_columns]
             found = [
@@ -150,7 +150,7 @@ class FileTable:
         self.on_insert()
 
     def _listed(self, known: tuple[RawPartition, ...] | None) -> tuple[DataFile, ...]:
-        """The files that are there, of known partitions only. Those that were there are the same objects."""
+        """List the files of the known partitions. A file in the current version keeps its object."""
         try:
             found = list_files(self.location, self.access, self.version.listing).filled
         except OperationalError as error:
@@ -161,7 +161,7 @@ class FileTable:
         return tuple(before.get(file, file) for file in found if known is None or file.partition in known)
 
     def drop(self) -> None:
-        """Remove the directory of a managed table once no reader holds a file of it; others' files stay."""
+        """Remove the directory of a managed table once no reader holds a file of it; foreign files stay."""
         with self._writer:
             last = self.version
             self._publish(())
@@ -174,13 +174,13 @@ class FileTable:
             drop_when_unread(self.location, self.access, own)
 
     def check_empty(self) -> None:
-        """ProgrammingError if something is in the directory, hidden or not: Spark's CREATE TABLE AS SELECT
-        takes no such place. What a dead writer has left doesn't count."""
+        """Raise ProgrammingError if the directory has any entry, hidden or not: Spark's CREATE TABLE AS
+        SELECT refuses such a location. Remains of a dead writer don't count."""
         with contextlib.suppress(OSError):
             finish_dead(self.location, self.access)
         try:
             names = self.access.names(self.location)
-        except OSError:  # it isn't there, or no directory
+        except OSError:  # missing, or not a directory
             return
         if names:
             raise ProgrammingError(
@@ -190,14 +190,15 @@ class FileTable:
             )
 
     def begin_insert(self, *, overwrite: bool = False, time_zone: str = "UTC") -> "FileWrite":
-        """An insert whose files appear together at its commit. NotSupportedError for a format that is only
-        read."""
+        """Start an insert; the commit lets its files appear together. Raises NotSupportedError for a
+        read-only format."""
         if self.format not in _WRITTEN:
             raise NotSupportedError(f"table {self.name}: writing files of the format {self.format}")
         return FileWrite(self, overwrite=overwrite, time_zone=time_zone)
 
     def adopt(self, version: FileVersion) -> None:
-        """Somebody else has published this version. Of a known one nobody waits for writers here."""
+        """Make a version that another session has published the current version. For a version that is
+        already known, the call doesn't wait for writers."""
         if version.number <= self.version.number:
             return
         with self._writer:
@@ -205,8 +206,8 @@ class FileTable:
                 self._current = FileSnapshot(self.name, version, self.access)
 
     def add_files(self, write: FolderWrite, files: tuple[DataFile, ...], *, overwrite: bool) -> None:
-        """Have the files appear that were written, and publish a version with them added, or with only them.
-        What is replaced is all that is there, whoever has written it."""
+        """Let the written files appear, and publish a version with the present and the written files, or only
+        the latter. An overwrite replaces all present files, no matter which program has written them."""
         with self._writer, write.alone() as pending:
             replaced = self._replaced(pending) if overwrite else ()
             write.commit([file.path for file in replaced])
@@ -220,9 +221,9 @@ class FileTable:
             write.remove_when_unread([(file, file.path) for file in replaced])
 
     def _replaced(self, pending: Pending) -> tuple[DataFile, ...]:
-        """The files that an overwrite removes. OperationalError if a file has another name than a table's
-        writer gives, or stands in a folder below that this table doesn't read, unless the table may replace
-        foreign files."""
+        """Return the files that an overwrite removes. Unless the table may replace foreign files, raises
+        OperationalError for a file whose name no table's writer gives, and for a file in a folder that the
+        table doesn't read."""
         known = {file.path: file for file in self.version.files}
         found = list_files(self.location, self.access, ListingOptions(recursive=True), pending).described
         foreign = [file.path for file in found if not is_part(file.path) or not self._reads(file.path)]
@@ -231,8 +232,8 @@ class FileTable:
         return tuple(known.get(file.path, file) for file in found)
 
     def _reads(self, path: str) -> bool:
-        """Whether the file is in a folder of this table: its own, or a partition's. Others below may be those
-        of other tables."""
+        """Return whether the file is in a folder of the table: the table's own folder, or a partition's.
+        Further folders below may belong to other tables."""
         below = os.path.relpath(os.path.dirname(path), os.path.abspath(self.location))
         return (
             below == os.curdir
@@ -252,11 +253,12 @@ class FileTable:
 
 
 def _nothing() -> None:
-    """What happens after an insert into a table of one session."""
+    """Do nothing: the default of ``on_insert``, for a table of one session."""
 
 
 class FileWrite:
-    """Rows on their way into a file table; its files are in a hidden folder until they are all there."""
+    """An insert into a file table under way; the files are in a hidden folder until the insert is
+    complete."""
 
     def __init__(self, table: FileTable, *, overwrite: bool, time_zone: str) -> None:
         self._table = table
@@ -270,7 +272,8 @@ class FileWrite:
         self._files: list[DataFile] = []
 
     def append(self, batch: pa.RecordBatch) -> None:
-        """Take rows; files are written whenever enough have come for some. OperationalError if that fails."""
+        """Take rows; files are written whenever enough rows have come. Raises OperationalError if that
+        fails."""
         with self._lock:
             self._batches.append(batch)
             self._rows += batch.num_rows
@@ -280,13 +283,13 @@ class FileWrite:
                     self._write_files()
 
     def abort(self) -> None:
-        """Forget the rows."""
+        """Discard the rows and the written files."""
         self._batches.clear()
         if self._write is not None:
             self._write.abort()
 
     def commit(self) -> int:
-        """Write the last files, then have all appear together and publish them."""
+        """Write the last files, then let all files appear together and publish them."""
         with self._writing():
             if self._batches or not self._files:
                 self._write_files()
@@ -296,7 +299,8 @@ class FileWrite:
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
-        """What goes wrong leaves nothing, and says that the table can't be written."""
+        """Discard the insert on any error in the block, and turn errors of files and of Arrow into the error
+        of an unwritable table."""
         try:
             yield
         except BaseException as error:
@@ -306,7 +310,7 @@ class FileWrite:
             raise unwritable(self._table.name, self._table.location, error) from error
 
     def _write_files(self) -> None:
-        """Write the rows that have come into a file for each partition."""
+        """Write the collected rows into a file for each partition."""
         if self._write is None:
             self._write = FolderWrite(self._table.location, self._table.access)
         for partition, batches in self._by_partition(self._batches):
@@ -316,7 +320,7 @@ class FileWrite:
     def _by_partition(
         self, batches: list[pa.RecordBatch]
     ) -> Iterator[tuple[RawPartition, list[pa.RecordBatch]]]:
-        """Rows by the texts of their partition directories, without the partition columns."""
+        """Group the rows by the texts of their partition directories, and drop the partition columns."""
         version = self._table.version
         if not len(version.partition_schema):
             yield (), batches
@@ -345,12 +349,12 @@ class FileWrite:
     def _write_file(
         self, write: FolderWrite, partition: RawPartition, batches: list[pa.RecordBatch]
     ) -> DataFile:
-        """Write one file; gives it as it will be."""
+        """Write one file; returns the file with its future path."""
         version, table = self._table.version, self._table
         directories = [
             f"{escape(name)}={NULL_DIRECTORY if value is None else value}" for name, value in partition
         ]
-        # Sorted by their names, files of one folder are in the order in which they were inserted.
+        # The order of the files' names in a folder is the order of their insertion.
         number = len(self._files) + (0 if self._overwrite else len(version.files))
         path = os.path.join(*directories, f"part-{number:05}-{uuid.uuid4()}.{version.format}")
         part = write.part(path)
@@ -375,7 +379,7 @@ def _directory_text(text: str | None) -> str | None:
 
 
 def _plain(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The batch in logical types."""
+    """Convert the batch into logical types."""
     columns = [
         column.cast(field.type) if is_decimal(field.type) or is_string(field.type) else column
         for column, field in zip(batch.columns, schema, strict=True)

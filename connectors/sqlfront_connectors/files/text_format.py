@@ -14,7 +14,7 @@ from sqlfront_values.errors import NotSupportedError, ProgrammingError
 from sqlfront_values.expressions import EngineExpr
 from sqlfront_values.types import STRING, ddl
 
-#: The only column, unless a schema names it otherwise.
+#: The only column, unless a schema gives another name.
 SCHEMA: Final = pa.schema([("value", STRING)])
 _LINE_END: Final = re.compile(rb"\r\n|\n|\r")
 _MARK: Final = b"\xef\xbb\xbf"
@@ -22,8 +22,8 @@ _OPTIONS: Final = frozenset({"wholetext", "linesep", "encoding"})
 
 
 def text_settings(options: Mapping[str, str]) -> tuple[bool, bytes | None]:
-    """Whether a file is one row, and the end of lines (None: any of the usual ones). An option that isn't
-    honoured is refused by name.
+    """Return whether a file is one row, and the end of lines (None: all usual line ends). Raises
+    NotSupportedError, which names the option, for an unknown option.
 
     >>> text_settings({"lineSep": ";"})
     (False, b';')
@@ -42,7 +42,8 @@ def text_settings(options: Mapping[str, str]) -> tuple[bool, bytes | None]:
 
 
 def check_schema(schema: pa.Schema) -> None:
-    """UNSUPPORTED_DATA_TYPE_FOR_DATASOURCE unless all data columns are strings; there is one at most."""
+    """Raise UNSUPPORTED_DATA_TYPE_FOR_DATASOURCE unless the data column is a string; ProgrammingError for
+    more than one data column."""
     if len(schema) > 1:
         raise ProgrammingError(f"Text data source supports only a single column, and you have {len(schema)}.")
     for field in schema:
@@ -62,7 +63,7 @@ def read(
     context: ProcessorContext,
     filters: Sequence[EngineExpr] = (),
 ) -> Iterator[pa.RecordBatch]:
-    """The lines of one file, without their ends."""
+    """Yield the lines of one file, without their ends."""
     whole, separator = text_settings(options)
     content = content_of(path, context.files, context.memory)
     if whole:

@@ -20,8 +20,8 @@ LINES: Final = 4096
 
 
 class TextLines(Source, frozen=True, tag_field="processor", tag=True):
-    """The lines, without their ends, of all files that match ``patterns``, in UTF-8. The files are dealt to
-    the instances: each member has to see the same ones."""
+    """A source of the lines, without line ends, of all files that match ``patterns``, in UTF-8. The files are
+    dealt to the instances: each member has to see the same files."""
 
     patterns: tuple[str, ...] = ()
 
@@ -62,8 +62,8 @@ register_processor("sqlfront_connectors.files.text_lines:TextLines")
 
 
 def _expand(pattern: str, access: FileAccess) -> list[str]:
-    """The paths that match a pattern of :mod:`glob`. Of those that may not be read nobody learns whether they
-    are there."""
+    """Return the paths that match a pattern of :mod:`glob`. Access to the part before the first wildcard is
+    checked before the search, so that the existence of forbidden paths is not revealed."""
     if access.is_limited:
         parts = pattern.split(os.sep)
         first = next((number for number, part in enumerate(parts) if glob.has_magic(part)), len(parts))
@@ -74,5 +74,5 @@ def _expand(pattern: str, access: FileAccess) -> list[str]:
 
 
 def text_lines(*patterns: str) -> TextLines:
-    """A source of one column, ``line``, from the files that match the patterns (as of :mod:`glob`)."""
+    """Make a source of one column, ``line``, from the files that match the patterns (as of :mod:`glob`)."""
     return TextLines(pa.schema([pa.field("line", STRING)]), patterns)

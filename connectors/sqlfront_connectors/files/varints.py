@@ -1,19 +1,19 @@
-"""Numbers in as many bytes as they need, seven bits a byte and the lowest first (LEB128), as Thrift's compact
-protocol and Protocol Buffers write them."""
+"""Numbers in as many bytes as they need, seven bits a byte and the lowest first (LEB128), as in Thrift's
+compact protocol and Protocol Buffers."""
 
 from typing import Final
 
-#: The bits of a number that has ten bytes, the most for one of 64 bits.
+#: The largest shift of a byte: a number of 64 bits has at most ten bytes.
 _BITS: Final = 63
 
 
 class Malformed(Exception):
-    """The bytes are not what their format demands."""
+    """The error of bytes that violate their format."""
 
 
 def read_varint(data: bytes, at: int) -> tuple[int, int]:
-    """The unsigned number that begins at the index ``at``, and the index behind it. Malformed for more than
-    ten bytes; IndexError where the data end within it.
+    """Read the unsigned number that begins at the index ``at``; returns the number and the index behind it.
+    Raises Malformed for more than ten bytes, IndexError where the data end within the number.
 
     >>> read_varint(bytes([0xAC, 0x02, 0x00]), 0)
     (300, 2)

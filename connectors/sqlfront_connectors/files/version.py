@@ -1,4 +1,4 @@
-"""One version of a file table: which files, with which schema."""
+"""A version of a file table, with its files and schema."""
 
 from collections.abc import Mapping
 
@@ -12,10 +12,12 @@ from sqlfront_connectors.files.partition_values import partition_value
 
 
 class FileVersion(msgspec.Struct, frozen=True):
-    """``schema`` has the columns of ``data_schema`` and of ``partition_schema`` (logical types): the latter
-    behind the others, or where the files have columns of the same names.
+    """A version of a file table. ``schema`` has the columns of ``data_schema`` and of ``partition_schema``
+    (logical types): the partition columns behind the data columns, or in the place of a file's column of the
+    same name.
 
-    ``known``: the only partitions whose files are listed, None = all. ``listing``: which files are.
+    ``known``: the only partitions whose files are listed, None = all. ``listing``: the options that choose
+    the files.
     """
 
     number: int
@@ -30,16 +32,16 @@ class FileVersion(msgspec.Struct, frozen=True):
 
     @property
     def data_ordinals(self) -> tuple[int, ...]:
-        """Where the columns of ``data_schema`` are in ``schema``."""
+        """The ordinals in ``schema`` of the columns of ``data_schema``."""
         return tuple(self.schema.get_field_index(name) for name in self.data_schema.names)
 
     @property
     def partition_ordinals(self) -> tuple[int, ...]:
-        """Where the columns of ``partition_schema`` are in ``schema``."""
+        """The ordinals in ``schema`` of the columns of ``partition_schema``."""
         return tuple(self.schema.get_field_index(name) for name in self.partition_schema.names)
 
     def partition_values(self, file: DataFile, time_zone: str) -> Mapping[int, object]:
-        """The file's values of the partition columns, by their ordinals in ``schema``."""
+        """Return the file's values of the partition columns, by their ordinals in ``schema``."""
         raw = {name.lower(): value for name, value in file.partition}
         return {
             ordinal: partition_value(raw.get(column.name.lower()), column.type, column.name, time_zone)

@@ -1,5 +1,4 @@
-"""How many chunks of a spread table a scan skips: asked from those who have them, when somebody wants to
-know."""
+"""The number of chunks of a spread table that a scan skips, asked from the members on demand."""
 
 from typing import Final
 
@@ -15,9 +14,10 @@ from sqlfront_values.expressions import EngineExpr, Expr
 
 
 class ChunkCount(msgspec.Struct, frozen=True, array_like=True, tag=3):
-    """The question about a share. ``version``: the key of its version, ``table``: for errors, ``dealt``: the
-    dealing of partitions that is asked for, ``filters``: conjuncts that the scan's rows satisfy, encoded. The
-    answer has the numbers of chunks that are read and that there are."""
+    """A question to a member about the chunks of its share. ``version``: the key of the share's version,
+    ``table``: the name for errors, ``dealt``: the dealing of partitions that the question assumes,
+    ``filters``: conjuncts that the scan's rows satisfy, encoded. The answer has the number of chunks that are
+    read and the number of all chunks."""
 
     version: str
     table: str
@@ -34,21 +34,22 @@ _decode: Final = make_decoder(tuple[int, int])
 
 
 def encode_count(version: str, table: str, dealt: int, filters: tuple[Expr, ...]) -> bytes:
-    """The question's bytes."""
+    """Encode the question."""
     return _encode(ChunkCount(version, table, dealt, codec.encode(_Filters(judged(filters)))))
 
 
 def counted(segments: tuple[Segment, ...], question: ChunkCount) -> bytes:
-    """The answer about a share of these segments. OperationalError for filters that make no sense here."""
+    """Answer the question for a share of these segments. Raises OperationalError for filters that don't fit
+    the columns."""
     filters = codec.decode(question.filters, _Filters).parts
     try:
         return _encode(count_chunks(segments, judged(filters)))
-    except (IndexError, KeyError, TypeError, ValueError) as error:  # columns or values that the table hasn't
+    except (IndexError, KeyError, TypeError, ValueError) as error:  # wrong columns or values
         raise malformed("filter", error) from error
 
 
 def decode_count(answer: bytes | memoryview) -> Pieces:
-    """What the answer says."""
+    """Decode the answer."""
     try:
         counts: tuple[int, int] = _decode(answer)  # type: ignore[assignment]
     except (msgspec.MsgspecError, ValueError) as error:

@@ -1,8 +1,7 @@
-"""What is known of the values in each chunk of a segment, so that scans can skip chunks that hold none of the
-rows that they want.
+"""Bounds of the values in each chunk of a segment, by which a scan skips chunks without matching rows.
 
-A chunk is as many rows as a scan emits at once. Bounds are found when a filter first asks for a column's, and
-kept with the segment. Rows that were deleted still count: bounds may be wider than the rows, never narrower.
+A chunk is as many rows as a scan emits at once. The bounds of a column are computed when a filter first needs
+them, and kept with the segment. Deleted rows still count: bounds may be wider than the rows, never narrower.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,7 +21,7 @@ _JUDGED = frozenset({"equal", "equal_null_safe", "less", "less_equal", "greater"
 
 
 def judged(filters: Iterable[Expr]) -> tuple[Expr, ...]:
-    """Those of the conjuncts that bounds can say anything about."""
+    """Return the conjuncts that can be judged by bounds."""
     return tuple(part for part in filters if _is_judged(part))
 
 
@@ -43,13 +42,13 @@ def _is_judged(condition: Expr) -> bool:
 
 
 def matching(segment: Segment, filters: Sequence[Expr]) -> list[bool] | None:
-    """For each chunk of the segment whether it may hold rows for which all filters are true; None: all
-    may."""
+    """Return a flag for each chunk of the segment: False if no row of the chunk makes all filters true. None:
+    no chunk can be skipped."""
     count = chunk_count(segment)
     used = {ordinal for condition in filters for ordinal in columns_used(condition)}
     known = {ordinal: _bounds_of(segment, ordinal) for ordinal in used}
     if all(len(bounds) == 1 for bounds in known.values()):
-        # No chunk differs from the others.
+        # All chunks have equal bounds.
         count = min(count, 1)
     kept = []
     for chunk in range(count):
@@ -61,7 +60,8 @@ def matching(segment: Segment, filters: Sequence[Expr]) -> list[bool] | None:
 
 
 def count_chunks(segments: Iterable[Segment], filters: Sequence[Expr]) -> tuple[int, int]:
-    """How many chunks may hold rows for which all filters (that can be judged) are true, of how many."""
+    """Return the number of chunks that the filters (limited to conjuncts that bounds can judge) don't rule
+    out, and the number of all chunks."""
     read = total = 0
     for segment in segments:
         count = chunk_count(segment)
@@ -77,12 +77,12 @@ def chunk_count(segment: Segment) -> int:
 
 
 def holds_any(kept: Sequence[bool] | None, start: int, end: int) -> bool:
-    """Whether some of the rows from ``start`` to ``end`` are in chunks that are kept."""
+    """Return whether any row from ``start`` to ``end`` is in a kept chunk."""
     return kept is None or any(kept[start // BATCH_ROWS : (end - 1) // BATCH_ROWS + 1])
 
 
 def _bounds_of(segment: Segment, ordinal: int) -> tuple[Bounds, ...]:
-    """A column's bounds in each chunk; one for all chunks where no two of them are apart."""
+    """Return a column's bounds in each chunk; one item for all chunks where all chunks' ranges overlap."""
     return segment.memo.get(("bounds", ordinal), lambda: _find_bounds(segment.batch.column(ordinal)))
 
 
@@ -100,14 +100,14 @@ def _find_bounds(column: pa.Array) -> tuple[Bounds, ...]:
 
 
 def _are_apart(lows: Sequence[object], highs: Sequence[object]) -> bool:
-    """Whether two chunks have no value in common."""
+    """Return whether some two chunks have disjoint ranges."""
     if None in lows or None in highs:
         return False
     return bool(max(lows) > min(highs))  # type: ignore[type-var,operator]
 
 
 def _together(found: Sequence[Bounds]) -> Bounds:
-    """The bounds of several chunks."""
+    """Return the common bounds of several chunks."""
     lows, highs = [bounds.minimum for bounds in found], [bounds.maximum for bounds in found]
     return Bounds(
         None if None in lows else min(lows),  # type: ignore[type-var]
@@ -118,7 +118,8 @@ def _together(found: Sequence[Bounds]) -> Bounds:
 
 
 def _ends(column: pa.Array, starts: range, chunks: Sequence[pa.Array]) -> tuple[list[object], list[object]]:
-    """Least and greatest value of each chunk; None where it has none, or none that Python has."""
+    """Return the least and the greatest value of each chunk; None where a chunk has only nulls, for types
+    without bounds, and for values that Python cannot represent."""
     unknown: list[object] = [None] * len(starts)
     if pa.types.is_string(column.type):
         found = [pc.min_max(chunk) for chunk in chunks]

@@ -1,6 +1,7 @@
-"""What the documents of a cluster say about spread tables.
+"""The cluster's documents about spread tables.
 
-``table:<identity>`` holds the current version of a table, ``turn:<identity>`` who writes to it now.
+``table:<identity>`` holds the current version of a table, ``turn:<identity>`` the member that writes to the
+table now.
 """
 
 from typing import Final
@@ -20,21 +21,21 @@ TURN: Final = "turn:"
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """Somebody writes: the member that does, and a text that no other turn has."""
+    """A writer's turn at a table: the writing member, and the unique text of the turn."""
 
     holder: str
     token: str
 
 
 def turn_of(document: Document) -> Turn:
-    """What a turn's document says."""
+    """Decode the document of a turn."""
     return codec.decode(document.content, Turn)
 
 
 class TableDocument(msgspec.Struct, frozen=True):
     """A spread table and its current version; ``known``: see
-    :func:`~sqlfront_connectors.memory.share_statistics.encode_statistics`. ``creator``: the member whose
-    table it is as long as no name stands for it."""
+    :func:`~sqlfront_connectors.memory.share_statistics.encode_statistics`. ``creator``: the member that owns
+    the table until the table has a name."""
 
     name: str
     schema: pa.Schema
@@ -50,7 +51,7 @@ class TableDocument(msgspec.Struct, frozen=True):
 
 
 def encode_table(table: SpreadTable, version: TableVersion, creator: str) -> bytes:
-    """The document's content."""
+    """Encode the document's content."""
     placed = table.partitioning
     return codec.encode(
         TableDocument(
@@ -70,12 +71,12 @@ def encode_table(table: SpreadTable, version: TableVersion, creator: str) -> byt
 
 
 def decode_table(content: bytes) -> TableDocument:
-    """The other way round."""
+    """Decode the document's content."""
     return codec.decode(content, TableDocument)
 
 
 def version_of(document: TableDocument) -> TableVersion:
-    """The version that the document publishes."""
+    """Return the version that the document publishes."""
     return TableVersion(
         document.number,
         document.key,
@@ -87,5 +88,5 @@ def version_of(document: TableDocument) -> TableVersion:
 
 
 def partitioning_of(document: TableDocument) -> Partitioning | None:
-    """How its rows are placed."""
+    """Return the placement of the table's rows."""
     return None if document.partitioning is None else Partitioning(*document.partitioning)

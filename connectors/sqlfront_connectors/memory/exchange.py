@@ -1,13 +1,14 @@
-"""Rows of memory tables to and from processes that are no members, such as the tasks of a Spark job.
+"""Exchange of memory tables' rows with processes that are not members, such as the tasks of a Spark job.
 
-In: whoever has rows pushes them, as batches, straight to the members of their keys, under a *load* that the
-coordinator has begun there, and an *attempt*: a text that no other one has. Nobody reads them before the
-coordinator, who knows which attempts have succeeded, lets :class:`StagedRows` make a version of them; all
-others are dropped with the load. So tasks may fail, run twice or never end.
+In: a process with rows pushes batches directly to the members of the rows' keys, under a *load* that the
+coordinator has begun there, and an *attempt*, a unique text. The rows are invisible until the coordinator,
+which knows the successful attempts, lets :class:`StagedRows` make a version of the attempts' rows; the rows
+of all other attempts are dropped with the load. So tasks may fail, run twice or never end.
 
-Out: a coordinator *holds* a version, and whoever it tells reads ranges of the members' rows for as long.
+Out: a coordinator *holds* a version; until the hold ends, processes that know of the hold may read ranges of
+the members' rows.
 
-Loads and holds end with their coordinator, if it doesn't end them.
+Loads and holds end with their coordinator, if the coordinator doesn't end them.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -29,7 +30,8 @@ from sqlfront_engine.processor import Processor, ProcessorContext, Steps
 from sqlfront_values.errors import InternalError, OperationalError
 from sqlfront_values.types import DICTIONARY_STRING, is_string, physical
 
-#: The resource under which a member's processors and others find the service.
+#: The resource under which a member's processors find the service, and the service's name for other
+#: processes.
 EXCHANGE: Final = "memory:exchange"
 _NOTHING: Final = b""
 
@@ -38,8 +40,9 @@ _NOTHING: Final = b""
 
 
 class BeginLoad(msgspec.Struct, frozen=True, tag=True):
-    """Take rows of a table with this schema under the load; ``holder``: the member that coordinates it,
-    ``dealt``: the dealing of partitions by which the rows' members are found. The answer is empty."""
+    """The question that begins a load of a table with the given schema; ``holder``: the member that
+    coordinates the load, ``dealt``: the dealing of partitions by which rows are sent to members. The answer
+    is empty."""
 
     load: str
     table: str
@@ -49,14 +52,16 @@ class BeginLoad(msgspec.Struct, frozen=True, tag=True):
 
 
 class EndLoad(msgspec.Struct, frozen=True, tag=True):
-    """Drop what is left of the load, and take nothing more. The answer is empty."""
+    """The question that ends the load: remaining rows are dropped, further rows refused. The answer is
+    empty."""
 
     load: str
 
 
 class Hold(msgspec.Struct, frozen=True, tag=True):
-    """Keep the member's share of a version until :class:`Release` with the same ``token``, whatever becomes
-    of the table. The answer is how many rows can be asked for by :class:`Read`, deleted ones included."""
+    """The question that keeps the member's share of a version until :class:`Release` with the same ``token``,
+    even if the table changes or is dropped. The answer is the number of rows that :class:`Read` can ask for,
+    deleted rows included."""
 
     version: str
     table: str
@@ -65,18 +70,18 @@ class Hold(msgspec.Struct, frozen=True, tag=True):
 
 
 class Release(msgspec.Struct, frozen=True, tag=True):
-    """The version is read no more. The answer is empty."""
+    """The question that ends a :class:`Hold`. The answer is empty."""
 
     version: str
     token: str
 
 
-# ---- questions: of those who bring or fetch rows
+# ---- questions: of processes that bring or fetch rows
 
 
 class Put(msgspec.Struct, frozen=True, tag=True):
-    """Keep the batch in the body, of an attempt's stream of :class:`~sqlfront_cluster.codec.EncodedBatch`;
-    ``schema``: as it says. The answer is empty."""
+    """The question that stages the batch in the body, a part of an attempt's stream of
+    :class:`~sqlfront_cluster.codec.EncodedBatch`; ``schema``: as in that class. The answer is empty."""
 
     load: str
     attempt: str
@@ -84,15 +89,15 @@ class Put(msgspec.Struct, frozen=True, tag=True):
 
 
 class Forget(msgspec.Struct, frozen=True, tag=True):
-    """Drop what the attempt has brought. The answer is empty."""
+    """The question that drops the attempt's rows. The answer is empty."""
 
     load: str
     attempt: str
 
 
 class Read(msgspec.Struct, frozen=True, tag=True):
-    """The columns (ordinals of the table) of those of the share's rows from ``start`` to ``stop`` that are
-    not deleted. The answer is :class:`Pieces` with the batches in the body."""
+    """The question for the columns (ordinals of the table) of the share's rows from ``start`` to ``stop``
+    that are not deleted. The answer is :class:`Pieces` with the batches in the body."""
 
     version: str
     table: str
@@ -102,7 +107,7 @@ class Read(msgspec.Struct, frozen=True, tag=True):
 
 
 class Pieces(msgspec.Struct, frozen=True):
-    """The batches of a body, as of one stream: of each the schema and the size of
+    """The batches of a body, encoded as one stream: for each batch the schema and the size of
     :class:`~sqlfront_cluster.codec.EncodedBatch`."""
 
     batches: tuple[tuple[bytes | None, int], ...]
@@ -115,7 +120,7 @@ Question: TypeAlias = BeginLoad | EndLoad | Hold | Release | Put | Forget | Read
 
 
 class _Attempt:
-    """What an attempt has brought to this member."""
+    """The rows that an attempt has brought to this member."""
 
     __slots__ = ("batches", "decoder", "rows", "size")
 
@@ -138,14 +143,14 @@ class _Load:
 
 
 class Exchange(BodyService):
-    """The service, for one member. ``budget``: what is staged is charged to it, None = to nobody. ``on_hold``
-    is called with each version that somebody holds from now on, or nobody any more."""
+    """The exchange service of one member. ``budget``: the budget that is charged for staged rows, None = no
+    budget. ``on_hold`` is called with each version whose holds begin or end."""
 
     def __init__(self, store: TableStore, on_hold: Callable[[str], None] = lambda version: None) -> None:
         self.budget: MemoryBudget | None = None
         self._store = store
         self._on_hold = on_hold
-        # Guards both.
+        # Guards the two fields below.
         self._lock = Lock()
         self._loads: dict[str, _Load] = {}
         self._held: dict[str, dict[str, str]] = {}
@@ -153,11 +158,11 @@ class Exchange(BodyService):
     # ---- questions
 
     def answer(self, content: bytes) -> bytes:
-        """A question without a body."""
+        """Answer a question without a body."""
         return self.exchange(content, None)[0]
 
     def exchange(self, content: bytes, body: pa.Buffer | None) -> tuple[bytes, Sequence[Part]]:
-        """See the questions."""
+        """Answer a question; the class of each question describes the answer."""
         question: Question = codec.decode(content, Question)  # type: ignore[arg-type]
         match question:
             case Put():
@@ -201,7 +206,7 @@ class Exchange(BodyService):
         with load.lock:
             if load.attempts is None:
                 raise _load_over()
-            # An attempt's batches come one after the other, over one connection.
+            # An attempt's batches arrive one after the other, over one connection.
             attempt = load.attempts.setdefault(question.attempt, _Attempt())
         batch = attempt.decoder.decode(question.schema, body)
         _check(batch, load.types)
@@ -270,11 +275,11 @@ class Exchange(BodyService):
     # ---- the member
 
     def is_held(self, version: str) -> bool:
-        """Whether somebody reads the version."""
+        """Return whether a reader holds the version."""
         return version in self._held
 
     def keep_only(self, is_present: Callable[[str], bool]) -> None:
-        """End what belongs to coordinators that are not there any more."""
+        """End the loads and holds of coordinators that have left the cluster."""
         with self._lock:
             over = [name for name, load in self._loads.items() if not is_present(load.begin.holder)]
             left = [
@@ -289,7 +294,7 @@ class Exchange(BodyService):
             self._let_go(version, token)
 
     def staged(self, load: str, attempts: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """The batches of these attempts; each is let go of when it is taken."""
+        """Yield the batches of these attempts; each batch is released when the caller takes it."""
         found = self._loads.get(load)
         for name in attempts:
             attempt = None
@@ -305,7 +310,7 @@ class Exchange(BodyService):
 
     @property
     def loads(self) -> dict[str, int]:
-        """The loads under way, and how many bytes of each are staged here."""
+        """The loads under way, each with the number of bytes staged on this member."""
         with self._lock:
             return {
                 name: sum(attempt.size for attempt in tuple((load.attempts or {}).values()))
@@ -314,9 +319,9 @@ class Exchange(BodyService):
 
 
 class StagedRows(Processor, frozen=True):
-    """A source of the rows that these attempts of a load have brought to the member: ``attempts`` and
-    ``rows`` (their number, which is checked) by the member's name, nothing for those without. To be run with
-    one instance on each member."""
+    """A source of the rows that the given attempts of a load have brought to the member. Each item of
+    ``attempts`` is a member's name, the attempts and the number of rows to check; a member without an item
+    emits nothing. To be run with one instance on each member."""
 
     load: str
     table: str
@@ -358,7 +363,7 @@ def _accepted(data_type: pa.DataType) -> tuple[pa.DataType, ...]:
 
 
 def _check(batch: pa.RecordBatch, types: Sequence[tuple[pa.DataType, ...]]) -> None:
-    """Refuse rows that aren't the table's."""
+    """Refuse a batch whose columns don't fit the table's."""
     if batch.num_columns != len(types):
         raise malformed("batch", f"it has {batch.num_columns} columns instead of {len(types)}")
     for number, (found, accepted) in enumerate(zip(batch.schema.types, types, strict=True)):

@@ -1,7 +1,6 @@
-"""Rows straight from the members that have them, in a process that is no member.
+"""Reads of rows directly from the owning members, in a process that is not a member.
 
-The side of who reads a version that a coordinator holds (:mod:`~sqlfront_connectors.memory.exchange`). Needs
-nothing but the engine.
+The client side of a held version (:mod:`~sqlfront_connectors.memory.exchange`). Needs nothing but the engine.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,13 +19,13 @@ from sqlfront_connectors.memory.pushing import Connect
 #: Rows and bytes that are fetched at a time, at most.
 MOST_ROWS: Final = 65_536
 MOST_BYTES: Final = 8 * 1024 * 1024
-#: Questions that are on their way before the rows of the first are used.
+#: The number of questions sent ahead before the rows of the first answer are used.
 _AHEAD: Final = 2
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """A version of a table, and those of its columns that are read (ordinals). ``members``: names and
-    addresses. ``step``: how many rows to fetch at a time."""
+    """A version of a table, and the columns to read (ordinals). ``members``: names and addresses. ``step``:
+    the number of rows to fetch at a time."""
 
     version: str
     table: str
@@ -36,7 +35,7 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 class Piece(msgspec.Struct, frozen=True):
-    """Some of the rows: those from ``start`` to ``stop`` of the member at that place in
+    """A range of the version's rows: from ``start`` to ``stop`` of the member at index ``member`` of
     :attr:`Origin.members`."""
 
     member: int
@@ -45,8 +44,8 @@ class Piece(msgspec.Struct, frozen=True):
 
 
 def fetch(origin: Origin, connect: Connect, pieces: Iterable[Piece]) -> Iterator[pa.RecordBatch]:
-    """The rows of the pieces in physical form. OperationalError if a member isn't there, or the version
-    isn't held any more."""
+    """Yield the rows of the pieces in physical form. Raises OperationalError if a member can't be reached, or
+    the version is no longer held."""
     for piece in pieces:
         name, address = origin.members[piece.member]
         with connect(name, address) as line:

@@ -1,4 +1,4 @@
-"""How long a member's process holds its shares of tables: as long as anybody may read them."""
+"""The lifetime of a member's shares of tables: as long as a reader may need them."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -11,17 +11,19 @@ from sqlfront_connectors.memory.exchange import EXCHANGE, Exchange
 from sqlfront_connectors.memory.store import TableStore
 from sqlfront_connectors.memory.table_memory import TableMemory
 
-#: Seconds for which a version that was replaced can still be read by queries that were planned with it.
+#: Seconds for which queries that were planned with a replaced version can still read it.
 GRACE: Final = 60.0
-#: Seconds after which a new share is looked at: its writer may have given up already.
+#: Seconds after which a new share is checked: its writer may have given up already.
 STAGED: Final = 5.0
 
 
 class ShareHolder:
-    """See :class:`~sqlfront_cluster.launchers.running.MemberService`.
+    """A :class:`~sqlfront_cluster.launchers.running.MemberService` that keeps shares as long as readers need
+    them.
 
-    A share is kept while its table's document names its version, its writer has the turn, or somebody holds
-    it. A version that was published before is kept for ``grace`` seconds more, unless memory is short.
+    A share is kept while the table's document names the share's version, the version's writer has the turn,
+    or a reader holds the version. A version that was published before is kept for ``grace`` seconds more,
+    unless memory is short.
     """
 
     def __init__(self, grace: float = GRACE) -> None:
@@ -31,12 +33,13 @@ class ShareHolder:
         self._exchange = Exchange(self._store, self._held)
         self._store.services[EXCHANGE] = self._exchange
         self._running: RunningMember
-        # Guards the following.
+        # Guards the fields below.
         self._lock = Lock()
         self._current: dict[str, str] = {}
         self._published: set[str] = set()
-        # Shares that have come, or were needed when they were looked at; and since when the others aren't,
-        # the oldest first. So a sweep looks at few of them, however many versions are kept.
+        # ``_watched``: new shares, and shares that the last check found needed. ``_unneeded``: the other
+        # shares, each with the time since when, the oldest first. So a sweep checks few shares, however many
+        # versions are kept.
         self._watched: set[str] = set()
         self._unneeded: dict[str, float] = {}
         # The one timer for the next sweep.
@@ -63,7 +66,7 @@ class ShareHolder:
         running.membership.list_watchers.append(self._hear_list)
 
     def close(self) -> None:
-        """The shares go with the member."""
+        """Do nothing: the shares go with the member."""
 
     def _staged(self, key: str) -> None:
         with self._lock:
@@ -72,7 +75,7 @@ class ShareHolder:
         self._later(STAGED)
 
     def _held(self, key: str) -> None:
-        """Somebody holds the version, or does no more."""
+        """Note the begin of a hold on the version, or the end of the last hold."""
         with self._lock:
             if self._unneeded.pop(key, None) is not None:
                 self._watched.add(key)
@@ -98,7 +101,7 @@ class ShareHolder:
             self.sweep()
 
     def sweep(self) -> None:
-        """Free the shares that nobody needs any more."""
+        """Free the shares that no reader or writer needs any more."""
         now, due = self._running.engine.clock.now(), math.inf
         with self._lock:
             for key in [key for key in self._watched if not self._is_needed(key)]:
@@ -116,8 +119,8 @@ class ShareHolder:
             self._sweep_at(due)
 
     def relieve(self) -> bool:
-        """Free the versions that are only kept for their time of grace, since their memory is needed: a query
-        that was planned with one of them is planned anew. False if there are none."""
+        """Free the versions that are kept only for their time of grace, because memory is short: a query that
+        was planned with a freed version is planned anew. Returns False without such versions."""
         with self._lock:
             keys = tuple(self._unneeded)
             for key in keys:
@@ -125,7 +128,7 @@ class ShareHolder:
         return bool(keys)
 
     def _free(self, key: str) -> None:
-        """With the lock held."""
+        """Free a share; the caller holds the lock."""
         del self._unneeded[key]
         self._published.discard(key)
         self._store.free(key)
@@ -144,7 +147,7 @@ class ShareHolder:
         self._sweep_at(self._running.engine.clock.now() + seconds)
 
     def _sweep_at(self, when: float) -> None:
-        """Sweep by then, if no sweep is to come sooner."""
+        """Schedule a sweep for ``when`` unless an earlier sweep is scheduled."""
         clock = self._running.engine.clock
         with self._lock:
             if when < self._due:

@@ -1,8 +1,9 @@
-"""Secondary indexes: the rows of a segment by the values of some columns.
+"""Secondary indexes: lookup of the rows of a segment by the values of some columns.
 
 An index is one sorted array, eight bytes a row: the hash of the columns' values in the upper half of each
-number, the row in the lower one. What has the hash of a key is compared with the key. The hash is that of the
-partitions, so that null is a value like any other, all NaNs are one, and -0.0 is 0.0, as ``<=>`` has it.
+number, the row in the lower half. Rows whose hash matches are compared with the key. The hash is the hash of
+the partitions, so that null is a value like any other, all NaNs are equal, and -0.0 is 0.0, as ``<=>``
+defines.
 """
 
 import threading
@@ -22,14 +23,14 @@ from sqlfront_values.columns.reading import Reader, storage_reader, to_storage
 from sqlfront_values.partitioning.partitions import hash_columns
 from sqlfront_values.types import is_fractional
 
-#: The lower half of an entry.
+#: The mask of the row in the lower half of an entry.
 _ROW: Final = (1 << 32) - 1
-#: Up to so many rows are compared one by one.
+#: Fewer matching entries than this are compared row by row, more by kernels.
 _FEW_ROWS: Final = 64
 
 
 class IndexDefinition(msgspec.Struct, frozen=True):
-    """An index of a table: its name, and the ordinals of its columns."""
+    """A secondary index of a table: its name, and the ordinals of its columns."""
 
     name: str
     columns: tuple[int, ...]
@@ -38,13 +39,14 @@ class IndexDefinition(msgspec.Struct, frozen=True):
 def key_columns(
     partitioning: Partitioning | None, indexes: Iterable[IndexDefinition]
 ) -> tuple[tuple[int, ...], ...]:
-    """By which columns rows can be found: those of the partitioning, and of each index."""
+    """Return the key columns by which rows can be found: the columns of the partitioning, and of each
+    index."""
     placed = () if partitioning is None else (partitioning.columns,)
     return tuple(dict.fromkeys((*placed, *(index.columns for index in indexes))))
 
 
 class SegmentIndex:
-    """The rows of one batch by some of its columns; made when it is first asked for. Safe to use from several
+    """A lookup of the rows of one batch by some of its columns, built on first use. Safe to use from several
     threads."""
 
     __slots__ = ("_batch", "_compared", "_entries", "_lock", "_sorted", "__weakref__", "columns")
@@ -59,11 +61,11 @@ class SegmentIndex:
 
     @property
     def size(self) -> int:
-        """Bytes in memory."""
+        """The size in memory in bytes."""
         return 0 if self._sorted is None else self._sorted.nbytes
 
     def prepare(self) -> None:
-        """Make it now."""
+        """Build the index now."""
         with self._lock:
             if self._sorted is not None:
                 return
@@ -78,8 +80,8 @@ class SegmentIndex:
             self._sorted = entries
 
     def find(self, hashed: int, key: Sequence[object]) -> Sequence[int]:
-        """The rows, in ascending order, that have the key, whose hash (Spark's, signed) is ``hashed``;
-        deleted ones included. The values are of the columns' types; None asks for null."""
+        """Return the rows that have the key, in ascending order, deleted rows included; ``hashed`` is the
+        key's hash (Spark's, signed). The values are of the columns' types; None stands for null."""
         if self._sorted is None:
             self.prepare()
         entries, low = self._entries, hashed << 32
@@ -106,7 +108,7 @@ class SegmentIndex:
 
 
 class _Compared:
-    """A column whose values are compared with those of keys."""
+    """A column whose values are compared with the values of keys."""
 
     __slots__ = ("_array", "_convert", "_fractional", "_read")
 
@@ -117,7 +119,7 @@ class _Compared:
         self._fractional = is_fractional(array.type)
 
     def among_few(self, rows: Sequence[int], value: object) -> Sequence[int]:
-        """Those of the rows that have the value."""
+        """Return the rows that have the value."""
         wanted, read = self._stored(value), self._read
         if wanted is None:
             return [row for row in rows if read(row) is None]
@@ -126,7 +128,7 @@ class _Compared:
         return [row for row in rows if read(row) == wanted]
 
     def among_many(self, rows: npt.NDArray[np.int64], value: object) -> npt.NDArray[np.int64]:
-        """The same by kernels."""
+        """Return the rows that have the value, compared by kernels."""
         taken = self._array.take(from_numpy(rows, pa.int64()))
         wanted = self._stored(value)
         if wanted is None:
@@ -150,6 +152,6 @@ class _Compared:
 def indexes_of(
     batch: pa.RecordBatch, wanted: Iterable[tuple[int, ...]], present: Iterable[SegmentIndex] = ()
 ) -> tuple[SegmentIndex, ...]:
-    """The indexes of a batch by these columns; those that are there are kept."""
+    """Return the indexes of a batch by the ``wanted`` lists of columns, reusing the ``present`` indexes."""
     known = {index.columns: index for index in present}
     return tuple(known.get(columns) or SegmentIndex(batch, columns) for columns in dict.fromkeys(wanted))

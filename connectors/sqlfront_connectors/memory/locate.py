@@ -1,4 +1,4 @@
-"""Where the rows of a key lie in a memory table: no kernel, a few microseconds."""
+"""Location of a key's rows in a memory table: no kernel, a few microseconds."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
@@ -12,13 +12,14 @@ from sqlfront_values.columns.reading import Reader, storage_reader, to_storage
 from sqlfront_values.partitioning.partitions import key_hasher
 from sqlfront_values.types import BIGINT, is_fractional
 
-#: Gives for a key the numbers of its rows by the number of the segment; only segments that have some.
+#: A function that returns, for a key, pairs of a segment's number and the key's row numbers in that segment;
+#: segments without such rows are left out.
 Locate = Callable[[Key], list[tuple[int, Sequence[int]]]]
 
 
 def key_locator(segments: Sequence[Segment], schema: pa.Schema, partitioning: Partitioning) -> Locate:
-    """How rows are found by the clustering key, whose values are of the columns' own types; None in a key
-    asks for null. NaN finds NaN, and 0.0 finds -0.0."""
+    """Return a locator by the clustering key, whose values are of the columns' own types; None in a key
+    stands for null. NaN finds NaN, and 0.0 finds -0.0."""
     types = [schema.field(ordinal).type for ordinal in partitioning.columns]
     hash_key, count = key_hasher(types), partitioning.count
     searches = [_search(segment, partitioning.columns) for segment in segments]
@@ -36,8 +37,8 @@ def key_locator(segments: Sequence[Segment], schema: pa.Schema, partitioning: Pa
 
 
 def integer_key(segment: Segment, schema: pa.Schema, partitioning: Partitioning) -> memoryview | None:
-    """The clustering key of each row of the segment, if that is one BIGINT and never null; the values of a
-    partition are ascending."""
+    """Return the clustering key of each row of the segment if the key is one BIGINT column without nulls,
+    else None; the values of a partition are ascending."""
     if [schema.field(ordinal).type for ordinal in partitioning.columns] != [BIGINT]:
         return None
     return _search(segment, partitioning.columns).integers
@@ -49,8 +50,8 @@ def locator(
     partitioning: Partitioning | None,
     by: tuple[int, ...],
 ) -> Locate:
-    """How rows are found by the columns ``by``: those of the partitioning, or of an index of all segments.
-    See :func:`key_locator`."""
+    """Return a locator by the columns ``by``: the columns of the partitioning, or of an index of all
+    segments. See :func:`key_locator`."""
     if partitioning is not None and by == partitioning.columns:
         return key_locator(segments, schema, partitioning)
     hash_key = key_hasher([schema.field(ordinal).type for ordinal in by])
@@ -74,7 +75,8 @@ def _search(segment: Segment, columns: tuple[int, ...]) -> "_Search":
 
 
 class _Search:
-    """Finds keys in one segment, whose rows are ordered by partition and then by key, nulls first."""
+    """A binary search for keys in one segment, whose rows are ordered by partition and then by key, nulls
+    first."""
 
     __slots__ = ("_columns", "integers", "offsets")
 
@@ -83,13 +85,13 @@ class _Search:
         arrays = [segment.batch.column(ordinal) for ordinal in columns]
         self.offsets = segment.offsets.data
         self._columns = [_KeyColumn(array) for array in arrays]
-        # The commonest key: its values can be searched as they lie.
+        # The commonest key, one integer column without nulls: the search reads the values in place.
         self.integers: memoryview | None = None
         if len(arrays) == 1 and pa.types.is_integer(arrays[0].type) and not arrays[0].null_count:
             self.integers = numpy_view(arrays[0]).data
 
     def find(self, partition: int, key: Key) -> range:
-        """The rows of a key that is in this partition."""
+        """Return the rows of a key that belongs to this partition."""
         start, end = self.offsets[partition], self.offsets[partition + 1]
         if self.integers is not None:
             (value,) = key
@@ -104,7 +106,7 @@ class _Search:
 
 
 class _KeyColumn:
-    """One column of a key, as its values are ordered."""
+    """A column of a key, with the order of its values."""
 
     __slots__ = ("_convert", "_of", "_read")
 
@@ -114,7 +116,7 @@ class _KeyColumn:
         self._read: Reader = storage_reader(array)
 
     def narrow(self, value: object, start: int, end: int) -> tuple[int, int]:
-        """The part of ordered rows that has the value."""
+        """Return the range of the ordered rows that has the value."""
         wanted = self._of(value if value is None or self._convert is None else self._convert(value))
         rows, rank = range(start, end), self._rank
         first = bisect_left(rows, wanted, key=rank)
@@ -125,12 +127,12 @@ class _KeyColumn:
 
 
 def _rank(value: object) -> tuple[object, ...]:
-    """Nulls before everything else."""
+    """Return a sort key that puts nulls before all values."""
     return (False,) if value is None else (True, value)
 
 
 def _float_rank(value: object) -> tuple[object, ...]:
-    """NaN, which equals itself, between nulls and numbers."""
+    """Return a sort key that puts NaN, equal to itself, between nulls and numbers."""
     if value is None:
         return (False,)
     return (True, False, 0.0) if value != value else (True, True, value)

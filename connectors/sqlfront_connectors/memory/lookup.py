@@ -1,6 +1,6 @@
-"""Lookups by key on the members that have the rows, without any job: what is asked, and how a share answers.
+"""Lookups by key on the members that have the rows, without a job: the questions, and a share's answers.
 
-A question names the version and the columns; the types of their values are known on both sides.
+A question names the version and the columns; both sides know the types of the columns' values.
 """
 
 from collections.abc import Callable
@@ -18,17 +18,17 @@ from sqlfront_values.types import BIGINT
 
 #: The answer if a date or timestamp is beyond Python's years.
 BEYOND: Final = msgspec.msgpack.encode(None)
-#: The answer if there are too many rows.
+#: The answer if the keys have more rows than a path may return.
 TOO_MANY: Final = msgspec.msgpack.encode(True)
-#: Of how many pairs of keys and columns a share remembers the way; then it begins anew.
+#: The most pairs of keys and columns for which a share keeps the path; beyond that it discards all of them.
 _KEPT: Final = 256
 
 
 class Lookup(msgspec.Struct, frozen=True, array_like=True, tag=1):
-    """The question: for each key its rows. ``version``: the key of the version, ``table``: for errors,
-    ``dealt``: the dealing of partitions that it was planned for, ``by`` and ``columns``: ordinals of the
-    table, ``keys``: rows of the ``by`` columns, see :mod:`sqlfront_cluster.codec.rows`, ``numbered``: the
-    ordinal behind the table's stands for the row's number
+    """The question for the rows of each key. ``version``: the key of the version, ``table``: the name for
+    errors, ``dealt``: the dealing of partitions that the lookup was planned for, ``by`` and ``columns``:
+    ordinals of the table, ``keys``: rows of the ``by`` columns, see :mod:`sqlfront_cluster.codec.rows`,
+    ``numbered``: the ordinal behind the table's last column stands for the row's number
     (:mod:`~sqlfront_connectors.memory.numbering`). The answer is a sequence of rows for each key,
     :data:`BEYOND` or :data:`TOO_MANY`."""
 
@@ -41,22 +41,22 @@ class Lookup(msgspec.Struct, frozen=True, array_like=True, tag=1):
     numbered: bool = False
 
 
-#: For a question that isn't asked yet.
+#: The keys of a question that has no keys yet.
 NO_KEYS: Final = msgspec.Raw(msgspec.msgpack.encode(()))
 _encode: Final = msgspec.msgpack.Encoder().encode
 
 
 def encode_lookup(question: Lookup) -> bytes:
-    """The question's bytes."""
+    """Encode the question."""
     return _encode(question)
 
 
 def answer_decoder(
     schema: pa.Schema, columns: tuple[int, ...]
 ) -> Callable[[bytes | memoryview, int], list[list[RowValues]]]:
-    """Reads the answer to a question with so many keys. Raises OverflowError for values beyond Python's
-    years, and TooManyRows."""
-    types = [*schema.types, BIGINT]  # the number's, too
+    """Return a decoder of the answer to a question; its second argument is the number of keys. The decoder
+    raises OverflowError for values beyond Python's years, and TooManyRows."""
+    types = [*schema.types, BIGINT]  # the last type is that of the row's number
     decode = groups_decoder([types[ordinal] for ordinal in columns])
 
     def read(answer: bytes | memoryview, keys: int) -> list[list[RowValues]]:
@@ -73,8 +73,8 @@ def answer_decoder(
 
 
 class ShareLookups:
-    """Answers questions about a member's share of a version. ``indexes``: the columns of each. Safe to use
-    from several threads."""
+    """A service that answers lookups in a member's share of a version. ``indexes``: the columns of each
+    index. Safe to use from several threads."""
 
     def __init__(
         self,
@@ -86,14 +86,14 @@ class ShareLookups:
         self.schema = schema
         self.partitioning = partitioning
         self.indexes = indexes
-        #: What was said of the share when nothing had been written to it, for the next time.
+        #: The encoded report on the share for a change without rows, kept for the next such change.
         self.report: bytes | None = None
         keys = indexes if partitioning is None else (partitioning.columns, *indexes)
         self._rows = SegmentRows(segments, schema, partitioning, keys)
         self._ways: dict[tuple[tuple[int, ...], tuple[int, ...]], _Way] = {}
 
     def answer(self, question: Lookup) -> bytes:
-        """The answer's bytes; OperationalError for a question that makes no sense here."""
+        """Return the encoded answer. Raises OperationalError for a question that doesn't fit this share."""
         decode, path = self._way(question.by, question.columns, question.numbered)
         keys = decode(question.keys)
         try:
@@ -118,5 +118,5 @@ class ShareLookups:
         return way
 
 
-#: How keys are read, and the way to their rows.
+#: The decoder of the keys, and the path to their rows.
 _Way = tuple[Callable[[msgspec.Raw], list[Key]], RowPath]

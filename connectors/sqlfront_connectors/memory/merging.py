@@ -1,9 +1,9 @@
-"""Which segments are rewritten when rows have come or gone.
+"""The choice of segments that are rewritten after rows were added or deleted.
 
-Segments get smaller from the first to the last: one takes those behind it in when these have, with its own
-deleted rows, a fourth of its size. So a row that is inserted is rewritten a few times for each time that the
-table grows fourfold, a table has a segment for each fourfold of its size at most, and one row less or more
-costs as little in a large table as in a small one.
+Segments get smaller from the first to the last: a segment is merged with all segments behind it when the rows
+behind it and its own deleted rows together reach a fourth of its size. So an inserted row is rewritten a few
+times for each time that the table grows fourfold, a table has at most one segment for each fourfold of its
+size, and inserting or deleting a row costs as little in a large table as in a small one.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,12 +15,13 @@ from sqlfront_connectors.base import Partitioning
 from sqlfront_connectors.memory.segment import MAX_COLUMN_BYTES, Segment, build_segments
 from sqlfront_values.arrow.arrays import from_numpy
 
-#: A segment is rewritten when one in so many of its rows is deleted or behind it ...
+#: A segment is rewritten when the rows behind it and its deleted rows reach one in so many of its rows ...
 _SHARE: Final = 4
-#: ... but, if it has no more rows than this together with those behind it, when there are so many like it.
+#: ... but, if the segment and the rows behind it are at most so many rows, when there are so many such
+#: segments.
 _FEW_ROWS: Final = 256
 _SMALL_SEGMENTS: Final = 4
-#: An index of so many rows is made in no time.
+#: An index of at most so many rows is built on first use: building takes almost no time.
 _FEW_INDEXED: Final = 4096
 
 
@@ -31,9 +32,9 @@ def merged(
     added: Sequence[pa.RecordBatch] = (),
     indexes: Sequence[tuple[int, ...]] = (),
 ) -> tuple[Segment, ...]:
-    """The rows of the segments, and those of the batches behind them, in as few segments as it pays to have.
-    ``schema`` is the logical one; the batches may have any form. ``indexes`` are the columns by which rows
-    are to be found in all segments."""
+    """Return the rows of the segments, followed by the rows of the batches, in as few segments as pays.
+    ``schema`` is the logical schema; the batches may have any form. ``indexes`` are the lists of columns of
+    the indexes that all segments get."""
     present = [segment for segment in segments if segment.rows]
     first = _first_rewritten(present, sum(batch.num_rows for batch in added))
     batches = [live_batch(segment) for segment in present[first:]]
@@ -42,8 +43,8 @@ def merged(
 
 
 def indexed(segments: Iterable[Segment], indexes: Sequence[tuple[int, ...]]) -> tuple[Segment, ...]:
-    """The segments with these indexes and no others; those of large ones are made now, others when they are
-    needed."""
+    """Return the segments with exactly these indexes. The indexes of large segments are built now, others on
+    first use."""
     made = tuple(segment.indexed(indexes) for segment in segments)
     for segment in made:
         if segment.batch.num_rows > _FEW_INDEXED:
@@ -53,7 +54,7 @@ def indexed(segments: Iterable[Segment], indexes: Sequence[tuple[int, ...]]) -> 
 
 
 def live_batch(segment: Segment) -> pa.RecordBatch:
-    """The rows of a segment that are not deleted."""
+    """Return the rows of a segment that are not deleted."""
     if segment.deleted is None:
         return segment.batch
     if not segment.batch.num_columns:
@@ -62,8 +63,8 @@ def live_batch(segment: Segment) -> pa.RecordBatch:
 
 
 def _first_rewritten(segments: Sequence[Segment], behind: int) -> int:
-    """The number of the first segment that is to be merged with all behind it; behind all of them come so
-    many rows."""
+    """Return the number of the first segment that is to be merged with all segments behind it; ``behind``:
+    the number of rows that follow the last segment."""
     first = len(segments)
     for number in range(len(segments) - 1, -1, -1):
         segment = segments[number]
@@ -78,13 +79,13 @@ def _first_rewritten(segments: Sequence[Segment], behind: int) -> int:
 
 
 def _is_due(segment: Segment, behind: int) -> bool:
-    """Whether a segment with so many rows behind it is to be rewritten."""
+    """Return whether a segment with so many rows behind it is to be rewritten."""
     length = segment.batch.num_rows
     gone = length - segment.rows
     return _SHARE * gone >= length or (_SHARE * (behind + gone) >= length and not _is_full(segment))
 
 
 def _is_full(segment: Segment) -> bool:
-    """Whether nothing is added to a segment, since a column would become too large."""
+    """Return whether a segment takes no further rows, since a column would become too large."""
     widest = max((column.nbytes for column in segment.batch.columns), default=0)
     return bool(2 * widest > MAX_COLUMN_BYTES)

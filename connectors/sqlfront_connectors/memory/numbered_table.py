@@ -1,4 +1,4 @@
-"""A memory table with the number of each row behind its columns: what DELETE and UPDATE read.
+"""A memory table with the number of each row behind its columns: the input of DELETE and UPDATE.
 
 See :mod:`~sqlfront_connectors.memory.numbering`.
 """
@@ -28,7 +28,7 @@ from sqlfront_engine.processors.sources.values import Values
 from sqlfront_values.expressions import Expr
 from sqlfront_values.types import BIGINT
 
-#: What comes behind a table's columns; the first only where a row has one.
+#: The columns behind a table's columns; HOME only where rows have a home.
 HOME: Final = pa.field("home of the row", BIGINT)
 NUMBER: Final = pa.field("number of the row", BIGINT)
 
@@ -43,7 +43,7 @@ class NumberedTable:
 
     @property
     def schema(self) -> pa.Schema:
-        """The table's columns, :data:`HOME` if it is needed to find the row, and :data:`NUMBER`."""
+        """The table's columns, :data:`HOME` if needed to find the row, and :data:`NUMBER`."""
         return self._schema
 
     @property
@@ -53,19 +53,20 @@ class NumberedTable:
 
     @property
     def partitioning(self) -> Partitioning | None:
-        """The table's."""
+        """The partitioning of the table."""
         return self._table.partitioning
 
     def snapshot(self) -> "NumberedSnapshot":
-        """The version that was published last: that which is to be changed, if it is the asker's turn."""
+        """Return the version that was published last. If the caller has the writer's turn, this is the
+        version to change."""
         return NumberedSnapshot(self._table.snapshot(), self._schema, len(self._table.schema))
 
     def drop(self) -> None:
-        """Nothing: the rows are the table's."""
+        """Do nothing: the rows belong to the table."""
 
 
 class NumberedSnapshot:
-    """A version of a memory table, spread or not, that can be asked for the rows' numbers."""
+    """A version of a memory table, spread or not, whose scans can emit the rows' numbers."""
 
     def __init__(self, snapshot: Snapshot, schema: pa.Schema, width: int) -> None:
         self._snapshot = snapshot
@@ -75,44 +76,44 @@ class NumberedSnapshot:
 
     @property
     def version(self) -> int:
-        """The version's."""
+        """The number of the version."""
         return self._snapshot.version
 
     @property
     def statistics(self) -> TableStatistics:
-        """The version's; none of the numbers."""
+        """The version's statistics; none of the numbers' columns."""
         return self._snapshot.statistics
 
     @property
     def keys(self) -> tuple[tuple[int, ...], ...]:
-        """Those of the version."""
+        """The version's key columns."""
         return self._snapshot.keys if isinstance(self._snapshot, KeyAccess) else ()
 
     def row_path(
         self, by: tuple[int, ...], columns: tuple[int, ...], query: QueryRun | None = None
     ) -> RowPath | None:
-        """The version's, unless rows have homes."""
+        """Return the version's path; None if rows have homes."""
         if self._has_homes or not isinstance(self._snapshot, MemorySnapshot | SpreadSnapshot):
             return None
         return self._snapshot.row_path(by, columns, query)
 
     def small_rows(self, columns: tuple[int, ...], limit: int) -> Sequence[RowValues] | None:
-        """The version's, if it is one that finds numbers, too."""
+        """Return the version's rows, numbers included, if the version is not spread; else None."""
         return (
             self._snapshot.small_rows(columns, limit) if isinstance(self._snapshot, MemorySnapshot) else None
         )
 
     def exact_filters(self, filters: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        """Those that the version's scan applies."""
+        """Return the conjuncts that the version's scan applies."""
         return self._snapshot.exact_filters(filters)
 
     def scan(self, request: ScanRequest) -> ScanPlan:
-        """The version's scan, with the rows' numbers."""
+        """Return the version's scan, with the rows' numbers."""
         known = tuple(place for place in request.columns if place < self._width)
         planned = self._snapshot.scan(replace(request, columns=known))
         if isinstance(planned.source, MemoryScan):
             return replace(planned, source=replace(planned.source, columns=request.columns, numbered=True))
-        # There are no rows.
+        # The version has no rows.
         assert isinstance(planned.source, Values)
         empty = Values(pa.schema([self.schema.field(place) for place in request.columns]), ())
         return replace(planned, source=empty)

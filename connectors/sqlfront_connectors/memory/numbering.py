@@ -1,8 +1,8 @@
-"""The numbers of rows, by which those are named that are to be changed.
+"""The numbers of rows, by which UPDATE and DELETE name rows.
 
 The number of a row is its place among all rows of a version's segments, one segment behind the other, deleted
-rows included. On several members it is so among the rows of a share; a row of a table without clustering
-columns has a home besides, a value that belongs to a partition of its member.
+rows included. On several members a row is numbered among the rows of its share; a row of a table without
+clustering columns has a home besides, a value that belongs to a partition of the row's member.
 """
 
 import itertools
@@ -19,13 +19,13 @@ from sqlfront_values.arrow.arrays import from_numpy, numpy_view, repeat
 from sqlfront_values.partitioning.partitions import DEFAULT_PARTITIONS, key_hasher
 from sqlfront_values.types import BIGINT
 
-#: Up to so many numbers are kept for the next who needs them.
+#: The numbers are kept for the next caller if there are fewer than this.
 _KEPT: Final = 1 << 22
 
 
 def numbered(segments: tuple[Segment, ...], home: int | None = None) -> tuple[Segment, ...]:
-    """The segments with the numbers of their rows behind their columns; in between the ``home`` of all rows,
-    if there is one."""
+    """Append the rows' numbers as a column to the segments; before it, a column with the ``home`` of all
+    rows, if given."""
     count = sum(segment.batch.num_rows for segment in segments)
     numbers = _kept_numbers(1 << count.bit_length()) if count < _KEPT else _numbers(count)
     start, made = 0, []
@@ -35,14 +35,15 @@ def numbered(segments: tuple[Segment, ...], home: int | None = None) -> tuple[Se
         columns = [*batch.columns, *homes, numbers.slice(start, batch.num_rows)]
         names = [*batch.schema.names, *("home" for _ in homes), "number"]
         named = pa.RecordBatch.from_arrays(columns, names=names)
-        # What is known of the table's columns is as true of these.
+        # Cached facts about the table's columns hold for these columns, too.
         made.append(replace(segment, batch=named))
         start += batch.num_rows
     return tuple(made)
 
 
 def home_of(partitions: Collection[int]) -> int:
-    """A value that the member with these of a job's partitions is responsible for."""
+    """Return a value whose hash falls into one of the given partitions of a job: the value then belongs to
+    the member of these partitions."""
     hashed, wanted = key_hasher([BIGINT]), frozenset(partitions)
     return next(value for value in itertools.count() if hashed((value,)) % DEFAULT_PARTITIONS in wanted)
 
@@ -55,7 +56,7 @@ _kept_numbers = lru_cache(1)(_numbers)
 
 
 def places(segments: Sequence[Segment], numbers: RowNumbers | Sequence[int]) -> dict[int, RowNumbers]:
-    """Which rows of which segments have these numbers; in any order, none twice."""
+    """Return the rows that have the given numbers, by segment. The numbers are distinct, in any order."""
     ordered = np.sort(np.asarray(numbers, np.int64))
     found: dict[int, RowNumbers] = {}
     first = start = 0
@@ -72,6 +73,6 @@ def places(segments: Sequence[Segment], numbers: RowNumbers | Sequence[int]) -> 
 
 
 def numbers_of(batches: Sequence[pa.RecordBatch]) -> RowNumbers:
-    """The last column of the batches: numbers of rows."""
+    """Return the numbers of rows in the batches' last column."""
     columns = [numpy_view(batch.column(batch.num_columns - 1)) for batch in batches]
     return np.concatenate(columns).astype(np.int64, copy=False) if columns else np.zeros(0, np.int64)

@@ -1,8 +1,8 @@
-"""Rows straight to the members that own them, from a process that is no member.
+"""Delivery of rows directly to the owning members, from a process that is not a member.
 
-The side of who brings rows to a load (:mod:`~sqlfront_connectors.memory.exchange`): it hashes the keys,
-divides the rows among the members and sends each its own over a connection that it makes when it is first
-needed. Needs nothing but the engine.
+The client side of a load (:mod:`~sqlfront_connectors.memory.exchange`): the client hashes the keys, divides
+the rows among the members and sends each member its rows over a connection that is made on first use. Needs
+nothing but the engine.
 """
 
 import secrets
@@ -25,17 +25,17 @@ from sqlfront_values.errors import Error
 from sqlfront_values.partitioning.partitions import partition_ids
 from sqlfront_values.types import STRING
 
-#: Rows and bytes that are collected before they are divided among members.
+#: The number of rows, and of bytes, that are collected before they are divided among the members.
 _ROWS: Final = 65_536
 _BYTES: Final = 16 * 1024 * 1024
-#: Batches that may be on their way to a member without an answer.
+#: The number of unanswered batches that may be on their way to a member.
 _WINDOW: Final = 4
 
 
 class Target(msgspec.Struct, frozen=True):
-    """Where the rows of a load go. ``schema``: the table's. ``owners``: of each partition the place of its
-    member in ``members``, which are names and addresses. ``keys``: the ordinals of the columns that place a
-    row; without any, every member takes some."""
+    """The destination of a load's rows. ``schema``: the table's schema. ``members``: names and addresses.
+    ``owners``: for each partition, the index of its member in ``members``. ``keys``: the ordinals of the
+    columns that place a row; without keys, the batches go to the members in turn."""
 
     load: str
     table: str
@@ -45,19 +45,19 @@ class Target(msgspec.Struct, frozen=True):
     members: tuple[tuple[str, str], ...]
 
 
-#: Connects with the member of that name and address.
+#: A function that connects with the member of a name and address.
 Connect = Callable[[str, str], Outsider]
 
 
 class Pusher:
-    """One attempt to bring rows to a load: :meth:`push`, then :meth:`finish`; used by one thread. What it has
-    brought counts if its coordinator hears of the attempt, else nobody ever reads it.
+    """An attempt to bring rows to a load: :meth:`push`, then :meth:`finish`; used by one thread. The rows
+    count only if the load's coordinator is told of the attempt; otherwise they are never read.
 
-    OperationalError if a member isn't there or wants no rows.
+    Raises OperationalError if a member can't be reached or refuses the rows.
     """
 
     def __init__(self, target: Target, connect: Connect) -> None:
-        #: A text that no other attempt has.
+        #: The unique token of the attempt.
         self.attempt = secrets.token_hex(12)
         self._target = target
         self._connect = connect
@@ -65,7 +65,7 @@ class Pusher:
         self._streams: dict[int, _Stream] = {}
         self._waiting: list[pa.RecordBatch] = []
         self._rows = self._size = 0
-        # Which string columns are sent dictionary-encoded; decided by the first rows.
+        # The string columns that are sent dictionary-encoded; the first rows decide.
         self._encoded: frozenset[int] | None = None
         self._turn = secrets.randbelow(len(target.members))
 
@@ -78,8 +78,8 @@ class Pusher:
             self._flush()
 
     def finish(self) -> Mapping[str, int]:
-        """Send what is left, and wait until the members have everything; the numbers of rows by the names of
-        those that have got some."""
+        """Send the remaining rows, and wait until the members have received all rows; returns the number of
+        rows by the name of each member that received rows."""
         self._flush()
         for stream in self._streams.values():
             stream.settle(0)
@@ -139,7 +139,7 @@ class Pusher:
 
 
 class _Stream:
-    """An attempt's way to one member."""
+    """An attempt's connection to one member."""
 
     def __init__(self, line: Outsider, load: str, attempt: str) -> None:
         self.rows = 0
@@ -148,7 +148,7 @@ class _Stream:
         self._encoder = BatchEncoder()
 
     def send(self, batch: pa.RecordBatch) -> None:
-        """Send a batch; waits as long as many have not been answered."""
+        """Send a batch; then wait while more than :data:`_WINDOW` batches are unanswered."""
         encoded = self._encoder.encode(batch)
         question = Put(self._load, self._attempt, encoded.schema)
         self._line.send(EXCHANGE, codec.encode(question), encoded.body)
@@ -156,12 +156,13 @@ class _Stream:
         self.settle(_WINDOW)
 
     def settle(self, unanswered: int) -> None:
-        """Wait until no more batches than that are unanswered."""
+        """Wait until at most so many batches are unanswered."""
         while self._line.unanswered > unanswered:
             self._line.hear()
 
     def close(self, *, forget: bool) -> None:
-        """End the connection; the member forgets the attempt if it can still be told."""
+        """End the connection; with ``forget``, tell the member to drop the attempt, if the member can still
+        be reached."""
         if forget:
             with suppress(Error):
                 self._line.send(EXCHANGE, codec.encode(Forget(self._load, self._attempt)))
@@ -170,7 +171,7 @@ class _Stream:
 
 
 class Brought(msgspec.Struct, frozen=True):
-    """What an attempt has brought to one member."""
+    """The number of rows that an attempt has brought to one member."""
 
     attempt: str
     member: str
@@ -178,7 +179,7 @@ class Brought(msgspec.Struct, frozen=True):
 
 
 def push_all(target: Target, connect: Connect, batches: Iterable[pa.RecordBatch]) -> Iterator[Brought]:
-    """Push all batches in one attempt; what it has brought is told at the end."""
+    """Push all batches in one attempt; yields the numbers of rows brought at the end."""
     pusher = Pusher(target, connect)
     try:
         for batch in batches:
@@ -193,7 +194,8 @@ def push_all(target: Target, connect: Connect, batches: Iterable[pa.RecordBatch]
 
 
 def attempts_by_member(brought: Sequence[Brought]) -> tuple[tuple[str, tuple[str, ...], int], ...]:
-    """The same as :class:`~sqlfront_connectors.memory.exchange.StagedRows` wants it."""
+    """Group the attempts by member, in the form of the attribute ``attempts`` of
+    :class:`~sqlfront_connectors.memory.exchange.StagedRows`."""
     found: dict[str, list[Brought]] = {}
     for each in brought:
         found.setdefault(each.member, []).append(each)

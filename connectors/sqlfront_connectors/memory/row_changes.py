@@ -1,7 +1,6 @@
-"""A few rows of a spread table changed without any job: what the members are told, and what becomes of a
-share.
+"""A change of a few rows of a spread table without a job: the question to the members, and the new share.
 
-Every member makes its share of the new version, those that have none of the rows, too: theirs is the old one.
+Every member makes its share of the new version. A member without changed rows keeps its old share.
 """
 
 from collections.abc import Sequence
@@ -23,9 +22,10 @@ from sqlfront_values.types import physical
 
 
 class RowChange(msgspec.Struct, frozen=True, array_like=True, tag=2):
-    """``version``: the key of the version to be made, ``base``: of that which it follows, ``table``: for
-    errors, ``dealt``: the dealing of partitions of both, ``gone``: the numbers of the member's rows that go
-    (:mod:`~sqlfront_connectors.memory.numbering`), ``added``: the rows that come (by
+    """The question that changes a few rows. ``version``: the key of the version to make, ``base``: the key of
+    the previous version, ``table``: the name for errors, ``dealt``: the dealing of partitions of both
+    versions, ``gone``: the numbers of the member's rows to delete
+    (:mod:`~sqlfront_connectors.memory.numbering`), ``added``: the rows to add (by
     :mod:`sqlfront_cluster.codec.rows`). The answer is that of
     :func:`~sqlfront_connectors.memory.share_statistics.encode_report`."""
 
@@ -44,7 +44,7 @@ _NO_ROWS: Final = msgspec.Raw(encode_rows([]))
 def encode_change(
     version: str, base: str, table: str, dealt: int, gone: Sequence[int], added: Sequence[RowValues]
 ) -> bytes:
-    """The bytes of a :class:`RowChange`."""
+    """Encode a :class:`RowChange`."""
     rows = msgspec.Raw(encode_rows(added)) if added else _NO_ROWS
     return _encode(RowChange(version, base, table, dealt, tuple(gone), rows))
 
@@ -52,8 +52,8 @@ def encode_change(
 def changed_share(
     segments: tuple[Segment, ...], lookups: ShareLookups, change: RowChange
 ) -> tuple[tuple[Segment, ...], ShareLookups, bytes]:
-    """The segments of the new share, what finds their rows, and the answer. OperationalError for a change
-    that makes no sense here."""
+    """Return the segments of the new share, the lookups in them, and the encoded answer. Raises
+    OperationalError for a change that doesn't fit the share."""
     schema = lookups.schema
     rows = rows_decoder(schema.types)(change.added)
     if not change.gone and not rows:
@@ -72,7 +72,7 @@ def changed_share(
 
 
 def batch_of(rows: Sequence[RowValues], schema: pa.Schema) -> pa.RecordBatch:
-    """The rows, one at least, as a batch in physical form; more values than there are columns are left
+    """Convert rows, at least one, into a batch in physical form; values beyond the schema's columns are left
     out."""
     columns = zip(*rows, strict=True)
     arrays = [

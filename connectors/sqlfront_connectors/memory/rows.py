@@ -1,4 +1,4 @@
-"""A few rows of a memory table as Python values, found by key or all of a small table's."""
+"""Reads of a few rows of a memory table as Python values: rows of a key, or all rows of a small table."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
@@ -11,12 +11,13 @@ from sqlfront_connectors.memory.segment import Segment
 from sqlfront_values.columns.reading import row_reader
 from sqlfront_values.partitioning.scalar_hash import hash_long
 
-#: The values of some columns of a row, by its number.
+#: A reader of the values of some columns of a row, by the row's number.
 ReadRow = Callable[[int], RowValues]
 
 
 class SegmentRows:
-    """The rows of one version's segments as tuples; what was made for a query is kept for the next.
+    """The rows of one version's segments as tuples. Paths and rows made for a query are kept for the next
+    query.
 
     Safe to use from several threads.
     """
@@ -37,8 +38,8 @@ class SegmentRows:
         self._all: dict[tuple[int, ...], Sequence[RowValues]] = {}
 
     def path(self, by: tuple[int, ...], columns: tuple[int, ...]) -> RowPath | None:
-        """The way to ``columns`` by the values of ``by``, None if ``by`` is neither the clustering
-        key nor that of an index."""
+        """Return the path to ``columns`` by the values of ``by``, None if ``by`` is neither the clustering
+        key nor the key of an index."""
         known = by, columns
         try:
             return self._paths[known]
@@ -57,7 +58,7 @@ class SegmentRows:
         return SegmentPath(locator(self._segments, self._schema, partitioning, by), readers)
 
     def all(self, columns: tuple[int, ...]) -> Sequence[RowValues]:
-        """All rows."""
+        """Return all rows."""
         found = self._all.get(columns)
         if found is None:
             readers = self._row_readers(columns)
@@ -69,8 +70,8 @@ class SegmentRows:
         return found
 
     def _row_readers(self, columns: tuple[int, ...]) -> list[ReadRow]:
-        """How rows are read; the ordinal behind those of the table's columns is that of the row's number
-        (:mod:`~sqlfront_connectors.memory.numbering`)."""
+        """Return a row reader for each segment; the ordinal behind the table's last column stands for the
+        row's number (:mod:`~sqlfront_connectors.memory.numbering`)."""
         number = len(self._schema)
         if number not in columns:
             return [_row_reader(segment, columns) for segment in self._segments]
@@ -90,7 +91,7 @@ def _row_reader(segment: Segment, columns: tuple[int, ...]) -> ReadRow:
 
 
 def _numbered(read: ReadRow, place: int, start: int) -> ReadRow:
-    """The values with the number of the row in that place."""
+    """Return a reader that inserts the row's number into the values at ``place``."""
 
     def numbered(row: int) -> RowValues:
         values = read(row)
@@ -100,7 +101,7 @@ def _numbered(read: ReadRow, place: int, start: int) -> ReadRow:
 
 
 class SegmentPath:
-    """See :class:`~sqlfront_connectors.base.RowPath`; ``readers`` read the wanted columns of a
+    """A :class:`~sqlfront_connectors.base.RowPath` over segments; ``readers`` read the wanted columns of a
     segment's row."""
 
     __slots__ = ("_locate", "_readers")
@@ -110,7 +111,7 @@ class SegmentPath:
         self._readers = readers
 
     def find(self, keys: Sequence[Key]) -> list[list[RowValues]]:
-        """For each key its rows."""
+        """Return the rows of each key."""
         locate, readers = self._locate, self._readers
         found = []
         most = MOST_FOUND
@@ -127,7 +128,7 @@ class SegmentPath:
 
 
 class IntegerPath:
-    """The same for the commonest key in half the time: a BIGINT without nulls, all rows in one segment."""
+    """A path for the commonest key in half the time: a BIGINT without nulls, all rows in one segment."""
 
     __slots__ = ("_count", "_offsets", "_read", "_segment", "_values")
 
@@ -141,7 +142,7 @@ class IntegerPath:
         self._read = read
 
     def find(self, keys: Sequence[Key]) -> list[list[RowValues]]:
-        """For each key its rows."""
+        """Return the rows of each key."""
         values, offsets, count, read = self._values, self._offsets, self._count, self._read
         live = None if self._segment.deleted is None else self._segment.live
         found: list[list[RowValues]] = []

@@ -1,4 +1,4 @@
-"""The source of a memory table: slices of its segments, or the rows of some keys."""
+"""The source of a memory table: slices of the segments, or the rows of given keys."""
 
 import math
 from collections.abc import Generator, Iterator, Sequence
@@ -24,24 +24,23 @@ from sqlfront_engine.processor import (
 from sqlfront_values.arrow.arrays import from_numpy, to_python
 from sqlfront_values.expressions import EngineExpr, Literal
 
-#: More keys than that are not looked up when they come from an input: all rows are read then.
+#: With more keys than this from an input, the scan reads all rows instead of looking the keys up.
 MOST_GIVEN: Final = 5000
 
 Given = Generator[Take, pa.RecordBatch | None, tuple[Key, ...] | None]
 
 
 class MemoryScan(Processor, frozen=True):
-    """Reads the segments found as ``context.resources[resource]``.
+    """A source that reads the segments found as ``context.resources[resource]``.
 
     ``columns`` are ordinals of the table. With ``keys`` (a literal of the column's type for each of the
-    columns ``by``, which are those of the partitioning or of an index) only the rows of these keys are
-    emitted, by one instance, with ``partitions`` only those partitions. Parallel instances take every n-th
-    batch. ``numbered``: behind the table's columns there are the rows' numbers
-    (:mod:`~sqlfront_connectors.memory.numbering`).
+    columns ``by``, the columns of the partitioning or of an index) one instance emits only the rows of these
+    keys; with ``partitions`` the scan emits only those partitions. Parallel instances take every n-th batch.
+    ``numbered``: the rows' numbers follow the table's columns (:mod:`~sqlfront_connectors.memory.numbering`).
 
-    ``filters`` are conjuncts that no row needs to satisfy: they tell which chunks can be skipped.
-    ``keys_from``: the keys are these columns of the input's rows, in the order of ``by``. If there are very
-    many of them, all rows are emitted.
+    ``filters`` are conjuncts by which the scan may skip chunks; an emitted row need not satisfy them.
+    ``keys_from``: the keys are these columns of the input's rows, in the order of ``by``. For more than
+    :data:`MOST_GIVEN` keys the scan emits all rows.
     """
 
     resource: str
@@ -74,7 +73,7 @@ class MemoryScan(Processor, frozen=True):
         yield from self.limited(self.slices(segments, self.partitions, share, shares))
 
     def limited(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The batches up to the limit."""
+        """Yield the batches up to the limit."""
         left = self.limit
         for batch in batches:
             if left is not None and batch is not END_OF_PIECE:
@@ -87,8 +86,8 @@ class MemoryScan(Processor, frozen=True):
     def slices(
         self, segments: tuple[Segment, ...], partitions: tuple[int, ...] | None, share: int, shares: int
     ) -> Iterator[pa.RecordBatch]:
-        """The wanted columns of the partitions (None = all) in slices, every ``shares``-th beginning with
-        number ``share``, each a piece."""
+        """Yield the wanted columns of the partitions (None = all) in slices, each a piece: every
+        ``shares``-th slice, beginning with number ``share``."""
         number = 0
         for segment in segments:
             wanted = segment.batch.select(list(self.columns))
@@ -105,13 +104,13 @@ class MemoryScan(Processor, frozen=True):
         yield from last_round(number, share, shares)
 
     def found(self, segments: tuple[Segment, ...]) -> Iterator[pa.RecordBatch]:
-        """The wanted columns of the rows with one of the keys."""
+        """Return the wanted columns of the rows with one of ``self.keys``."""
         assert self.keys is not None
         return self.located(segments, [tuple([literal.value for literal in key]) for key in self.keys])
 
     def given(self) -> Given:
-        """The keys of the input's rows, each once; None if there are very many, or one that Python doesn't
-        have."""
+        """Collect the distinct keys of the input's rows; None for more than :data:`MOST_GIVEN` keys, and for
+        a key that Python cannot represent."""
         assert self.keys_from is not None
         found: dict[Key, None] = {}
         is_known = True
@@ -128,7 +127,7 @@ class MemoryScan(Processor, frozen=True):
         return tuple(found) if is_known else None
 
     def located(self, segments: tuple[Segment, ...], keys: Sequence[Key]) -> Iterator[pa.RecordBatch]:
-        """The wanted columns of the rows with one of these keys."""
+        """Yield the wanted columns of the rows with one of these keys."""
         if not keys or not segments:
             return
         placed = None if self.partitioning is None else Partitioning(*self.partitioning)
@@ -154,8 +153,8 @@ class MemoryScan(Processor, frozen=True):
 
 
 def key_values(array: pa.Array) -> list[object]:
-    """The values of a column as those of keys, of which each is one value only. OverflowError for what Python
-    doesn't have."""
+    """Return a column's values as key values: NaNs and zeros in one form each. Raises OverflowError for
+    values that Python cannot represent."""
     values = to_python(array)
     if not pa.types.is_floating(array.type):
         return values
@@ -167,7 +166,7 @@ def _canonical(value: float) -> float:
 
 
 def key_literals(request: ScanRequest, schema: pa.Schema) -> tuple[tuple[Literal, ...], ...] | None:
-    """The keys of a request as literals, which can travel; ``schema`` is the table's."""
+    """Return the keys of a request as literals, which can be sent to members; ``schema`` is the table's."""
     if request.keys is None:
         return None
     types = [schema.field(ordinal).type for ordinal in request.by]
@@ -179,8 +178,7 @@ def key_literals(request: ScanRequest, schema: pa.Schema) -> tuple[tuple[Literal
 def _located(
     segments: Sequence[Segment], keys: Sequence[Key], partitioning: Partitioning | None, by: tuple[int, ...]
 ) -> Iterator[tuple[Segment, list[Sequence[int]]]]:
-    """The segments that have rows with one of the keys, and for each key that has some there their
-    numbers."""
+    """Yield the segments that have rows with one of the keys, each with the row numbers by key."""
     locate = locator(segments, segments[0].batch.schema, partitioning, by)
     found: dict[int, list[Sequence[int]]] = {}
     for key in keys:

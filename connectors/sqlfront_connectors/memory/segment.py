@@ -1,10 +1,9 @@
-"""A segment: rows that lie contiguously, ordered by (partition id, key), in the forms that Arrow's kernels
-like.
+"""A segment: contiguous rows, ordered by (partition id, key), in the forms that Arrow's kernels process best.
 
-Decimals of up to 18 digits are stored as decimal64, strings of few values dictionary-encoded (design of the
-storage: one big chunk per column, so that a full scan is a row of zero-copy slices, a partition is one slice,
-and a key is found by binary search). Rows that are deleted stay where they lie: a segment knows their
-numbers, and another version of it shares all the rest.
+Decimals of up to 18 digits are stored as decimal64, string columns of few distinct values dictionary-encoded
+(design of the storage: one big chunk per column, so that a full scan is a series of zero-copy slices, a
+partition is one slice, and a binary search finds a key). Deleted rows stay in place: a segment knows their
+numbers, and a new version of the segment shares all its data.
 """
 
 import threading
@@ -25,21 +24,21 @@ from sqlfront_values.arrow.arrays import from_numpy, from_values, numpy_view, wi
 from sqlfront_values.partitioning.partitions import key_hasher, partition_ids
 from sqlfront_values.types import DICTIONARY_STRING, is_decimal, is_string, physical
 
-#: Rows looked at to decide whether a string column has few values.
+#: Sample size of the decision whether a string column has few distinct values.
 _SAMPLE_ROWS: Final = 16_384
-#: Fewer strings are left as they are.
+#: Columns of fewer strings are not encoded anew.
 _MIN_ENCODED: Final = 256
-#: Batches of up to so many bytes, with all that they hold on to, are kept as they come.
+#: Batches of up to so many bytes, counting all buffers that they keep alive, are stored unchanged.
 _SMALL_SIZE: Final = 65_536
-#: Up to so many rows are put in order by Python.
+#: Up to so many rows are sorted in Python, not by kernels.
 _FEW_ROWS: Final = 32
-#: A string column is dictionary-encoded if the sample has at most one distinct value per that many rows ...
+#: A string column is dictionary-encoded if the sample has at most one distinct value per so many rows ...
 _ROWS_PER_VALUE: Final = 16
-#: ... and its dictionary stays below this.
+#: ... and the dictionary has at most this many values.
 _MAX_DICTIONARY: Final = 65_536
 #: A column of a segment stays below this, since string offsets have 31 bits.
 MAX_COLUMN_BYTES: Final = 1 << 30
-#: Between so few deleted rows of a batch the others are emitted as they lie, else they are copied together.
+#: With at most so many deleted rows in a batch, a scan emits the slices between them; with more, a copy.
 _FEW_DELETED: Final = 2
 
 #: Ascending row numbers.
@@ -48,8 +47,8 @@ T = TypeVar("T")
 
 
 class Memo:
-    """What was found out about the rows of a segment, each once, for all its versions. Safe to use from
-    several threads."""
+    """A cache of facts about the rows of a segment; each fact is computed once for all versions of the
+    segment. Safe to use from several threads."""
 
     __slots__ = ("_known", "_lock")
 
@@ -58,7 +57,7 @@ class Memo:
         self._lock = threading.RLock()
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What ``make`` gave for the key."""
+        """Return the cached result of ``make`` for the key."""
         known = self._known.get(key)
         if known is None:
             with self._lock:
@@ -69,10 +68,10 @@ class Memo:
 
 
 class Segment(msgspec.Struct, frozen=True):
-    """One record batch in physical form; ``offsets[p] : offsets[p + 1]`` are the rows of partition ``p``
-    (int64 of length count + 1), None for a table without partitioning.
+    """A record batch in physical form; ``offsets[p] : offsets[p + 1]`` are the rows of partition ``p`` (int64
+    of length count + 1), None for a table without partitioning.
 
-    ``deleted``: the rows of the batch that are not the table's any more, None = there are none. ``memo`` and
+    ``deleted``: the rows of the batch that were deleted from the table, None = no rows. ``memo`` and
     ``indexes`` are about the batch with all its rows.
     """
 
@@ -90,11 +89,12 @@ class Segment(msgspec.Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        """Bytes in memory."""
+        """The size in memory in bytes."""
         return self.memo.get("size", lambda: int(self.batch.get_total_buffer_size()))
 
     def ranges(self, partitions: tuple[int, ...] | None) -> Iterator[tuple[int, int]]:
-        """Row ranges of the partitions (None = all), adjacent ones joined; deleted rows included."""
+        """Yield the row ranges of the partitions (None = all), adjacent ranges joined, deleted rows
+        included."""
         if partitions is None or self.offsets is None:
             yield 0, self.batch.num_rows
             return
@@ -110,24 +110,24 @@ class Segment(msgspec.Struct, frozen=True):
             yield start, end
 
     def without(self, rows: RowNumbers) -> "Segment":
-        """The segment after these of its rows were deleted, too."""
+        """Return the segment with ``rows`` deleted, too."""
         if not len(rows):
             return self
         gone = rows if self.deleted is None else _united(self.deleted, rows)
         return structs.replace(self, deleted=gone)
 
     def indexed(self, wanted: Iterable[tuple[int, ...]]) -> "Segment":
-        """The segment with indexes by these columns and no others."""
+        """Return the segment with indexes by exactly the ``wanted`` lists of columns."""
         if [index.columns for index in self.indexes] == [*wanted]:
             return self
         return structs.replace(self, indexes=indexes_of(self.batch, wanted, self.indexes))
 
     def index(self, columns: tuple[int, ...]) -> SegmentIndex | None:
-        """The index by these columns."""
+        """Return the index by ``columns``, or None."""
         return next((index for index in self.indexes if index.columns == columns), None)
 
     def live(self, rows: Sequence[int]) -> Sequence[int]:
-        """Those of a few rows that are not deleted."""
+        """Return the rows among ``rows`` (a few) that are not deleted."""
         if self.deleted is None or not rows:
             return rows
         gone = self.deleted.data
@@ -135,12 +135,12 @@ class Segment(msgspec.Struct, frozen=True):
         return [row for row in rows if (at := bisect_left(gone, row)) == count or gone[at] != row]
 
     def live_rows(self) -> RowNumbers:
-        """The numbers of all rows that are not deleted."""
+        """Return the numbers of all rows that are not deleted."""
         return self._between(0, self.batch.num_rows)
 
     def pieces(self, wanted: pa.RecordBatch, start: int, end: int) -> Iterator[pa.RecordBatch]:
-        """The rows from ``start`` to ``end`` that are not deleted; ``wanted`` are some of the segment's
-        columns. Slices, unless many rows in between are deleted."""
+        """Yield the rows from ``start`` to ``end`` that are not deleted; ``wanted`` is a selection of the
+        segment's columns. The batches are slices, unless many rows in between are deleted."""
         gone = self._deleted_between(start, end)
         if len(gone) == 0:
             yield wanted.slice(start, end - start)
@@ -171,15 +171,15 @@ _NONE: Final[RowNumbers] = np.zeros(0, np.int64)
 
 
 def _united(some: RowNumbers, more: RowNumbers) -> RowNumbers:
-    """All of both; none is in both."""
+    """Merge two ascending arrays of row numbers without common numbers."""
     return np.insert(some, np.searchsorted(some, more), more)
 
 
 def build_segments(
     batches: Sequence[pa.RecordBatch], schema: pa.Schema, partitioning: Partitioning | None
 ) -> tuple[Segment, ...]:
-    """Segments of all rows (usually one; more where a column would outgrow 1 GiB). ``schema`` is the logical
-    one; the batches may have any form."""
+    """Build segments of all rows (usually one segment; more where a column would outgrow 1 GiB). ``schema``
+    is the logical schema; the batches may have any form."""
     return tuple(
         _order(_combine(run, schema), partitioning)
         for run in _runs([batch for batch in batches if batch.num_rows])
@@ -187,7 +187,7 @@ def build_segments(
 
 
 def _runs(batches: list[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
-    """Consecutive batches, each run's widest column below the limit."""
+    """Divide the batches into runs of consecutive batches, each run's widest column below the limit."""
     if sum(batch.get_total_buffer_size() for batch in batches) <= MAX_COLUMN_BYTES:
         if batches:
             yield batches
@@ -221,13 +221,13 @@ def _combine(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBatch
 
 
 def _keep(chunks: list[pa.Array], logical_type: pa.DataType) -> pa.Array:
-    """The only array, if it is one that may be stored as it is."""
+    """Return the only array unchanged if it has the physical form, else in the stored form."""
     [chunk] = chunks
     return chunk if chunk.type == physical(logical_type) else _store(chunks, logical_type)
 
 
 def _store(chunks: list[pa.Array], logical_type: pa.DataType) -> pa.Array:
-    """One array in the form that is stored."""
+    """Combine the chunks into one array in the stored form."""
     if is_string(logical_type):
         return _store_strings(chunks)
     form = physical(logical_type)
@@ -252,13 +252,13 @@ def _store_strings(chunks: list[pa.Array]) -> pa.Array:
 
 
 def has_few_values(strings: pa.Array) -> bool:
-    """Whether a string column, as its first rows show, is worth being dictionary-encoded."""
+    """Return whether dictionary encoding of a string column pays, judged by its first rows."""
     sample = strings.slice(0, _SAMPLE_ROWS)
     return len(pc.get_function("unique").call([sample])) * _ROWS_PER_VALUE <= len(sample)
 
 
 def _order(batch: pa.RecordBatch, partitioning: Partitioning | None) -> Segment:
-    """Rows ordered by partition id, within a partition by key, within a key as they came."""
+    """Order the rows by partition id, within a partition by key, within a key by arrival."""
     if partitioning is None:
         return Segment(batch)
     keys = [batch.column(ordinal) for ordinal in partitioning.columns]
@@ -281,7 +281,7 @@ def _order(batch: pa.RecordBatch, partitioning: Partitioning | None) -> Segment:
 
 
 def _order_few(batch: pa.RecordBatch, keys: list[pa.Array], partitioning: Partitioning) -> Segment:
-    """The same for a few rows with integers as keys."""
+    """Order a few rows with integer keys, see :func:`_order`."""
     count, hash_key = partitioning.count, key_hasher([key.type for key in keys])
     found = sorted(
         (hash_key(values) % count, values, row)
@@ -298,7 +298,7 @@ def _order_few(batch: pa.RecordBatch, keys: list[pa.Array], partitioning: Partit
 
 
 def _key_order(keys: list[pa.Array]) -> npt.NDArray[np.int64] | None:
-    """Row numbers in key order (nulls first), or None if the rows already are."""
+    """Return the row numbers in key order (nulls first), or None if the rows already are in key order."""
     if len(keys) == 1 and keys[0].null_count == 0 and pa.types.is_integer(keys[0].type):
         values = numpy_view(keys[0])
         if is_sorted(values):
@@ -312,12 +312,12 @@ def _key_order(keys: list[pa.Array]) -> npt.NDArray[np.int64] | None:
 
 
 def is_sorted(values: npt.NDArray[np.generic]) -> bool:
-    """Whether the values don't decrease."""
+    """Return whether the values are in ascending order; equal neighbours are allowed."""
     return bool(np.all(np.greater_equal(values[1:], values[:-1])))
 
 
 def sortable_key(array: pa.Array) -> pa.Array:
-    """The array in a form that Arrow can sort and search: strings plain, decimal64 as int64."""
+    """Convert the array into a form that Arrow can sort and search: strings plain, decimal64 as int64."""
     if pa.types.is_dictionary(array.type):
         return array.cast(pa.string())
     if is_decimal(array.type) and pa.types.is_decimal64(array.type):

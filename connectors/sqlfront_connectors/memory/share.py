@@ -1,5 +1,5 @@
-"""What runs on every member for a spread table: reading its share of a version, and making that of a new
-one."""
+"""The processors of a spread table that run on every member: for reading the member's share of a version, and
+for making the member's share of a new version."""
 
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
@@ -22,11 +22,11 @@ from sqlfront_values.partitioning.partitions import DEFAULT_PARTITIONS, key_hash
 class ShareScan(MemoryScan, frozen=True):
     """A :class:`MemoryScan` of the member's share.
 
-    Every instance reads the rows of its own partitions if the table is partitioned; else instances take
-    every n-th batch of the share. ``dealt``: the dealing of partitions that the query was planned for.
-    ``holders``: None = the shares lie as the partitions are dealt; else only these members have shares, which
-    are read as they lie. OperationalError with SQLSTATE 40001 if the version isn't there any more, or the
-    partitions were dealt anew.
+    Every instance reads the rows of its own partitions if the table is partitioned; else instances take every
+    n-th batch of the share. ``dealt``: the dealing of partitions that the query was planned for. ``holders``:
+    None = the shares follow the current dealing of the partitions; else only these members have shares, and
+    each member reads its whole share. Raises OperationalError with SQLSTATE 40001 if the version is gone, or
+    the partitions were dealt anew.
     """
 
     dealt: int = 0
@@ -56,7 +56,7 @@ class ShareScan(MemoryScan, frozen=True):
         yield from self.limited(self._own(share, context))
 
     def required_partitions(self) -> frozenset[int] | None:
-        """The job's partitions that can hold the keys' rows; None = all."""
+        """Return the job's partitions that can hold the keys' rows; None = all."""
         if self.keys is None or (self.keys and self.holders is not None):
             return None
         if self.keys and (self.partitioning is None or self.by != self.partitioning[0]):
@@ -68,9 +68,9 @@ class ShareScan(MemoryScan, frozen=True):
         return frozenset(hash_key(key) % DEFAULT_PARTITIONS for key in values)
 
     def is_dealt_alike(self, context: ProcessorContext) -> bool:
-        """Whether rows that are partitioned by the table's key come to the instance that reads the rows of
-        their partition; then each instance of a scan by an input's keys gets its own keys, else all get
-        all."""
+        """Return whether rows that are partitioned by the table's key arrive at the instance that reads their
+        partition. If so, each instance of a scan by an input's keys gets its own keys; else every instance
+        gets all keys."""
         placed = self.partitioning
         return (
             placed is not None
@@ -86,7 +86,8 @@ class ShareScan(MemoryScan, frozen=True):
         if self.partitions is not None:
             wanted: tuple[int, ...] = self.partitions[index::count]
         elif self.partitioning[1] != context.partition_count:
-            # Rows are on the member of their key in the job's partitions; here they lie by the table's own.
+            # A row is on the member of its key's partition in the job; in the share, rows are ordered by the
+            # table's own partitions.
             wanted = tuple(range(index, self.partitioning[1], count))
         elif count == 1 and share.partitions == context.partitions:
             return self.slices(share.segments, None, 0, 1)
@@ -96,13 +97,14 @@ class ShareScan(MemoryScan, frozen=True):
 
 
 class StoreShare(Processor, frozen=True):
-    """Makes the member's share of the version ``key`` of a table, with all rows of the input: behind those of
-    the version ``base``, or alone (None). Nobody sees it before the version is published elsewhere.
+    """A processor that makes the member's share of the version ``key`` of a table, with all rows of the
+    input: behind the rows of the version ``base``, or alone (None). The version is invisible until it is
+    published elsewhere.
 
     ``partitioning`` is that of :class:`~sqlfront_connectors.base.Partitioning`. Emits the row of
-    :func:`~sqlfront_connectors.memory.share_statistics.report` about the share. To be run with one
-    instance on each member. ``dealt``: see :class:`ShareScan`. ``indexes``: the columns of each of the
-    version's indexes.
+    :func:`~sqlfront_connectors.memory.share_statistics.report` about the share. To be run with one instance
+    on each member. ``dealt``: see :class:`ShareScan`. ``indexes``: the columns of each of the version's
+    indexes.
     """
 
     cooperative: ClassVar[bool] = False
@@ -139,7 +141,7 @@ class StoreShare(Processor, frozen=True):
     def changed(
         self, present: Sequence[Segment], batches: list[pa.RecordBatch]
     ) -> tuple[Sequence[Segment], list[pa.RecordBatch]]:
-        """What is left of the base, and the rows to be added, after all input."""
+        """Return the remaining segments of the base, and the batches to add, after all input."""
         return present, batches
 
     def describe(self) -> str:
@@ -147,10 +149,9 @@ class StoreShare(Processor, frozen=True):
 
 
 class ChangeShare(StoreShare, frozen=True):
-    """Makes the member's share of a version in which some rows of ``base`` are gone: those with the numbers
-    (:mod:`~sqlfront_connectors.memory.numbering`) in the input's last column, which have to be the member's
-    own. With ``stores`` the other columns are rows that come instead.
-    """
+    """A processor that makes the member's share of a version without some rows of ``base``: the rows with the
+    numbers (:mod:`~sqlfront_connectors.memory.numbering`) in the input's last column, which have to be the
+    member's own. With ``stores`` the other columns are the rows that replace them."""
 
     stores: bool = False
 

@@ -1,7 +1,7 @@
-"""Statistics of spread tables: what each member says of its share, as a row, and what follows for all rows.
+"""Statistics of spread tables: each member's report on its share, as a row, and their merge for all rows.
 
-The row has the numbers of rows and bytes, and for each column of the table its distinct values, nulls, least
-and greatest value, the latter two in the column's own type (or void where they have no order), and the number
+The row has the numbers of rows and bytes; for each column of the table its distinct values, nulls, least and
+greatest value, the latter two in the column's own type (or void where the type has no order); and the number
 of rows that were written.
 """
 
@@ -27,7 +27,7 @@ _NOTHING: Final = ColumnStatistics(distinct=0, nulls=0)
 
 
 class ShareStatistics(msgspec.Struct, frozen=True):
-    """Rows, bytes and columns (in the table's order) of a set of rows."""
+    """The number of rows and bytes of a set of rows, and its column statistics (in the table's order)."""
 
     rows: int
     size: int
@@ -36,7 +36,7 @@ class ShareStatistics(msgspec.Struct, frozen=True):
 
 @lru_cache(64)
 def report_schema(table: pa.Schema) -> pa.Schema:
-    """The schema of the row that tells of a share of a table with that schema."""
+    """Return the schema of the report on a share of a table with the given schema."""
     return _schema(table).append(_WRITTEN)
 
 
@@ -55,7 +55,7 @@ def _schema(table: pa.Schema) -> pa.Schema:
 
 
 def report(segments: Sequence[Segment], table: pa.Schema, written: int) -> pa.RecordBatch:
-    """The row about a share of these segments, to which so many rows were written."""
+    """Make the report on a share of these segments; ``written``: the number of rows written to the share."""
     row = _row(_statistics_of(segments, table), table)
     return row.append_column(_WRITTEN.name, from_values([written], BIGINT))
 
@@ -80,19 +80,20 @@ def _values(statistics: ShareStatistics) -> list[object]:
 
 
 def encode_report(segments: Sequence[Segment], table: pa.Schema, written: int) -> bytes:
-    """The same as bytes."""
+    """Make the report as bytes, see :func:`report`."""
     known = _statistics_of(segments, table)
     return encode_rows([(*_values(known), written)])
 
 
 def decode_reports(encoded: Iterable[Encoded], table: pa.Schema) -> list[ShareStatistics]:
-    """The other way round, without what was written. OperationalError for what are no reports."""
+    """Decode reports, without the numbers of rows written. Raises OperationalError for malformed reports."""
     decode = rows_decoder(report_schema(table).types)
     return [_statistics(_only(decode(each))[:-1]) for each in encoded]
 
 
 def read_reports(batches: Iterable[pa.RecordBatch]) -> tuple[list[ShareStatistics], int]:
-    """What the rows of :func:`report` say: of each share, and how many rows were written to all."""
+    """Read the rows of :func:`report`: the statistics of each share, and the number of rows written to all
+    shares."""
     shares, total = [], 0
     for batch in batches:
         *known, written = (to_python(column) for column in batch.columns)
@@ -108,12 +109,12 @@ def _statistics(row: tuple[object, ...]) -> ShareStatistics:
 
 
 def encode_statistics(statistics: ShareStatistics) -> bytes:
-    """The same without what was written, as bytes."""
+    """Encode the statistics."""
     return encode_rows([tuple(_values(statistics))])
 
 
 def decode_statistics(encoded: Encoded, table: pa.Schema) -> ShareStatistics:
-    """The other way round. OperationalError for what are no statistics."""
+    """Decode the statistics. Raises OperationalError for malformed bytes."""
     return _statistics(_only(rows_decoder(_schema(table).types)(encoded)))
 
 
@@ -131,7 +132,7 @@ def nothing(width: int) -> ShareStatistics:
 def merged(
     parts: Sequence[ShareStatistics], width: int, partitioning: Partitioning | None
 ) -> ShareStatistics:
-    """The statistics of all rows of the parts, which were placed by ``partitioning`` or at random."""
+    """Merge the statistics of the parts, whose rows were placed by ``partitioning`` or at random."""
     parts = [part for part in parts if part.rows]
     if not parts:
         return nothing(width)
@@ -146,7 +147,7 @@ def merged(
 
 
 def table_statistics(statistics: ShareStatistics, schema: pa.Schema) -> TableStatistics:
-    """The same for the planner."""
+    """Convert the statistics into the planner's form."""
     return TableStatistics(
         statistics.rows, statistics.size, dict(zip(schema.names, statistics.columns, strict=True))
     )

@@ -1,14 +1,16 @@
 """Memory tables that are spread over the members of a cluster.
 
 A table is a sequence of versions, and each member holds its share of each version in its
-:class:`~sqlfront_connectors.memory.store.TableStore`. A query names the version that it was planned with, so
-it reads one version everywhere without any message. Writing is a job: the rows go to the members of their
-keys, each makes its share of the new version there, and one step publishes it
-(:meth:`Members.publish`). What fails before that step leaves shares that nobody names; they are freed.
+:class:`~sqlfront_connectors.memory.store.TableStore`. A query names the version with which it was planned, so
+every member reads the same version without any message. Writing is a job: the rows go to the members of the
+rows' keys, each member makes its share of the new version, and one step publishes the version
+(:meth:`Members.publish`). A failure before the publication leaves shares of an unpublished version, which are
+freed.
 
-A version knows how the partitions were dealt when it was made. Where that has changed since, its shares lie
-elsewhere than the jobs' partitions: as long as all their holders are there the rows are read where they are,
-and placed anew by the next write; if a holder is lost, the table says which partitions are gone.
+A version knows how the partitions were dealt when the version was made. After a new dealing, the version's
+shares lie on other members than the jobs' partitions: as long as all holders are present, queries read the
+rows in place, and the next write places the rows anew; if a holder is lost, an error names the lost
+partitions.
 """
 
 import secrets
@@ -60,50 +62,51 @@ from sqlfront_values.expressions import Expr
 _ROWS: Final = "rows"
 #: The SQLSTATE of reading a table of which parts are lost for good.
 LOST: Final = "58030"
-#: Of how many pairs of keys and columns a version remembers the way; then it begins anew.
+#: The most pairs of keys and columns for which a version keeps the way; beyond that it discards all of them.
 _MOST_WAYS: Final = 256
-#: How many partitions an error names.
+#: The most partitions that an error names.
 _NAMED: Final = 10
 
 
 class Members(Protocol):
-    """What a spread table asks of the cluster. No method is called with a lock held that a job could
-    need."""
+    """The cluster as a spread table sees it. Callers hold no lock that a job could need."""
 
     @property
     def member_list(self) -> MemberList:
-        """Who is in the cluster now, and how the partitions are dealt."""
+        """The members of the cluster now, and the dealing of the partitions."""
 
     def run(self, dag: DAG, resources: Mapping[str, object]) -> Iterable[pa.RecordBatch]:
-        """The result of a job on all members, coordinated here; reading it to its end ends the job."""
+        """Run a job on all members, coordinated here, and return the job's result; reading the result to its
+        end ends the job."""
 
     def begin_turn(self, table: "SpreadTable") -> str:
         """Wait until no other session writes to the table; returns a text that no other turn has."""
 
     def end_turn(self, table: "SpreadTable") -> None:
-        """Let others write; shares that were made in this turn and not published may be freed. Nothing if
-        the turn was not taken."""
+        """Let other sessions write; shares that were made in this turn and not published may be freed. Do
+        nothing if the turn was not taken."""
 
     def publish(self, table: "SpreadTable", version: "TableVersion") -> None:
-        """Make it the table's current version for all sessions at once, unless somebody else has changed the
-        table since this turn began: OperationalError then. Calls :meth:`SpreadTable.adopt`."""
+        """Make ``version`` the table's current version for all sessions at once. Raises OperationalError if
+        another session has changed the table since this turn began. Calls :meth:`SpreadTable.adopt`."""
 
     def ask(
         self, service: str, questions: Mapping[str, bytes], query: QueryRun | None = None
     ) -> Mapping[str, bytes | memoryview]:
-        """See :meth:`sqlfront_cluster.members.requests.Requests.ask`."""
+        """Ask members, see :meth:`sqlfront_cluster.members.requests.Requests.ask`."""
 
     def dropped(self, table: "SpreadTable") -> None:
-        """Nobody is to read the table any more."""
+        """Tell the cluster that the table was dropped, so that no new query reads it."""
 
     def release(self, key: str) -> None:
-        """This process reads a version no more, or never published it; called by finalizers, too."""
+        """Note that this process no longer reads a version, or has failed to publish it; finalizers call this
+        method, too."""
 
 
 class TableVersion(msgspec.Struct, frozen=True):
-    """One version of a table's rows. ``key``: under which its shares are found, None = it has no rows and no
-    shares. ``dealt`` and ``owners``: of the member list with which the shares were made. ``indexes``: those
-    that every share has."""
+    """A version of a table's rows. ``key``: the key of the shares, None = the version has no rows and no
+    shares. ``dealt`` and ``owners``: from the member list with which the shares were made. ``indexes``: the
+    indexes that every share has."""
 
     number: int
     key: str | None
@@ -114,13 +117,14 @@ class TableVersion(msgspec.Struct, frozen=True):
 
 
 class SpreadSnapshot:
-    """One version of a spread table. Its shares stay where they are for as long as somebody has this object,
-    as every job does that reads them."""
+    """A version of a spread table. Its shares stay on their members for as long as this object lives; every
+    job that reads the shares refers to the object."""
 
     def __init__(self, table: "SpreadTable", version: TableVersion) -> None:
         self.held = version
         self.members = table.members
-        # Not the table itself, which has this object: both would wait for the garbage collector.
+        # No reference to the table, which refers to this object: a cycle would wait for the garbage
+        # collector.
         self.name, self.schema = table.name, table.schema
         self._reloaded, self._partitioning = table.reloaded, table.partitioning
         self._statistics = table_statistics(version.known, table.schema)
@@ -128,17 +132,17 @@ class SpreadSnapshot:
 
     @property
     def version(self) -> int:
-        """Grows with every commit."""
+        """A number that grows with every commit."""
         return self.held.number
 
     @property
     def statistics(self) -> TableStatistics:
-        """Exact counts and bounds; estimated distinct counts."""
+        """The exact counts and bounds; estimated distinct counts."""
         return self._statistics
 
     @property
     def keys(self) -> tuple[tuple[int, ...], ...]:
-        """The clustering columns, and those of indexes."""
+        """The clustering columns, and the columns of each index."""
         return key_columns(self._partitioning, self.held.indexes)
 
     @property
@@ -147,13 +151,13 @@ class SpreadSnapshot:
         return self.held.indexes
 
     def exact_filters(self, filters: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        """None: rows are found by keys."""
+        """Return no filter: the scan finds rows by keys only."""
         return ()
 
     def scan(self, request: ScanRequest) -> ScanPlan:
-        """A scan of every member's share, by key where the request has keys.
+        """Scan every member's share, by key where the request has keys.
 
-        OperationalError if the members that held some of the rows are gone.
+        Raises OperationalError if members that held some of the rows are gone.
         """
         held, placed = self.held, self._partitioning
         if held.key is None:
@@ -180,7 +184,7 @@ class SpreadSnapshot:
         return ScanPlan(source, resources, Location.SPREAD, placed if in_place else None)
 
     def pieces(self, request: ScanRequest) -> tuple[Pieces, ...]:
-        """The chunks that a scan reads that has no keys, as their owners say."""
+        """Count the chunks that a scan without keys reads, as their owners report."""
         held = self.held
         if request.keys is not None or request.keys_from is not None:
             return ()
@@ -194,8 +198,9 @@ class SpreadSnapshot:
     def row_path(
         self, by: tuple[int, ...], columns: tuple[int, ...], query: QueryRun | None = None
     ) -> RowPath | None:
-        """The way to rows by the clustering key or an index, as long as they lie with their partitions'
-        owners. The ordinal behind the table's is that of a row's number on its member."""
+        """Return the path to rows by the clustering key or an index; None if the rows no longer lie with
+        their partitions' owners. The ordinal behind the table's last column stands for a row's number on its
+        member."""
         way = self._ways.get((by, columns))
         if way is None:
             way = self._way(by, columns)
@@ -217,11 +222,12 @@ class SpreadSnapshot:
         return way
 
     def small_rows(self, columns: tuple[int, ...], limit: int) -> Sequence[RowValues] | None:
-        """None: they aren't here, unless there are none."""
+        """Return an empty sequence for a version without rows; else None, since the rows are on other
+        members."""
         return () if self.held.key is None else None
 
     def check_complete(self) -> None:
-        """Raise OperationalError unless all members are there that hold a part of the version."""
+        """Raise OperationalError unless all members that hold a part of the version are present."""
         if self.held.key is None:
             return
         present = {*self.members.member_list.data_members} & {*self.members.member_list.owners}
@@ -233,8 +239,8 @@ class SpreadSnapshot:
 class SpreadTable:
     """A memory table with a share on each member.
 
-    ``identity``: its name in the cluster, which no other table has or had. ``reloaded``: if members with
-    parts of it are lost somebody fills it anew from where its rows came from.
+    ``identity``: its name in the cluster, unique for all time. ``reloaded``: if members with parts of the
+    table are lost, the table is filled anew from the source of its rows.
     """
 
     def __init__(
@@ -253,14 +259,14 @@ class SpreadTable:
         self._partitioning = partitioning
         self._writer = threading.RLock()
         self._turns, self._turn, self._begun = 0, "", 0
-        # Held for a moment, by the thread that hears of changes, too.
+        # Held only for a moment; the thread that hears of changes takes the lock, too.
         self._adopting = threading.RLock()
         # Invariant: replaced as a whole; readers take the reference once.
         self._current = SpreadSnapshot(self, TableVersion(0, None, nothing(len(schema))))
 
     @property
     def schema(self) -> pa.Schema:
-        """Logical column names and types."""
+        """The logical column names and types."""
         return self._schema
 
     @property
@@ -270,15 +276,15 @@ class SpreadTable:
 
     @property
     def partitioning(self) -> Partitioning | None:
-        """By CLUSTERED BY, or None."""
+        """The partitioning by CLUSTERED BY, or None."""
         return self._partitioning
 
     def snapshot(self) -> SpreadSnapshot:
-        """The version that was published last."""
+        """Return the version that was published last."""
         return self._current
 
     def adopt(self, version: TableVersion) -> None:
-        """This version has been published; who publishes it may hear of it elsewhere, too."""
+        """Make a published version the current version; the call may be repeated for a version."""
         with self._adopting:
             if version.number > self._current.held.number:
                 self._current = made = SpreadSnapshot(self, version)
@@ -286,19 +292,20 @@ class SpreadTable:
                     when_forgotten(made, self.members.release, version.key).atexit = False
 
     def drop(self) -> None:
-        """No name stands for the table any more. The rows go with the last who may read them: one who has
-        just looked the name up is to find them, not nothing."""
+        """Announce the drop of the table. The rows go with their last reader: a reader that has just looked
+        up the table's name still finds the rows."""
         self.members.dropped(self)
 
     @property
     def in_place(self) -> bool:
-        """Whether the rows lie where jobs look for their partitions."""
+        """True if the rows lie where jobs look for their partitions."""
         held = self._current.held
         return held.key is None or held.dealt == self.members.member_list.dealt
 
     @contextmanager
     def turn(self) -> Iterator[str]:
-        """While it lasts, nobody else writes; the text is that of :meth:`Members.begin_turn`."""
+        """Return a context manager within which no other session writes; its value is the text of
+        :meth:`Members.begin_turn`."""
         with self._writer:
             self._turns += 1
             try:
@@ -311,13 +318,13 @@ class SpreadTable:
                     self.members.end_turn(self)
 
     def next_version(self, how: "How", indexes: tuple[IndexDefinition, ...] | None = None) -> "NextVersion":
-        """The writer's turn, as a context manager: from its entry to its exit nobody else writes.
-        ``indexes``: those of the new version, None = those of the present one."""
+        """Return a context manager that makes a new version in the writer's turn: no other session writes
+        meanwhile. ``indexes``: the indexes of the new version, None = the indexes of the present version."""
         return NextVersion(self, how, indexes)
 
     def set_indexes(self, indexes: tuple[IndexDefinition, ...]) -> None:
-        """Publish a version of the same rows with these indexes and no others, which all members have made
-        before."""
+        """Publish a version of the same rows with exactly these indexes, after all members have made their
+        shares."""
         with self.turn():
             if not self.in_place:
                 place_anew(self)
@@ -325,49 +332,52 @@ class SpreadTable:
                 version.publish(self.members.run(_storing(self, version), {_ROWS: HeldBatches(())}))
 
     def begin_insert(self, *, overwrite: bool = False, time_zone: str = "UTC") -> "SpreadWrite":
-        """An insert that is published by its commit. Nothing of it is text."""
+        """Start an insert that its commit publishes. ``time_zone`` has no effect: the table stores no time as
+        text."""
         return SpreadWrite(self, overwrite=overwrite)
 
     def next_key(self, turn: str) -> str:
-        """The key of a version to be made in this turn. Versions have new ones also if they fail, so that
-        what is left of one is never taken for another."""
+        """Return the key of a version to be made in this turn. Failed versions use up keys, too, so that the
+        remains of a failed version are never taken for another version."""
         self._begun += 1
         return f"{self.identity}@{turn}.{self._begun}"
 
 
 class How(Enum):
-    """What becomes of the rows of the version before, and what the rows are that come."""
+    """The relation of a new version's rows to the previous version's rows and to the input."""
 
     APPEND = "append"
-    """They stay; others come behind them."""
+    """Keep the previous rows; the input's rows come behind them."""
     OVERWRITE = "overwrite"
-    """Others take the place of all of them."""
+    """Replace all previous rows by the input's rows."""
     DELETE = "delete"
-    """Those go whose numbers come."""
+    """Delete the rows whose numbers are in the input's last column."""
     UPDATE = "update"
-    """Those go whose numbers come behind other rows, which take their place."""
+    """Delete the rows whose numbers are in the input's last column; the other columns hold the rows that
+    replace them."""
 
 
 class NextVersion:
-    """A version in the making. ``processor`` makes the members' shares of it, from rows partitioned by
-    ``keys``; :meth:`publish` makes it the table's current one. Left without that, it never was."""
+    """A version in the making. ``processor`` makes the members' shares of the version, from rows partitioned
+    by ``keys``; :meth:`publish` makes the version the table's current one. Leaving the context without
+    :meth:`publish` discards the version."""
 
     def __init__(
         self, table: SpreadTable, how: How, indexes: tuple[IndexDefinition, ...] | None = None
     ) -> None:
-        """``indexes``: those of the new version, None = those of the present one."""
+        """``indexes``: the indexes of the new version, None = the indexes of the present version."""
         self._indexes = indexes
         self.table = table
         self._how = how
         self._turn = table.turn()
-        #: The version that it follows, and the members that have its shares.
+        #: The previous version, and the member list with which the new version is made.
         self.base: TableVersion
         self.members: MemberList
         self.processor: StoreShare
 
     @property
     def keys(self) -> tuple[int, ...]:
-        """The ordinals of the clustering columns; none if there are none."""
+        """The ordinals of the clustering columns; empty for a table without clustering."""
         partitioning = self.table.partitioning
         return () if partitioning is None else partitioning.columns
 
@@ -392,14 +402,14 @@ class NextVersion:
         return self
 
     def publish(self, reports: Iterable[pa.RecordBatch]) -> int:
-        """Let the new version be read, once all shares have been made; ``reports`` is what the members said.
+        """Publish the new version after all shares have been made; ``reports`` are the members' reports.
         Returns the number of rows written."""
         shares, written = read_reports(reports)
         self.publish_shares(shares)
         return written
 
     def publish_shares(self, shares: Sequence[ShareStatistics]) -> None:
-        """The same with what was said of each share."""
+        """Publish the new version with the statistics of each share."""
         table = self.table
         known = merged(shares, len(table.schema), table.partitioning)
         version = TableVersion(
@@ -432,7 +442,8 @@ class NextVersion:
         return self.base.indexes if self._indexes is None else self._indexes
 
     def __exit__(self, *_: object) -> None:
-        # Looked at while nobody else publishes: an interrupt may have come right after this one did.
+        # Read while no other session can publish: an interrupt may have come right after this session's
+        # publication.
         published = self.table.snapshot().held.key == self.processor.key
         self._turn.__exit__(None, None, None)
         if not published:
@@ -440,7 +451,8 @@ class NextVersion:
 
 
 class SpreadWrite:
-    """Rows on their way into a spread table, kept here until the commit sends them to their members."""
+    """An insert into a spread table under way; the rows stay in this process until the commit sends them to
+    the members."""
 
     def __init__(self, table: SpreadTable, *, overwrite: bool) -> None:
         self._table = table
@@ -462,12 +474,12 @@ class SpreadWrite:
                 return version.publish(self._table.members.run(dag, {_ROWS: rows}))
 
     def abort(self) -> None:
-        """Forget the rows."""
+        """Discard the rows."""
         self._batches.clear()
 
 
 def place_anew(table: SpreadTable) -> None:
-    """Make a version of the same rows whose shares lie as the partitions are dealt now."""
+    """Publish a version of the same rows with shares that follow the current dealing of the partitions."""
     with table.turn():
         columns = tuple(range(len(table.schema)))
         planned = table.snapshot().scan(ScanRequest(columns))
@@ -480,7 +492,7 @@ def place_anew(table: SpreadTable) -> None:
 
 
 def _storing(table: SpreadTable, version: NextVersion) -> DAG:
-    """Rows of the coordinator to the members that store them."""
+    """Return the DAG that sends the coordinator's rows to the members for storage."""
     dag = DAG()
     columns = tuple(range(len(table.schema)))
     source = dag.vertex("rows", HeldRows(_ROWS, table.name, columns), 1, OnlyOn())
@@ -488,7 +500,8 @@ def _storing(table: SpreadTable, version: NextVersion) -> DAG:
 
 
 def stored(dag: DAG, source: Vertex, table: SpreadTable, version: NextVersion, *, here: bool = False) -> DAG:
-    """The DAG with all that comes of a vertex stored; ``here``: the rows are on their members already."""
+    """Extend the DAG by the storage of a vertex's output; ``here``: the rows are on the right members
+    already."""
     store = dag.vertex(f"store {table.name}", version.processor, 1)
     edge = Edge.between(source, store)
     if not here:
@@ -500,7 +513,7 @@ def stored(dag: DAG, source: Vertex, table: SpreadTable, version: NextVersion, *
 
 
 def _gone(table: str, version: TableVersion, partitions: list[int], *, reloaded: bool) -> OperationalError:
-    """The error for a table of which parts are lost."""
+    """Return the error for a table with lost partitions."""
     named = ", ".join(map(str, partitions[:_NAMED])) + (", ..." if len(partitions) > _NAMED else "")
     lost = ", ".join(sorted({version.owners[number] or NOBODY for number in partitions}))
     what = (

@@ -1,4 +1,5 @@
-"""The next version of a spread table made from a few rows, without a job: one question to each member."""
+"""The next version of a spread table after a change of a few rows, without a job: one question to each
+member."""
 
 from collections.abc import Sequence
 
@@ -19,11 +20,11 @@ def change_rows(
     stores: bool,
     query: QueryRun | None = None,
 ) -> None:
-    """Publish the version in which rows are gone: of a table with clustering columns, which are ``keys`` of
-    each of ``rows``; their numbers are the last value. With ``stores`` the values before are rows that
-    come instead, which belong to the same members.
+    """Publish the version without the given rows of a table with clustering columns. ``keys``: the places of
+    the clustering columns' values in each of ``rows``; the last value of a row is its number. With ``stores``
+    the values before the number are a row that replaces the deleted row and belongs to the same member.
 
-    Errors as of a lookup; nothing is published then.
+    Raises the errors of a lookup; then nothing is published.
     """
     table, base, members = version.table, version.base, version.members
     assert base.key is not None

@@ -1,4 +1,5 @@
-"""The coordinator's side of rows that others bring to the members of a spread table, or fetch from them."""
+"""The coordinator's side of loads and held versions: other processes bring rows to the members of a spread
+table, or fetch rows from the members."""
 
 import secrets
 from collections.abc import Sequence
@@ -19,12 +20,13 @@ from sqlfront_values.errors import Error, NotSupportedError, OperationalError
 
 
 class SpreadLoad:
-    """A load of a spread table, as a context manager: within it, others may bring rows to :attr:`target`, and
-    :meth:`publish` makes a version of what some of them have brought; on leaving, all else is dropped.
+    """A load of a spread table, as a context manager: within it, other processes may bring rows to
+    :attr:`target`, and :meth:`publish` makes a version of the rows of chosen attempts; leaving it drops all
+    other rows.
 
-    ``holder``: the name of the member that coordinates it, with whom it ends. NotSupportedError if the
-    members can't be reached from outside, as those in this process. OperationalError, 08001, if there is
-    none.
+    ``holder``: the name of the coordinating member; the load ends with that member. Raises NotSupportedError
+    if other processes can't reach the members (such as members in this process), OperationalError, 08001, if
+    no member is left.
     """
 
     def __init__(self, table: SpreadTable, holder: str) -> None:
@@ -58,8 +60,8 @@ class SpreadLoad:
         return self
 
     def publish(self, brought: Sequence[Brought], *, overwrite: bool) -> int:
-        """Make what these attempts have brought the rows of a new version, all of them or (not ``overwrite``)
-        those behind the present ones; returns their number. Once only. OperationalError, 40001, if
+        """Make the rows of the given attempts the rows of a new version, alone or (not ``overwrite``) behind
+        the present rows; returns the number of rows. To be called once. Raises OperationalError, 40001, if
         partitions have changed their owners since the load began."""
         table = self._table
         with table.turn():
@@ -80,13 +82,14 @@ class SpreadLoad:
 
 
 class HeldVersion(Closing):
-    """A version of a spread table that others may read from the members until :meth:`close`, whatever becomes
-    of the table meanwhile; :attr:`pieces` are the parts of its rows, to be fetched one by one from
+    """A version of a spread table that other processes may read from the members until :meth:`close`, even if
+    the table changes meanwhile; :attr:`pieces` are the parts of its rows, to be fetched one by one from
     :attr:`origin`.
 
-    ``columns``: those that are read. ``parts``: into how many pieces of about the same size the rows of each
-    member are cut, if there are as many. ``holder``: see :class:`SpreadLoad`. OperationalError if the
-    version, or some of its members, are gone; NotSupportedError as for :class:`SpreadLoad`.
+    ``columns``: the columns to read. ``parts``: the number of pieces of about the same size into which the
+    rows of each member are cut, if there are as many rows. ``holder``: see :class:`SpreadLoad`. Raises
+    OperationalError if the version, or some of its members, are gone; NotSupportedError as for
+    :class:`SpreadLoad`.
     """
 
     def __init__(self, snapshot: SpreadSnapshot, columns: tuple[int, ...], parts: int, holder: str) -> None:
@@ -104,7 +107,7 @@ class HeldVersion(Closing):
             self.close()
             raise
         counts = [codec.decode(answers[name], int) for name, _ in members]
-        #: How many rows there are, at most.
+        #: The number of rows, deleted rows included.
         self.rows = sum(counts)
         self.pieces = tuple(
             Piece(member, start, min(start + size, count))
@@ -114,19 +117,20 @@ class HeldVersion(Closing):
         )
 
     def close(self) -> None:
-        """Nobody reads it any more; closing twice is no error."""
+        """Release the version; closing twice is no error."""
         _tell_each(self._members, self.origin.members, Release(self.origin.version, self._token))
 
 
 def _tell_each(members: Members, names: Sequence[tuple[str, str]], question: EndLoad | Release) -> None:
-    """Tell them, one by one, that something is over; those who aren't there know."""
+    """Tell the members, one by one, of the end of a load or hold; skip members that can't be reached."""
     for name, _ in names:
         with suppress(Error):
             members.ask(EXCHANGE, {name: codec.encode(question)})
 
 
 def _addresses(table: str, members: MemberList, owners: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Names and addresses of those who own partitions. NotSupportedError if one has no address."""
+    """Return names and addresses of the owners of partitions. Raises NotSupportedError if an owner has no
+    address."""
     addresses = {each.name: each.address for each in members.members}
     names = [name for name in dict.fromkeys(owners) if name != NOBODY]
     if not all(addresses.get(name) for name in names):
@@ -135,6 +139,6 @@ def _addresses(table: str, members: MemberList, owners: Sequence[str]) -> tuple[
 
 
 def _step(snapshot: SpreadSnapshot) -> int:
-    """How many rows are fetched at a time."""
+    """Return the number of rows to fetch at a time."""
     rows, size = snapshot.statistics.rows or 0, snapshot.statistics.size or 0
     return max(1, min(MOST_ROWS, MOST_BYTES * rows // size)) if size else MOST_ROWS

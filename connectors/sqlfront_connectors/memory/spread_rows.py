@@ -1,4 +1,4 @@
-"""Rows of spread tables by key: the owner of a key is computed, and asked. By an index: all owners are."""
+"""Rows of spread tables by key: a question to the owner of the key. By an index: a question to all owners."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
@@ -20,30 +20,30 @@ class Answering(Protocol):
 
     @property
     def members(self) -> "Askable":
-        """Those among whom it is spread."""
+        """The members among whom the version is spread."""
 
     def check_complete(self) -> None:
-        """Raise OperationalError unless all members are there that hold a part of the version."""
+        """Raise OperationalError unless all members that hold a part of the version are present."""
 
 
 class Askable(Protocol):
-    """The members, as far as they are asked here."""
+    """The members, limited to the methods that a lookup needs."""
 
     @property
     def member_list(self) -> MemberList:
-        """Who is in the cluster now, and how the partitions are dealt."""
+        """The members of the cluster now, and the dealing of the partitions."""
 
     def ask(
         self, service: str, questions: Mapping[str, bytes], query: QueryRun | None = None
     ) -> Mapping[str, bytes | memoryview]:
-        """See :meth:`sqlfront_cluster.members.requests.Requests.ask`."""
+        """Ask members, see :meth:`sqlfront_cluster.members.requests.Requests.ask`."""
 
 
 class Way:
-    """How rows of a version are asked for, made once. ``question``: what is asked, with other keys each time.
+    """The parts of a lookup that don't depend on its keys, made once. ``question``: a question without keys.
 
-    ``hash`` gives the number of a key's partition before the modulus; None: its rows may be anywhere, since
-    the clustering columns aren't all among those of the index.
+    ``hash`` returns the number of a key's partition before the modulus; None: the rows of a key may be on any
+    member, since the index lacks some of the clustering columns.
     """
 
     __slots__ = ("hash", "question", "read")
@@ -62,11 +62,11 @@ class Way:
 
 
 class SpreadPath:
-    """See :class:`~sqlfront_connectors.base.RowPath`. Holds its version.
+    """A :class:`~sqlfront_connectors.base.RowPath` over members. Holds its version.
 
-    One question to each member that may have rows of the keys, and one answer. OperationalError with SQLSTATE
-    40001 if the partitions were dealt anew or the version is gone, 08006 if a member is lost meanwhile; those
-    of a stopped query, if the way is that of one.
+    A lookup sends one question to each member that may have rows of the keys. Raises OperationalError with
+    SQLSTATE 40001 if the partitions were dealt anew or the version is gone, 08006 if a member is lost
+    meanwhile, and the error of a stopped query if the path belongs to a query.
     """
 
     __slots__ = ("_query", "_version", "_way")
@@ -77,7 +77,7 @@ class SpreadPath:
         self._query = query
 
     def find(self, keys: Sequence[Key]) -> list[list[RowValues]]:
-        """For each key its rows."""
+        """Return the rows of each key."""
         owners, hash_key, read = self._owners(), self._way.hash, self._way.read
         if hash_key is None:
             return self._find_anywhere(keys, owners)

@@ -13,12 +13,13 @@ from sqlfront_connectors.memory.segment import Segment, is_sorted
 from sqlfront_values.arrow import kernels as pc
 from sqlfront_values.arrow.arrays import from_numpy, numpy_view, to_python
 
-#: Rows looked at to estimate a distinct count.
+#: Sample size of the estimate of a distinct count.
 SAMPLE_ROWS: Final = 32_768
 
 
 class LazyStatistics(Mapping[str, ColumnStatistics]):
-    """Column statistics by name; a column is looked at, by its ordinal, when it is first asked for."""
+    """The column statistics by name; ``look`` computes a column's statistics, by the column's ordinal, on
+    first use."""
 
     def __init__(self, schema: pa.Schema, look: Callable[[int], ColumnStatistics]) -> None:
         self._schema = schema
@@ -47,21 +48,22 @@ class LazyStatistics(Mapping[str, ColumnStatistics]):
 
 
 def segment_statistics(segment: Segment, ordinal: int) -> ColumnStatistics:
-    """What is known of a column of a segment. Bounds and counts are those of all its rows: deleted ones may
-    have been among the least or greatest."""
+    """Return the statistics of a column of a segment. Bounds and counts cover all rows, deleted rows
+    included: a deleted row may have held the least or greatest value."""
     return segment.memo.get(
         ("statistics", ordinal), lambda: column_statistics([segment.batch.column(ordinal)])
     )
 
 
 def segments_statistics(segments: Sequence[Segment], ordinal: int) -> ColumnStatistics:
-    """The same of all segments of a table."""
+    """Return the statistics of a column over all segments of a table."""
     parts = [(segment.batch.num_rows, segment_statistics(segment, ordinal)) for segment in segments]
     return merged_column(parts, apart=False)
 
 
 def column_statistics(chunks: list[pa.Array]) -> ColumnStatistics:
-    """Nulls and bounds exactly, distinct values by estimate (exactly for dictionaries and sorted columns)."""
+    """Compute the statistics of a column: nulls and bounds exactly, distinct values by estimate (exactly for
+    dictionaries and sorted columns)."""
     rows = sum(len(chunk) for chunk in chunks)
     nulls = sum(chunk.null_count for chunk in chunks)
     if rows == nulls:
@@ -77,7 +79,7 @@ def column_statistics(chunks: list[pa.Array]) -> ColumnStatistics:
 
 
 def has_bounds(data_type: pa.DataType) -> bool:
-    """Whether least and greatest value of a physical type are of use to the planner."""
+    """Return whether the least and greatest value of a physical type are of use to the planner."""
     return (
         pa.types.is_integer(data_type)
         or pa.types.is_decimal(data_type)
@@ -86,7 +88,8 @@ def has_bounds(data_type: pa.DataType) -> bool:
 
 
 def _bounds(chunks: list[pa.Array]) -> tuple[object, object]:
-    """Least and greatest value as Python objects; (None, None) for types without an order here."""
+    """Return the least and greatest value as Python objects; (None, None) for types that :func:`has_bounds`
+    excludes and for dates that Python cannot represent."""
     data_type = chunks[0].type
     if not has_bounds(data_type):
         return None, None
@@ -104,8 +107,8 @@ def _bounds(chunks: list[pa.Array]) -> tuple[object, object]:
 
 
 def _distinct(array: pa.Array, rows: int) -> int:
-    """Estimated distinct values among ``rows`` rows that look like the array (GEE, Charikar et al. 2000, on a
-    strided sample)."""
+    """Estimate the distinct values among ``rows`` rows that look like the array (GEE, Charikar et al. 2000,
+    on a strided sample)."""
     if pa.types.is_nested(array.type) or pa.types.is_null(array.type):
         return rows
     if pa.types.is_integer(array.type) and array.null_count == 0 and len(array) > SAMPLE_ROWS:
@@ -128,7 +131,8 @@ def _distinct(array: pa.Array, rows: int) -> int:
 
 
 def merged_column(parts: list[tuple[int, ColumnStatistics]], *, apart: bool) -> ColumnStatistics:
-    """Of parts of so many rows each; ``apart``: no value is in two parts."""
+    """Merge the statistics of a column over parts, each with its number of rows; ``apart``: no value is in
+    two parts."""
     if len(parts) == 1:
         return parts[0][1]
     if not parts:
@@ -148,11 +152,11 @@ def _extreme(choose: Callable[..., object], values: list[object]) -> object:
 
 
 def _distinct_together(parts: list[tuple[int, int]]) -> int:
-    """Distinct values among the rows of parts of (rows, distinct values) that are random samples of one
-    whole.
+    """Estimate the distinct values among the rows of all parts. Each part is (rows, distinct values), and the
+    parts are random samples of one whole.
 
-    Of D values, n rows drawn at random show D (1 - exp(-n / D)): D follows from what the parts show on
-    average, and what all rows show from D.
+    Of D values, n rows drawn at random show D (1 - exp(-n / D)): the parts' average gives D, and D gives the
+    number for all rows.
     """
     parts = [(rows, values) for rows, values in parts if rows]
     most, least = sum(values for _, values in parts), max((values for _, values in parts), default=0)

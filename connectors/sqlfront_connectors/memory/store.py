@@ -1,4 +1,4 @@
-"""A member's shares of the memory tables that are spread over all members."""
+"""A member's store of its shares of spread memory tables."""
 
 import threading
 from collections import deque
@@ -18,9 +18,10 @@ from sqlfront_engine.processor import ProcessorContext
 from sqlfront_values.decoders import make_decoder
 from sqlfront_values.errors import InternalError, OperationalError
 
-#: Keys of versions that failed are remembered until there have been so many more.
+#: The store remembers the keys of so many failed versions, the latest ones.
 _MOST_REFUSED: Final = 1000
-#: The resource under which a member's processors find its store, and other members the service of lookups.
+#: The resource under which a member's processors find its store, and the service under which other members
+#: send lookups.
 STORE: Final = "memory:store"
 
 Question: TypeAlias = Lookup | RowChange | ChunkCount
@@ -28,7 +29,7 @@ _decode: Final = make_decoder(Question)
 
 
 def decode_question(content: bytes) -> Question:
-    """What a store is asked; OperationalError for what is no question."""
+    """Decode a question to a store. Raises OperationalError for a malformed question."""
     try:
         question: Question = _decode(content)  # type: ignore[assignment]
     except (msgspec.MsgspecError, ValueError) as error:
@@ -37,8 +38,8 @@ def decode_question(content: bytes) -> Question:
 
 
 class Share(msgspec.Struct, frozen=True):
-    """What one member has of one version of a table. ``partitions``: those that the member had when the share
-    was made, of which it holds all rows. ``lookups`` finds some of them, None = nobody may ask for them."""
+    """A member's part of one version of a table. ``partitions``: the member's partitions when the share was
+    made; the share holds all their rows. ``lookups`` finds a few of the rows, None = lookups are refused."""
 
     segments: tuple[Segment, ...]
     partitions: tuple[int, ...]
@@ -51,41 +52,42 @@ class Share(msgspec.Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        """Bytes in memory."""
+        """The size in memory in bytes."""
         return sum(segment.size for segment in self.segments)
 
 
 class TableStore(Mapping[str, object], Service):
-    """All shares of one member by the key of their table's version; as a mapping it is what the member's
-    processors find them in, the store itself as :data:`STORE`, and the member's other ``services``. As a
-    service it answers lookups, makes shares in which a few rows are changed, and counts chunks.
+    """All shares of one member by the key of their table's version. As a mapping, the store gives the
+    member's processors the shares, the store itself as :data:`STORE`, and the member's other ``services``. As
+    a service, the store answers lookups, makes shares in which a few rows are changed, and counts chunks.
 
-    A share appears as a whole and never changes. Safe to use from several threads. ``member``: whose store it
-    is. ``dealt``: gives the version of the member list since which no partition has changed its owner.
+    A share appears as a whole and never changes. Safe to use from several threads. ``member``: the name of
+    the store's member. ``dealt``: returns the version of the member list since which no partition has changed
+    its owner.
     """
 
     def __init__(self, member: str = "", dealt: Callable[[], int] = lambda: 0) -> None:
         self.member = member
-        #: Called with the key of every share that is staged.
+        #: A callback that receives the key of every staged share.
         self.on_stage: Callable[[str], None] = lambda key: None
-        #: What answers other members' questions besides; to be filled before anybody asks.
+        #: Further services for other members; to be filled before the first question.
         self.services: dict[str, Service] = {}
-        #: Counts what the shares hold; None: nobody does.
+        #: The accounting of the shares' memory; None = no accounting.
         self.memory: TableMemory | None = None
         self._dealt = dealt
-        # Reentrant for finalizers, which free.
+        # Reentrant because finalizers call :meth:`free`.
         self._lock = threading.RLock()
         self._shares: dict[str, Share] = {}
-        # Keys that were freed before their share came.
+        # Keys that were freed before their share was staged.
         self._refused: deque[str] = deque(maxlen=_MOST_REFUSED)
 
     def hold(self, segments: tuple[Segment, ...], table: str) -> None:
-        """Count the rows of a share that is about to be staged. OperationalError if they don't fit."""
+        """Charge the rows of a share before its staging. Raises OperationalError for lack of memory."""
         if self.memory is not None:
             self.memory.hold(segments, table)
 
     def stage(self, key: str, share: Share) -> None:
-        """Keep the share of a version that nobody knows of yet, unless its writer has given up."""
+        """Keep the share of a version that is not published yet, unless its writer has given up."""
         with self._lock:
             if key in self._shares:
                 raise InternalError(f"there is a share {key} already")
@@ -94,12 +96,13 @@ class TableStore(Mapping[str, object], Service):
         self.on_stage(key)
 
     def check_dealt(self, dealt: int, table: str) -> None:
-        """OperationalError with SQLSTATE 40001 if partitions have changed their owners since then."""
+        """Raise OperationalError with SQLSTATE 40001 if partitions have changed their owners since
+        ``dealt``."""
         if dealt != self._dealt():
             raise partitions_moved(table)
 
     def answer(self, content: bytes) -> bytes:
-        """The rows of a :class:`~sqlfront_connectors.memory.lookup.Lookup`, what is said of a new share
+        """Return the rows of a :class:`~sqlfront_connectors.memory.lookup.Lookup`, the report on a new share
         after a :class:`~sqlfront_connectors.memory.row_changes.RowChange`, or the answer to a
         :class:`~sqlfront_connectors.memory.chunk_counts.ChunkCount`."""
         question = decode_question(content)
@@ -119,8 +122,8 @@ class TableStore(Mapping[str, object], Service):
                 return counted(share.segments, question)
 
     def free(self, key: str) -> None:
-        """Forget a share; those who read it keep what they hold. If it comes later (a job may fail while
-        another member is still at work), it is forgotten then."""
+        """Forget a share; readers keep their references. If the share is staged later (a job may fail while
+        another member is still at work), the store forgets it then."""
         with self._lock:
             if self._shares.pop(key, None) is None:
                 self._refused.append(key)
@@ -143,7 +146,7 @@ class TableStore(Mapping[str, object], Service):
 
 
 def store_of(context: ProcessorContext) -> TableStore:
-    """The store of the member on which a processor runs."""
+    """Return the store of the member on which a processor runs."""
     store = context.resources.get(STORE)
     if not isinstance(store, TableStore):
         raise InternalError("this member has no store for tables")
@@ -151,8 +154,8 @@ def store_of(context: ProcessorContext) -> TableStore:
 
 
 def share_of(context: ProcessorContext, key: str, table: str) -> Share:
-    """The member's share of a table's version; OperationalError with SQLSTATE 40001 if it isn't there any
-    more."""
+    """Return the member's share of a table's version. Raises OperationalError with SQLSTATE 40001 if the
+    share is gone."""
     share = context.resources.get(key)
     if not isinstance(share, Share):
         raise version_gone(table)
@@ -160,14 +163,14 @@ def share_of(context: ProcessorContext, key: str, table: str) -> Share:
 
 
 def partitions_moved(table: str) -> OperationalError:
-    """A query was planned for other owners of partitions than there are now."""
+    """Return the error of a query whose plan assumes former owners of the partitions."""
     return OperationalError(
         f"the partitions of `{table}` have moved since the query was planned; run it again", sqlstate="40001"
     )
 
 
 def version_gone(table: str) -> OperationalError:
-    """A query reads a version whose share isn't there."""
+    """Return the error of a query that reads a version whose share is gone."""
     return OperationalError(
         f"the version of `{table}` that the query was planned for is gone; run the query again",
         sqlstate="40001",

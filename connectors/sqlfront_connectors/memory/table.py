@@ -35,7 +35,7 @@ from sqlfront_values.expressions import Expr
 from sqlfront_values.partitioning.partitions import DEFAULT_PARTITIONS
 
 _identities = itertools.count(1)
-#: More rows are put in order before their writer's turn.
+#: Inserts of more rows than this are put in order before the writer's turn.
 _MANY_ROWS: Final = 4096
 
 
@@ -70,26 +70,26 @@ class MemorySnapshot:
 
     @property
     def version(self) -> int:
-        """Grows by one with every commit."""
+        """A number that grows by one with every commit."""
         return self._version
 
     @property
     def statistics(self) -> TableStatistics:
-        """The exact number of rows; bounds and null counts are those of deleted rows, too, until these are
-        merged away; estimated distinct counts."""
+        """The exact number of rows; bounds and null counts, which include deleted rows until a merge removes
+        the rows; and estimated distinct counts."""
         return self._statistics
 
     @property
     def keys(self) -> tuple[tuple[int, ...], ...]:
-        """The clustering columns, and those of indexes."""
+        """The clustering columns, and the columns of each index."""
         return self._keys
 
     def exact_filters(self, filters: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        """None: rows are found by keys."""
+        """Return no filter: the scan finds rows by keys only."""
         return ()
 
     def scan(self, request: ScanRequest) -> ScanPlan:
-        """A scan of the segments, by key where the request has keys."""
+        """Scan the segments, by key where the request has keys."""
         placed = self._partitioning
         source = MemoryScan(
             self._resource,
@@ -106,7 +106,7 @@ class MemorySnapshot:
         return ScanPlan(source, {self._resource: self.segments})
 
     def pieces(self, request: ScanRequest) -> tuple[Pieces, ...]:
-        """The chunks that a scan reads that has no keys."""
+        """Count the chunks that a scan without keys reads."""
         if request.keys is not None or request.keys_from is not None:
             return ()
         return (Pieces("chunks", *count_chunks(self.segments, judged(request.filters))),)
@@ -114,11 +114,12 @@ class MemorySnapshot:
     def row_path(
         self, by: tuple[int, ...], columns: tuple[int, ...], query: QueryRun | None = None
     ) -> RowPath | None:
-        """The way to rows by the clustering key or an index."""
+        """Return the path to rows by the clustering key or an index."""
         return self._rows.path(by, columns)
 
     def small_rows(self, columns: tuple[int, ...], limit: int) -> Sequence[RowValues] | None:
-        """All rows, if there are at most ``limit``, and Python has their dates."""
+        """Return all rows, if the version has at most ``limit`` rows and Python can represent the dates; else
+        None."""
         rows = self._statistics.rows
         if rows is None or rows > limit:
             return None
@@ -138,9 +139,9 @@ class MemoryTable:
         partitioning: Partitioning | None = None,
         budget: MemoryBudget | None = None,
     ) -> None:
-        """``budget``: what the rows are charged to, None = to nobody."""
+        """``budget``: the budget to charge for the rows, None = no budget."""
         self.name = name
-        #: Counts what the table holds.
+        #: The accounting of the table's rows and indexes.
         self.memory = None if budget is None else TableMemory(budget)
         self._schema = schema
         self._partitioning = partitioning
@@ -151,7 +152,7 @@ class MemoryTable:
 
     @property
     def schema(self) -> pa.Schema:
-        """Logical column names and types."""
+        """The logical column names and types."""
         return self._schema
 
     @property
@@ -161,30 +162,31 @@ class MemoryTable:
 
     @property
     def partitioning(self) -> Partitioning | None:
-        """By CLUSTERED BY, or None."""
+        """The partitioning by CLUSTERED BY, or None."""
         return self._partitioning
 
     def snapshot(self) -> MemorySnapshot:
-        """The version that was published last."""
+        """Return the version that was published last."""
         return self._current
 
     def drop(self) -> None:
-        """Nothing: the rows go with the last who may read them. One who has just looked the table's name up
-        is to find them."""
+        """Do nothing: the rows go with their last reader. A reader that has just looked up the table's name
+        still finds the rows."""
 
     def turn(self) -> AbstractContextManager[object]:
-        """While it lasts, nobody else publishes."""
+        """Return a context manager within which no other writer publishes."""
         return self._writer
 
     def begin_insert(self, *, overwrite: bool = False, time_zone: str = "UTC") -> "MemoryWrite":
-        """An insert that is published by its commit. Nothing of it is text."""
+        """Start an insert that its commit publishes. ``time_zone`` has no effect: the table stores no time as
+        text."""
         return MemoryWrite(self, overwrite=overwrite)
 
     def publish(self, batches: list[pa.RecordBatch], *, overwrite: bool) -> int:
-        """Make the rows (after all present ones, or instead of them) the next version, at once."""
+        """Publish the rows (after all present rows, or instead of them) as the next version, at once."""
         rows = sum(batch.num_rows for batch in batches)
         added: tuple[Segment, ...] = ()
-        if rows > _MANY_ROWS:  # nobody need wait for that
+        if rows > _MANY_ROWS:  # outside the lock: other writers need not wait
             added, batches = build_segments(batches, self._schema, self._partitioning), []
         with self._writer:
             present = (() if overwrite else self._current.segments) + added
@@ -197,9 +199,9 @@ class MemoryTable:
         deleted: Mapping[int, RowNumbers],
         batches: Sequence[pa.RecordBatch] = (),
     ) -> None:
-        """Publish ``version`` without the ``deleted`` rows, which it has, by the numbers of their segments,
-        and with the batches' rows; nothing if there are none. For the one whose turn it is: nobody has
-        published another version since."""
+        """Publish ``version`` without the ``deleted`` rows (row numbers by the number of the segment) and
+        with the batches' rows; publish nothing without deleted or new rows. The caller has the turn:
+        ``version`` is still the current version."""
         if not deleted and not any(batch.num_rows for batch in batches):
             return
         with self._writer:
@@ -212,8 +214,8 @@ class MemoryTable:
             self._current = self._next(left, batches)
 
     def set_indexes(self, indexes: tuple[IndexDefinition, ...]) -> None:
-        """Publish a version of the same rows with these indexes and no others, made before anybody sees it.
-        For the one whose turn it is."""
+        """Publish a version of the same rows with exactly these indexes; the indexes of large segments are
+        built first. The caller has the turn."""
         with self._writer:
             self._current = self._next(self._current.segments, (), indexes)
 
@@ -228,7 +230,7 @@ class MemoryTable:
         columns = [index.columns for index in indexes]
         together = merged(segments, self._schema, self._partitioning, added, columns)
         if self.memory is not None:
-            present = self._current.segments  # counted when they were published
+            present = self._current.segments  # counted at their publication
             changed = [now for now, before in itertools.zip_longest(together, present) if now is not before]
             self.memory.hold([segment for segment in changed if segment is not None], self.name)
         return MemorySnapshot(
@@ -243,7 +245,7 @@ class MemoryTable:
 
 
 class MemoryWrite:
-    """Rows on their way into a memory table."""
+    """An insert into a memory table under way."""
 
     def __init__(self, table: MemoryTable, *, overwrite: bool) -> None:
         self._table = table
@@ -252,19 +254,20 @@ class MemoryWrite:
         self._charged = 0
 
     def append(self, batch: pa.RecordBatch) -> None:
-        """Keep the batch until the commit. OperationalError if there is no memory for it."""
+        """Keep the batch until the commit. Raises OperationalError if there is no memory for the batch."""
         if self._table.memory is not None:
             self._table.memory.charge(batch.nbytes, self._table.name)
             self._charged += batch.nbytes
         self._batches.append(batch)
 
     def commit(self) -> int:
-        """Publish all rows as one new version. OperationalError if there is no memory for it."""
+        """Publish all rows as one new version. Raises OperationalError if there is no memory for the
+        version."""
         self._release()  # the version takes the batches' place
         return self._table.publish(self._batches, overwrite=self._overwrite)
 
     def abort(self) -> None:
-        """Forget the rows."""
+        """Discard the rows."""
         self._batches.clear()
         self._release()
 
@@ -274,13 +277,13 @@ class MemoryWrite:
             self._charged = 0
 
 
-#: Makes an empty memory table of that name, schema and partitioning.
+#: A maker of empty memory tables of a name, schema and partitioning.
 MakeTable = Callable[[str, pa.Schema, Partitioning | None], WritableTable]
 
 
 class MemoryConnector:
-    """``USING memory [CLUSTERED BY (k, ...) [INTO n BUCKETS]]``. ``make`` makes the tables: in this process
-    unless it says otherwise."""
+    """The connector of ``USING memory [CLUSTERED BY (k, ...) [INTO n BUCKETS]]``. ``make`` makes the tables,
+    by default in this process."""
 
     def __init__(self, make: MakeTable = MemoryTable) -> None:
         self._make = make
@@ -291,7 +294,7 @@ class MemoryConnector:
         return "memory"
 
     def create(self, definition: TableDefinition) -> WritableTable:
-        """An empty table; refuses what a memory table has no use for."""
+        """Make an empty table. Raises ProgrammingError for a clause that a memory table has no use for."""
         if definition.schema is None:
             raise ProgrammingError(f"table {definition.name}: USING memory needs columns or AS SELECT")
         if definition.location is not None or definition.options:
@@ -304,7 +307,7 @@ class MemoryConnector:
 
 
 def partitioning_of(definition: TableDefinition) -> Partitioning | None:
-    """The partitioning that CLUSTERED BY asks for."""
+    """Return the partitioning that CLUSTERED BY asks for."""
     if not definition.clustered_by:
         return None
     assert definition.schema is not None

@@ -1,4 +1,4 @@
-"""What memory tables hold is counted against the memory of their member."""
+"""The accounting of memory tables against the memory of their member."""
 
 import gc
 import weakref
@@ -11,17 +11,17 @@ from sqlfront_values.errors import OperationalError
 
 
 class TableMemory:
-    """Charges rows and indexes to ``budget`` for as long as anybody can read them. Versions of a table share
-    most of what they hold, which counts once."""
+    """The accounting that charges rows and indexes to ``budget`` for as long as readers can use them.
+    Versions of a table share most of their segments and indexes; shared parts count once."""
 
     def __init__(self, budget: MemoryBudget) -> None:
         self.budget = budget
-        #: Ids of the objects that are counted. Invariant: all these objects live.
+        #: Ids of the counted objects. Invariant: all these objects live.
         self.held: set[int] = set()
 
     def hold(self, segments: Iterable[Segment], table: str) -> None:
-        """Count a version that is about to be published. OperationalError if it doesn't fit: it names the
-        table, what it needs, and the limit."""
+        """Charge a version that is about to be published. Raises OperationalError if the version doesn't fit;
+        the message names the table, the needed size, and the limit."""
         held, fresh = self.held, list[tuple[object, int]]()
         for segment in segments:
             if id(segment.batch) not in held:
@@ -39,18 +39,18 @@ class TableMemory:
             _REFERENCES[id(reference)] = reference
 
     def charge(self, size: int, table: str) -> None:
-        """Count so many bytes until they are released."""
+        """Charge so many bytes until the caller releases them."""
         name = f"Table `{table}`"
         try:
             self.budget.charge(size, name)
         except OperationalError:
-            gc.collect()  # versions that nobody can read any more may be parts of cycles
+            gc.collect()  # versions without readers may be parts of cycles
             self.budget.charge(size, name)
 
 
 class _Reference(weakref.ref[object]):
-    """A weak reference to an object that ``memory`` counts with ``size`` bytes for as long as it lives.
-    Cheaper than a :class:`weakref.finalize`, of which every change of a row would make two."""
+    """A weak reference to an object that ``memory`` counts with ``size`` bytes for as long as the object
+    lives. Cheaper than a :class:`weakref.finalize`; every change of a row would make two of those."""
 
     __slots__ = ("identity", "memory", "size")
 

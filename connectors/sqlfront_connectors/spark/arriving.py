@@ -1,4 +1,4 @@
-"""Rows of a query of a classic session, as its tasks end."""
+"""The rows of a query of a classic session, as its tasks end."""
 
 import struct
 from collections.abc import Iterable, Iterator
@@ -20,19 +20,19 @@ else:
 
 
 def arriving(frame: "DataFrame") -> Iterator[pa.RecordBatch]:
-    """Run a query; its batches as they come, in the order of the partitions."""
+    """Run a query; yields batches on arrival, in the order of the partitions."""
     numbered = frame.select("*", spark_functions.spark_partition_id())
     if numbered._jdf.queryExecution().optimizedPlan().nodeName() == "LocalRelation":
-        # Its optimizer has taken it for one partition; ``toArrow`` fails where a struct is null whose fields
-        # can't be.
+        # The optimizer has computed the rows as one partition; ``toArrow`` fails where a struct is null whose
+        # fields are not nullable.
         return iter(cast("PandasConversionMixin", frame)._collect_as_arrow())
     return in_order(_numbered_batches(numbered))
 
 
 def _numbered_batches(frame: "DataFrame") -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The batches as Spark sends them, with the number of their partition, which is in the last column: those
-    of a partition together, when that is done. They have to be taken at once, since the thread that sends
-    them is that in which Spark plans all jobs."""
+    """Yield the batches as Spark sends them, each with the number of its partition, which is in the last
+    column; the batches of a partition come together, once the partition is computed. The caller has to take
+    batches at once, since Spark plans all jobs in the sending thread."""
     port, secret, server = frame._jdf.collectAsArrowToPython()
     numbers: list[int] = []
     try:
@@ -52,9 +52,9 @@ def _numbered_batches(frame: "DataFrame") -> Iterator[tuple[int, pa.RecordBatch]
 
 
 def in_order(arriving: Iterable[tuple[int, pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
-    """Batches that come with the number of their partition in the order of these numbers: each as soon as all
-    partitions before it have come. The batches of a partition come one after the other; whether one has none
-    isn't known before the end."""
+    """Sort batches by the number of their partition: yield each batch as soon as all batches of the preceding
+    partitions have come. The batches of a partition arrive one after the other; only the end shows that a
+    partition has no batches."""
     turn, coming = 0, -1
     waiting: dict[int, list[pa.RecordBatch]] = {}
     for number, batch in arriving:

@@ -1,4 +1,4 @@
-"""What the house asks of a classic session beside its public methods: by its JVM."""
+"""Operations on a classic session beyond PySpark's public methods, by way of the JVM."""
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -23,21 +23,21 @@ else:
     spark_threads = lazy_module("pyspark.util")
 
 
-#: Parts of a plan that have the same rows for ever.
+#: Nodes of a plan whose rows never change.
 _UNCHANGING: Final = frozenset(
     {"CommandResult", "CTERelationRef", "LocalRelation", "LogicalRDD", "OneRowRelation", "Range"}
 )
 
 
 class ClassicSession:
-    """A session whose JVM is this process's child."""
+    """A session with a JVM that is a child of this process."""
 
     def __init__(self, spark: "SparkSession") -> None:
         self.spark = spark
         self._temporary = temporary_views(spark, str(spark._jsparkSession.sessionUUID()))
 
     def check(self) -> None:
-        """OperationalError if the session is stopped: much of it would go on as if it weren't."""
+        """Raise OperationalError if the session is stopped: many of its methods would go on working."""
         _ = self._context
 
     @property
@@ -49,37 +49,37 @@ class ClassicSession:
 
     @property
     def shares_files(self) -> bool:
-        """Whether executors see this machine's files."""
+        """True if executors see this machine's files."""
         return str(self._context.master).startswith("local")
 
     def sql(
         self, text: str, arguments: dict[str, object] | list[object], views: "Mapping[str, DataFrame]"
     ) -> "DataFrame":
-        """What ``spark.sql`` gives, where each frame is a temporary view of its name, for this statement
-        only. Spark's error if there is a view of that name."""
+        """Return the result of ``spark.sql``, with each frame as a temporary view of the given name for this
+        statement only. Raises Spark's error if the session has a view of the name."""
         if not views:
             return self.spark.sql(text, arguments)
         with self._temporary.named(views):
             return self.spark.sql(text, arguments)
 
     def thread(self, work: Callable[[], None], name: str) -> threading.Thread:
-        """A thread in which the session answers as it does in this one: with its pool, job group and tags."""
+        """Make a thread that inherits the session's state of the calling thread: pool, job group and tags."""
         self.check()
         return spark_threads.InheritableThread(work, name=name, daemon=True)
 
     def tag(self, tag: str) -> None:
-        """Mark the jobs that this thread starts from now on."""
+        """Tag the jobs that the calling thread starts from now on."""
         self._context.addJobTag(tag)
 
     def cancel(self, tag: str) -> None:
-        """Stop the jobs with that tag that are there now."""
+        """Stop the running jobs with the tag."""
         self._context.cancelJobsWithTag(tag)
 
     def forget(self, tag: str) -> None:
-        """Nothing with that tag runs any more."""
+        """Do nothing: a classic session keeps nothing for a tag."""
 
     def progress(self, tag: str) -> Progress:
-        """How far the jobs with that tag are."""
+        """Return the progress of the jobs with the tag."""
         scheduler = self._context._jsc.sc()
         jobs = [scheduler.statusStore().job(job) for job in scheduler.statusTracker().getJobIdsForTag(tag)]
         total = Progress()
@@ -93,12 +93,12 @@ class ClassicSession:
         return total
 
     def size(self, frame: "DataFrame") -> int | None:
-        """How many bytes Spark's optimizer takes the rows for."""
+        """Return the optimizer's estimate of the rows' bytes."""
         return int(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())
 
     def sources(self, frame: "DataFrame") -> "Iterator[str | None]":
-        """What the rows of the frame come from: the paths of files, and None for what may have other rows
-        without anybody being able to tell. What can't change is left out."""
+        """Yield the sources of the frame's rows: the paths of files, and None for each source whose changes
+        can't be detected. Sources that can't change are left out."""
         plan = frame._jdf.queryExecution().analyzed()
         for part in (plan, *_each(plan.subqueriesAll())):
             for leaf in _each(part.collectLeaves()):
@@ -111,16 +111,16 @@ class ClassicSession:
                     yield None
 
     def settings(self, defaults: Mapping[str, str]) -> dict[str, str]:
-        """The values of settings; of one that nobody has set, the default."""
+        """Return the values of settings; the default for an unset setting."""
         return {key: str(self.spark.conf.get(key, default)) for key, default in defaults.items()}
 
     def batches(self, frame: "DataFrame") -> Iterator[pa.RecordBatch]:
-        """Run a query; its batches as they come, in the order of the partitions."""
+        """Run a query; yields batches on arrival, in the order of the partitions."""
         return arriving(frame)
 
     def is_query(self, text: str) -> bool:
-        """Whether a text is one query, so that analysing it runs nothing. Spark's error if it is nothing at
-        all."""
+        """Return whether a text is a single query, which can be analysed without running. Raises Spark's
+        error if the text is not a statement."""
         parser = self._state.sqlParser()
         try:
             parser.parseQuery(text)
@@ -131,16 +131,16 @@ class ClassicSession:
 
     @property
     def has_variables(self) -> bool:
-        """Whether the session has variables."""
+        """True if the session has variables."""
         return not self._state.catalogManager().tempVariableManager().isEmpty()
 
     def views(self) -> tuple[str, ...]:
-        """The names of the session's temporary views, without the global ones."""
+        """The names of the session's temporary views, without global views."""
         names = (view.table() for view in _each(self._state.catalog().listLocalTempViews("*")))
         return tuple(name for name in names if not self._temporary.has(name))
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: the object holds no resources."""
 
     @property
     def _state(self) -> "JavaObject":
@@ -148,5 +148,5 @@ class ClassicSession:
 
 
 def _each(found: "JavaObject") -> "Iterator[JavaObject]":
-    """The items of a sequence of Scala's."""
+    """Return the items of a Scala sequence."""
     return (found.apply(place) for place in range(found.length()))

@@ -1,9 +1,9 @@
-"""Rows between this process and Spark, as Parquet files in a directory that both see.
+"""Exchange of rows between this process and Spark, as Parquet files in a directory that both see.
 
 In: the rows are written once and read by Spark with their schema given, which is quicker than
-``createDataFrame`` at every size. Out: Spark writes, and the files are streamed in the order of its
-partitions, so that no more than a row group is in memory. Columns are numbered in the files: names may
-repeat, and may be anything.
+``createDataFrame`` at every size. Out: Spark writes, and this process streams the files in the order of
+Spark's partitions, so that at most a row group is in memory. Columns are numbered in the files: names may
+repeat, and may hold any character.
 """
 
 import os
@@ -25,34 +25,35 @@ if TYPE_CHECKING:
 else:
     pq = lazy_module("pyarrow.parquet")
 
-#: Rows that are read, and written, at a time.
+#: The number of rows read at a time.
 _ROWS: Final = 65_536
 
 
 class Exchange:
-    """A directory for such files, made when it is first needed; what is left in it goes with the exchange."""
+    """A directory for exchange files, made on first use; remaining files are removed with the exchange."""
 
     def __init__(self, parent: str | None = None) -> None:
-        """``parent``: where to make the directory, None = where the system keeps temporary files."""
+        """``parent``: the parent of the directory, None = the system's directory for temporary files."""
         self._parent = parent
         self._path: str | None = None
         self._finalizer: weakref.finalize[..., object] | None = None
 
     def place(self) -> str:
-        """A path in the directory at which nothing is yet."""
+        """Return an unused path in the directory."""
         if self._path is None:
             self._path = tempfile.mkdtemp(prefix="sqlfront-spark-", dir=self._parent)
             self._finalizer = when_forgotten(self, shutil.rmtree, self._path, True)
         return os.path.join(self._path, uuid4().hex)
 
     def close(self) -> None:
-        """Remove everything."""
+        """Remove the directory."""
         if self._finalizer is not None:
             self._finalizer()
 
 
 def fits(schema: pa.Schema) -> bool:
-    """Whether Parquet has a form for rows of the schema: not if there is no column, also in a struct."""
+    """Return whether Parquet can hold rows of the schema: not if the schema, or a struct in it, has no
+    column."""
     return bool(schema) and not any(map(_has_empty_struct, schema.types))
 
 
@@ -64,7 +65,7 @@ def _has_empty_struct(data_type: pa.DataType) -> bool:
 
 
 def write(path: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
-    """Make one file with the rows, which are in physical form: columns are numbered and have their
+    """Write one file with the rows, given in physical form: columns are numbered and have their
     :func:`~sqlfront_connectors.spark.types.file_type`."""
     form = pa.schema([(f"c{ordinal}", file_type(kind)) for ordinal, kind in enumerate(schema.types)])
     with pq.ParquetWriter(path, form, store_decimal_as_integer=True) as writer:
@@ -75,7 +76,7 @@ def write(path: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> No
 
 class WrittenRows:
     """The rows that Spark wrote to a directory, in physical form and in the order of its partitions. The
-    directory goes when they have been read, or forgotten."""
+    directory is removed when all rows have been read, or the object is gone."""
 
     def __init__(self, directory: str, schema: pa.Schema) -> None:
         self._finalizer = when_forgotten(self, shutil.rmtree, directory, True)

@@ -1,8 +1,8 @@
-"""Spark's errors as ours.
+"""Translation of Spark's errors into ours.
 
-The class goes by Spark's condition where sqlfront raises it too, else by its SQLSTATE; condition, SQLSTATE
-and the place in the statement stay. What has no condition is the world's fault: a cancelled job, a lost JVM,
-a stopped session.
+Spark's condition selects the class where sqlfront raises that condition, too, else the SQLSTATE does;
+condition, SQLSTATE and the place in the statement are kept. An error without a condition is an operational
+one: a cancelled job, a lost JVM, a stopped session.
 """
 
 import logging
@@ -26,23 +26,22 @@ else:
     spark_errors = lazy_module("pyspark.errors")
     spark_logging = lazy_module("pyspark.logger")
 
-#: What Spark's texts have before the message, and after it.
+#: The texts that Spark puts before and after the message.
 _HEAD: Final = re.compile(r"^\s*\[[A-Z0-9_.]+\]\s*")
 _TAIL: Final = re.compile(r"\s*SQLSTATE: [0-9A-Z]{5}.*", re.DOTALL)
-#: What Python says on an executor, at the end of a stack, that has no package of that name.
+#: Python's message on an executor, at the end of a stack, for a package that is not installed.
 _MISSING: Final = re.compile(r"^ModuleNotFoundError: (No module named '[^']+')$", re.MULTILINE)
-#: What py4j says in the JVM of a call that isn't one: nobody says that if there is no JVM.
+#: py4j's message from the JVM for an invalid call; it proves that there is a JVM.
 _REFUSED: Final = re.compile(r" Trace:\n(?:py4j\.Py4JException: )?(.+)")
-#: What is said of a session that is no more; SQLSTATE "connection does not exist".
+#: The message for a session that has ended; SQLSTATE "connection does not exist".
 _GONE: Final = "the Spark session is stopped, or its JVM has died"
 GONE: Final = "08003"
 
 
 def translated(error: Exception) -> DatabaseError | None:
-    """The error that stands for one raised by PySpark, by py4j or by a connection to them; None for any
-    other.
+    """Translate an error raised by PySpark, by py4j or by a connection to either; None for all other errors.
 
-    The connection being gone is an OperationalError with SQLSTATE 08003.
+    A lost connection becomes an OperationalError with SQLSTATE 08003.
     """
     if isinstance(error, py4j_errors.Py4JJavaError):
         return _from_java(error.java_exception)
@@ -58,7 +57,7 @@ def translated(error: Exception) -> DatabaseError | None:
 
 @contextmanager
 def ours() -> Iterator[None]:
-    """Spark's errors inside of the block come out as ours, and nowhere else."""
+    """Turn Spark's errors in the block into ours."""
     with quiet():
         try:
             yield
@@ -71,7 +70,7 @@ def ours() -> Iterator[None]:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """PySpark doesn't log the errors that this thread gets inside of the block: whoever asked gets them."""
+    """Suppress PySpark's logging of errors in the block, for this thread: the caller gets the errors."""
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         spark_logging.PySparkLogger.getLogger(name).addFilter(_is_wanted)
     before = getattr(_here, "quiet", False)
@@ -90,7 +89,7 @@ def _is_wanted(_record: logging.LogRecord) -> bool:
 
 
 def gone() -> OperationalError:
-    """The error of a session whose context isn't there any more."""
+    """Return the error of a stopped session."""
     return OperationalError(_GONE, sqlstate=GONE)
 
 
@@ -107,7 +106,7 @@ def _from_pyspark(error: "spark_errors.PySparkException") -> DatabaseError:
 
 
 def _position(contexts: "list[QueryContext]") -> tuple[int, int] | None:
-    """The part of the statement's own text that the error points at (views have texts of their own)."""
+    """Return the range of the statement's own text at which the error points (views have separate texts)."""
     for context in contexts:
         if context.contextType().name == "SQL" and not context.objectName():
             return context.startIndex(), context.stopIndex() + 1
@@ -115,7 +114,8 @@ def _position(contexts: "list[QueryContext]") -> tuple[int, int] | None:
 
 
 def _from_java(error: "JavaObject") -> DatabaseError:
-    """The first of an exception and its causes that has a condition decides, else the last of them."""
+    """Translate an exception of the JVM: the first with a condition among the exception and its causes
+    decides, else the last of them."""
     last = error
     for cause in _causes(error):
         last = cause

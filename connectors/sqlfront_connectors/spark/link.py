@@ -1,4 +1,4 @@
-"""One Spark session as the rest of the house sees it: statements, relations, and rows in and out."""
+"""The interface of one Spark session to the rest of sqlfront: statements, relations, and rows in and out."""
 
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,35 +23,36 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-#: What a statement takes for its parameters: values for ``?``, or a mapping for ``:name``.
+#: The parameters of a statement: values for ``?``, or a mapping for ``:name``.
 Parameters = Sequence[object] | Mapping[str, object]
-#: Spark's conditions for a name that stands for nothing.
+#: Spark's conditions for an unknown name.
 _NOTHING: Final = frozenset(
     {"TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "CATALOG_NOT_FOUND", "REQUIRES_SINGLE_PART_NAMESPACE"}
 )
 
-#: How long jobs that were stopped may take to end (s).
+#: The time that stopped jobs may take to end (s).
 _ENDING: Final = 10.0
 _T = TypeVar("_T")
 
 
 class SparkLink:
-    """A Spark session to run statements on, to look names up in, and to move rows into and out of.
+    """A Spark session in which to run statements and look up names, and to and from which to move rows.
 
-    Any thread may call any method. What Spark raises comes as one of our errors
-    (:mod:`sqlfront_connectors.spark.failures`). :meth:`close` removes what the link made, and leaves the
-    session as it is.
+    Any thread may call any method. Spark's errors are raised as sqlfront's
+    (:mod:`sqlfront_connectors.spark.failures`). :meth:`close` removes the link's views and files, and leaves
+    the session running.
     """
 
     def __init__(self, spark: "SparkSession", directory: str | None = None) -> None:
-        """``directory``: where to make files that this process and Spark's executors both see. None = where
-        the system keeps temporary files if that is so there (a local master), else there are none."""
+        """``directory``: the directory for files that this process and Spark's executors both see. None = the
+        system's directory for temporary files if executors see that directory (a local master), else no files
+        are used."""
         self.spark = spark
         with ours():
             self._session = RemoteSession(spark) if is_remote(spark) else ClassicSession(spark)
             self._rows = Rows(spark, self._session, directory)
         self._watchers: list[Watcher] = []
-        # Queries with views that somebody has as DataFrames.
+        # Queries with views that callers have as DataFrames.
         self._lasting: set[_Statement] = set()
 
     def run(
@@ -63,18 +64,18 @@ class SparkLink:
         timeout: float | None = None,
         query: QueryRun | None = None,
     ) -> SparkRun:
-        """Begin a statement, as ``spark.sql`` does. ``views``: frames that are temporary views while it is
-        analysed (a command: while it runs); Spark's error if the session has a view of that name. ``timeout``
-        in seconds; ``query``: the run of the statement, whose end is the end of this one."""
+        """Begin a statement, as ``spark.sql`` does. ``views``: frames that are temporary views during the
+        analysis (of a command: during the run); raises Spark's error if the session has a view of that name.
+        ``timeout`` in seconds; ``query``: the run of the statement, whose end also ends this run."""
         with ours():
             analyse = partial(self.analysed, text, arguments, views)
             statement = _Statement(self, analyse, is_query=is_query(text), views=views or {})
             return SparkRun(self._session, statement, timeout=timeout, query=query)
 
     def frame_of(self, run: SparkRun) -> "DataFrame | None":
-        """The query that :meth:`run` has begun, as Spark has analysed it: who uses it has Spark run it again,
-        and its views are there until the link's end. None for a command, and over Spark Connect, where a
-        query is analysed again each time that it runs."""
+        """Return the query that :meth:`run` has begun, as Spark has analysed it: using the frame makes Spark
+        run the query again; the query's views exist until the link's end. None for a command, and over Spark
+        Connect, where every run analyses the query again."""
         work = run.work
         if not isinstance(work, _Statement) or not work.is_query or is_remote(self.spark):
             return None
@@ -83,18 +84,19 @@ class SparkLink:
         return work.frame
 
     def schema_of(self, run: SparkRun) -> "StructType | None":
-        """The schema that Spark gives of a statement that :meth:`run` has begun and that it has analysed."""
+        """Return Spark's schema of a statement begun by :meth:`run` and already analysed."""
         return run.work.frame.schema if isinstance(run.work, _Statement) else None
 
     def read(self, frame: "DataFrame") -> Iterator[pa.RecordBatch]:
-        """The rows of a DataFrame, in physical form; Spark begins when they are asked for."""
+        """Yield the rows of a DataFrame, in physical form; Spark begins at the first request."""
         yield from SparkRun(self._session, _Statement(self, lambda: frame, is_query=True)).batches()
 
     def perform(
         self, work: Callable[[], _T], *, timeout: float | None = None, query: QueryRun | None = None
     ) -> _T:
-        """What ``work`` gives, which has Spark run jobs. They end as those of :meth:`run` do, and when this
-        thread is interrupted; so it runs in another thread, and has ended when this one goes on."""
+        """Call ``work``, which lets Spark run jobs, and return its result. The jobs are stopped like the jobs
+        of :meth:`run`, and when the calling thread is interrupted; so ``work`` runs in another thread, and
+        has ended when this method returns."""
         task = _Task(work)
         with ours():
             run = SparkRun(self._session, task, timeout=timeout, query=query)
@@ -107,8 +109,8 @@ class SparkLink:
     def describe(
         self, text: str, arguments: Parameters | None = None, views: "Mapping[str, DataFrame] | None" = None
     ) -> pa.Schema | None:
-        """The logical schema of a query's answer, which isn't run; None for a command (over Spark Connect for
-        all that doesn't begin as queries do). Arguments as for :meth:`run`."""
+        """Return the logical schema of a query's answer without running the query; None for a command (over
+        Spark Connect for every statement that doesn't begin as queries do). Arguments as for :meth:`run`."""
         with self._asking():
             if not self._session.is_query(text):
                 return None
@@ -117,36 +119,36 @@ class SparkLink:
     def analysed(
         self, text: str, arguments: Parameters | None = None, views: "Mapping[str, DataFrame] | None" = None
     ) -> "DataFrame":
-        """The statement as a DataFrame, as ``spark.sql`` gives it, which has run a command. Arguments as for
-        :meth:`run`; errors are Spark's own."""
+        """Return the statement as a DataFrame, as ``spark.sql`` does, which runs a command at once. Arguments
+        as for :meth:`run`; raises Spark's own errors."""
         given = dict(arguments) if isinstance(arguments, Mapping) else list(arguments or ())
         return self._session.sql(text, given, views or {})
 
     def collect(self, frame: "DataFrame", schema: pa.Schema, arrive: Arrive) -> Iterator[pa.RecordBatch]:
-        """Run a query, in this thread, by the frame's logical schema: ``arrive`` gets its rows as they come,
-        what is returned comes behind them. Errors are Spark's own."""
+        """Run a query, in this thread, by the frame's logical schema: ``arrive`` receives rows on arrival;
+        the returned rows follow. Raises Spark's own errors."""
         return self._rows.collect(frame, schema, arrive)
 
     def table(self, parts: Sequence[str]) -> "DataFrame":
-        """What Spark has under a name, as ``spark.table`` gives it. Errors are Spark's own."""
+        """Return Spark's relation of a name, as ``spark.table`` does. Raises Spark's own errors."""
         return self.spark.table(".".join(map(quoted, parts)))
 
     def size(self, frame: "DataFrame") -> int | None:
-        """How many bytes Spark's optimizer takes the rows for; None if it doesn't tell. Errors are Spark's
-        own."""
+        """Return the optimizer's estimate of the rows' bytes, None without an estimate. Raises Spark's own
+        errors."""
         return self._session.size(frame)
 
     def version(self, frame: "DataFrame") -> str:
-        """A text for the frame's plan and the files that it reads; equal ones have the same rows, as far as
-        the session knows. Where it doesn't, another one after each change that watchers are told of. Errors
-        are Spark's own."""
+        """Return a text for the frame's plan and the files that the plan reads; equal texts mean equal rows,
+        as far as the session knows. For sources that the session can't track, the text changes with each
+        change that watchers are told of. Raises Spark's own errors."""
         files = "\n".join(source or f"change {last_change()}" for source in self._session.sources(frame))
         return f"{frame.semanticHash() & 0xFFFFFFFF:08x}-{zlib.crc32(files.encode()):08x}"
 
     def whole_name(self, parts: Sequence[str]) -> tuple[str, ...] | None:
-        """The parts of the name of what Spark has under a name (its parts, without quotes), with catalog and
-        database; those of a temporary view are its name, with ``global_temp`` if it is a global one. None if
-        there is nothing."""
+        """Return the full name, in parts, of Spark's relation of a name (its parts, without quotes): catalog,
+        database and name. A temporary view has only its name, preceded by ``global_temp`` if the view is
+        global. None for an unknown name."""
         try:
             with self._asking():
                 found = self.spark.catalog.getTable(".".join(map(quoted, parts)))
@@ -159,8 +161,8 @@ class SparkLink:
 
     @property
     def has_executors(self) -> bool:
-        """Whether the session's executors are processes of their own: those of a local master are in the
-        driver's."""
+        """True if the session's executors are separate processes; those of a local master are in the driver's
+        process."""
         master = self.setting("spark.master")
         return master != "local" and not master.startswith("local[")
 
@@ -171,70 +173,70 @@ class SparkLink:
             return self.spark.catalog.currentCatalog(), self.spark.catalog.currentDatabase()
 
     def tables(self, database: str | None = None) -> list[tuple[str, str, bool]]:
-        """What SHOW TABLES shows of a database (a dotted name; None = the current one) and of temporary
-        views: the database, the name, and whether it is temporary."""
+        """List the tables of a database (a dotted name; None = the current database) and the temporary views
+        as SHOW TABLES does: the database, the name, and whether the relation is temporary."""
         text = "SHOW TABLES"
         if database is not None:
             text += f" IN {'.'.join(map(quoted, database.split('.')))}"
         with self._asking():
             shown = [tuple(row) for row in self._session.sql(text, [], {}).collect()]
             views = {view.lower() for view in self._session.views()}
-        # Those of statements under way, that other threads run, and what is kept over Spark Connect aren't
-        # anybody's.
+        # Leave out the views of statements that other threads run, and the views that are kept over Spark
+        # Connect: they don't belong to the session's user.
         return [row for row in shown if not row[2] or row[0] or row[1].lower() in views]
 
     @property
     def has_variables(self) -> bool:
-        """Whether the session may have variables (``DECLARE``)."""
+        """True if the session may have variables (``DECLARE``)."""
         with self._asking():
             return self._session.has_variables
 
     @property
     def views(self) -> tuple[str, ...]:
-        """The names of the session's temporary views, without those of ``global_temp``."""
+        """The names of the session's temporary views, without the views of ``global_temp``."""
         with self._asking():
             return self._session.views()
 
     def drop_view(self, name: str) -> bool:
-        """Drop one of the session's temporary views; False if there is none of that name."""
+        """Drop a temporary view of the session; False if the session has no view of the name."""
         with ours():
             return bool(self.spark.catalog.dropTempView(name))
 
     def frame(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> HeldFrame:
-        """The rows, which are in physical form and of the logical schema, as a DataFrame."""
+        """Return the rows, which are in physical form and of the logical schema, as a DataFrame."""
         with self._asking():
             return self._rows.frame(schema, batches)
 
     @contextmanager
     def _asking(self) -> "Iterator[None]":
-        """Spark is asked inside of the block: its errors come out as ours."""
+        """Check the session, then turn Spark's errors of the block into sqlfront's."""
         with ours():
             self._session.check()
             yield
 
     def watch(self, callback: Callable[[], None]) -> None:
-        """Call back whenever tables, views or settings may have changed through this process, until the link
-        is closed or forgotten: by a statement, the catalog, a writer, a frame that becomes a view. Called in
-        the thread that made the change, when it has been made; must not raise."""
+        """Call ``callback`` whenever tables, views or settings may have changed through this process, until
+        the link is closed or forgotten: by a statement, the catalog, a writer, a frame that becomes a view.
+        The callback runs in the thread that made the change, after the change; it must not raise."""
         self._watchers.append(Watcher(callback, connect=is_remote(self.spark)))
 
     def setting(self, key: str) -> str:
-        """The value of one of Spark's settings."""
+        """Return the value of a setting of Spark."""
         with ours():
             return str(self.spark.conf.get(key))
 
     def settings(self, defaults: Mapping[str, str]) -> dict[str, str]:
-        """The values of some of Spark's settings; of one that nobody has set, the default."""
+        """Return the values of Spark's settings; the default for an unset one."""
         with ours():
             return self._session.settings(defaults)
 
     def set(self, key: str, value: str) -> None:
-        """Give one of Spark's settings a value."""
+        """Give a setting of Spark a value."""
         with ours():
             self.spark.conf.set(key, value)
 
     def close(self) -> None:
-        """Remove what the link made; what it runs ends first."""
+        """End the link's runs, then remove the link's views and files."""
         end_runs(self._session)
         for watcher in self._watchers:
             watcher.close()
@@ -243,7 +245,7 @@ class SparkLink:
 
 
 class _Task(Generic[_T]):
-    """What a run does for :meth:`SparkLink.perform` in its thread."""
+    """The work of a run for :meth:`SparkLink.perform`, in the run's thread."""
 
     def __init__(self, work: Callable[[], _T]) -> None:
         self._work = work
@@ -260,7 +262,7 @@ class _Task(Generic[_T]):
 
 
 class _Statement:
-    """What a run does for a statement in its thread."""
+    """The work of a run for a statement, in the run's thread."""
 
     def __init__(
         self,
@@ -272,7 +274,7 @@ class _Statement:
     ) -> None:
         self.is_query = is_query
         self.views = views
-        #: There once it is analysed.
+        #: Set by :meth:`analyse`.
         self.frame: DataFrame
         self._link = link
         self._analyse = analyse
@@ -292,12 +294,12 @@ class _Statement:
 
 
 def is_remote(spark: "SparkSession") -> bool:
-    """Whether the session is one of Spark Connect."""
+    """Return whether the session is a Spark Connect session."""
     return type(spark).__module__.startswith("pyspark.sql.connect.")
 
 
 def is_stopped(spark: "SparkSession") -> bool:
-    """Whether the session has ended."""
+    """Return whether the session has ended."""
     if is_remote(spark):
         return bool(spark.is_stopped)  # type: ignore[attr-defined]
     return spark.sparkContext._jsc is None
@@ -305,8 +307,8 @@ def is_stopped(spark: "SparkSession") -> bool:
 
 @contextmanager
 def while_it_lasts(spark: "SparkSession") -> Iterator[None]:
-    """:func:`~sqlfront_connectors.spark.failures.ours`, also for what PySpark's objects raise whose parts go
-    when somebody stops the session meanwhile."""
+    """Turn errors of the block into ours, as :func:`~sqlfront_connectors.spark.failures.ours` does; also the
+    errors that PySpark's objects raise when another thread stops the session meanwhile."""
     try:
         with ours():
             yield

@@ -1,12 +1,11 @@
-"""Rows from Spark into tables that are spread over members, and back, past the driver.
+"""Transfer of rows from Spark into tables that are spread over members, and back, past the driver.
 
-Into a table each of Spark's tasks takes the rows that it has computed straight to the members of their keys
-(:mod:`sqlfront_connectors.memory.pushing`): the keys are hashed there, so that Spark need not shuffle. The
-driver gets a few rows from each task, and lets the attempts that Spark has taken for its answer become a
-version of the table. A task that fails half-way, is run twice or is left running has brought its rows for
-nothing.
+Into a table each of Spark's tasks sends its rows directly to the members of their keys
+(:mod:`sqlfront_connectors.memory.pushing`): the task hashes the keys, so that Spark need not shuffle. The
+driver receives a few rows from each task, and publishes a version of the table from the attempts that are in
+Spark's answer. The rows of a task that fails half-way, runs twice or is left running are dropped.
 
-Out of a table each task reads a piece of a version's rows from their member. The driver says where they are.
+Out of a table each task reads a piece of a version's rows from their member. The driver tells it the member.
 """
 
 import math
@@ -33,13 +32,14 @@ from sqlfront_values.types import BINARY, ddl
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-#: Bytes that a task reads of a table, about, and into how many pieces a member's rows are cut at least.
+#: The bytes of a table that a task reads, about, and the least number of pieces into which a member's rows
+#: are cut.
 _PIECE: Final = 32 << 20
 _LEAST_PIECES: Final = 2
-#: Bytes that Spark takes a table for at most, and those of a number of a range.
+#: The largest size of a table that Spark is told, and the size of a number of a range (bytes).
 _MOST_TAKEN: Final = 256 << 20
 _NUMBER: Final = 8
-#: How Spark makes batches for tasks: of so many rows, whatever their bytes.
+#: Spark's settings for tasks' batches: so many rows, whatever their bytes.
 _BATCHES: Final = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "4000",
     "spark.sql.execution.arrow.maxBytesPerBatch": str((1 << 31) - 1),
@@ -47,12 +47,12 @@ _BATCHES: Final = {
 
 
 def load(frame: "DataFrame", table: SpreadTable, door: Door, *, overwrite: bool = True) -> int:
-    """Make the rows of a DataFrame those of a new version of the table, all of them or (not ``overwrite``)
-    those behind the present ones; returns their number. Runs one Spark job, in this thread and with its tags.
+    """Make the rows of a DataFrame the rows of a new version of the table, alone or (not ``overwrite``)
+    behind the present rows; returns their number. Runs one Spark job, in this thread and with its tags.
 
-    The columns are the table's, in its order; ProgrammingError if their types aren't. NotSupportedError if
-    the table's members can't be reached by other processes. OperationalError if a member has no memory for
-    the rows, is lost (08001, 08006), or members come or go meanwhile (40001). Whatever Spark raises passes.
+    The columns are the table's, in its order. Raises ProgrammingError if their types differ;
+    NotSupportedError if other processes can't reach the table's members; OperationalError if a member has no
+    memory for the rows, is lost (08001, 08006), or members come or go meanwhile (40001). Spark's errors pass.
     After an error the table is as before.
     """
     schema = logical_schema(frame.schema)
@@ -73,12 +73,11 @@ def load(frame: "DataFrame", table: SpreadTable, door: Door, *, overwrite: bool 
 
 @contextmanager
 def _batches_by_rows(frame: "DataFrame", schema: pa.Schema) -> Iterator[None]:
-    """The jobs of this thread give tasks batches of a number of rows.
+    """Let the jobs of this thread give tasks batches of a number of rows.
 
-    With its limit of bytes Spark adds up the sizes of all columns' buffers again after each row, which was
-    half of what it did to make lineitem's rows into Arrow. The limit stays for values that may be large
-    (binary and nested ones), where the session has settings of its own, and over Connect, where a job has
-    none.
+    With its limit of bytes Spark sums the sizes of all columns' buffers again after each row: half of the
+    work of converting lineitem's rows into Arrow. The limit stays for values that may be large (binary and
+    nested ones), where the session has settings of its own, and over Connect, where a job has no settings.
     """
     spark = frame.sparkSession
     may_be_large = any(pa.types.is_nested(kind) or kind == BINARY for kind in schema.types)
@@ -106,10 +105,10 @@ def spread_frame(
     door: Door,
     columns: tuple[int, ...] | None = None,
 ) -> HeldFrame:
-    """A version of a spread table as a DataFrame, whose tasks read it from its members until it is closed,
-    whatever becomes of the table meanwhile.
+    """Return a version of a spread table as a DataFrame, whose tasks read the version from its members until
+    the frame is closed, even if the table changes meanwhile.
 
-    ``columns``: ordinals of those that it has, None = all. Errors: see
+    ``columns``: ordinals of the frame's columns, None = all. Errors: see
     :class:`~sqlfront_connectors.memory.spread_loads.HeldVersion`.
     """
     schema = snapshot.schema
@@ -127,9 +126,9 @@ def spread_frame(
 
 
 def _frame(spark: "SparkSession", held: HeldVersion, schema: pa.Schema, size: int, door: Door) -> "DataFrame":
-    """The rows of the pieces. Each is asked for by a number of a range, most of whose numbers are left out:
-    by the bytes of all of them Spark's optimizer knows about how large the table is, so that it doesn't send
-    a large one to all executors."""
+    """Return the rows of the pieces. A number of a range asks for each piece; most of the range's numbers are
+    left out: the bytes of the whole range tell Spark's optimizer the approximate size of the table, so that
+    it doesn't broadcast a large table to all executors."""
     count = max(1, len(held.pieces))
     stride = max(1, min(size, _MOST_TAKEN) // _NUMBER // count)
     numbers = spark.range(0, len(held.pieces) * stride, 1, count)

@@ -1,4 +1,4 @@
-"""What the house asks of a session of Spark Connect beside its public methods: there is no JVM to ask."""
+"""Operations on a session of Spark Connect that go beyond PySpark's public methods, without a JVM."""
 
 import re
 import threading
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.connect.dataframe import DataFrame as RemoteFrame
 
-#: The first statistic in a plan with its cost is that of the whole: ``sizeInBytes=24.0 B``.
+#: The first statistic in a plan with its cost is the whole plan's: ``sizeInBytes=24.0 B``.
 _SIZE: Final = re.compile(r"sizeInBytes=([0-9.E+]+) ([KMGTPE]?)i?B")
-#: What a plan may read of which a frame tells no files.
+#: The sources in a plan for which a frame reports no files.
 _UNTOLD: Final = re.compile(
     r"scalar-subquery#|\b(?:JDBCRelation|HiveTableRelation|RelationV2|InMemoryRelation)\b"
 )
-#: How the names of views begin that are nobody's.
+#: The prefix of the names of kept views, which are internal.
 KEPT: Final = "sqlfront_kept_"
-#: Of what ``SHOW VIEWS`` tells.
+#: The columns of ``SHOW VIEWS`` that are read.
 _VIEW: Final = ("viewName", "isTemporary", "namespace")
-#: How long it may take to drop views at the end, which a server may not answer (s).
+#: Time limit for dropping views at the end, since a server may not answer (s).
 _ENDING: Final = 2.0
 _UNITS: Final = {unit: 1024**power for power, unit in enumerate(("", "K", "M", "G", "T", "P", "E"))}
 
 
 class _Stage(Protocol):
-    """A stage as the client tells it."""
+    """A stage in the client's progress report."""
 
     num_tasks: int
     num_completed_tasks: int
@@ -48,29 +48,29 @@ class RemoteSession:
 
     def __init__(self, spark: "SparkSession") -> None:
         self.spark = spark
-        #: How far the jobs are that a thread has started, by its tag.
+        #: The progress of the jobs of each thread, by the thread's tag.
         self._progress: dict[str, Progress] = {}
         self._here = threading.local()
         self._temporary = temporary_views(spark, spark.client._session_id)
-        #: The names of kept views, and of those of them whose frames are gone.
+        #: The names of kept views, and those of kept views whose frames are gone.
         self._kept: set[str] = set()
         self._forgotten: list[str] = []
         spark.registerProgressHandler(self._note)  # type: ignore[arg-type]
 
     def check(self) -> None:
-        """Nothing: a session that is stopped answers nothing."""
+        """Do nothing: every call on a stopped session raises an error."""
 
     @property
     def shares_files(self) -> bool:
-        """Whether executors see this machine's files."""
+        """True if executors see this machine's files."""
         here = self.spark.client.host in ("localhost", "127.0.0.1", "::1")
         return here and str(self.spark.conf.get("spark.master")).startswith("local")
 
     def sql(
         self, text: str, arguments: dict[str, object] | list[object], views: "Mapping[str, DataFrame]"
     ) -> "DataFrame":
-        """What ``spark.sql`` gives, where each frame is a temporary view of its name, for this statement
-        only. Spark's error if there is a view of that name."""
+        """Return the result of ``spark.sql``, with each frame as a temporary view of the given name for this
+        statement only. Raises Spark's error if the session has a view of the name."""
         if not views:
             return self.spark.sql(text, arguments)
         with self._temporary.named(views):
@@ -80,8 +80,8 @@ class RemoteSession:
             return self._analysed(frame) if may_query else frame
 
     def _analysed(self, frame: "DataFrame") -> "DataFrame":
-        """The frame as a view, whose analysis the server keeps: a frame is analysed anew whenever its rows
-        are asked for. The view goes some time after the frame."""
+        """Return the frame as a view, whose analysis the server keeps: a plain frame is analysed anew for
+        every request of its rows. The view is dropped some time after the frame is gone."""
         name = f"{KEPT}{uuid4().hex}"
         self._kept.add(name)
         self._temporary.make(name, frame)
@@ -90,7 +90,7 @@ class RemoteSession:
         return kept
 
     def _drop_forgotten(self) -> None:
-        """Only one thread is here at a time."""
+        """Drop the kept views whose frames are gone. Only for one thread at a time."""
         while self._forgotten:
             self._drop_kept(self._forgotten.pop())
 
@@ -99,7 +99,7 @@ class RemoteSession:
         self._kept.discard(name)
 
     def thread(self, work: Callable[[], None], name: str) -> threading.Thread:
-        """A thread in which the session answers as it does in this one: with its tags."""
+        """Make a thread that inherits the session's tags of the calling thread."""
         tags = self.spark.getTags()
 
         def tagged() -> None:
@@ -110,24 +110,24 @@ class RemoteSession:
         return threading.Thread(target=tagged, name=name, daemon=True)
 
     def tag(self, tag: str) -> None:
-        """Mark what this thread starts from now on."""
+        """Tag the operations that the calling thread starts from now on."""
         self._here.tag = tag
         self.spark.addTag(tag)
 
     def cancel(self, tag: str) -> None:
-        """Stop what runs with that tag now."""
+        """Stop the running operations with the tag."""
         self.spark.interruptTag(tag)
 
     def forget(self, tag: str) -> None:
-        """Nothing with that tag runs any more."""
+        """Discard the progress kept for the tag, whose operations have ended."""
         self._progress.pop(tag, None)
 
     def progress(self, tag: str) -> Progress:
-        """How far the jobs with that tag are, as far as the server has told."""
+        """Return the progress of the jobs with that tag, as the server has last reported."""
         return self._progress.get(tag, Progress())
 
     def _note(self, stages: "Iterable[_Stage] | None", **_: object) -> None:
-        """Called in the thread that waits for the jobs."""
+        """Record the progress; called in the thread that waits for the jobs."""
         tag = getattr(self._here, "tag", None)
         if tag is not None and stages is not None:
             known = tuple(stages)
@@ -139,41 +139,41 @@ class RemoteSession:
             )
 
     def size(self, frame: "DataFrame") -> int | None:
-        """How many bytes Spark's optimizer takes the rows for, None if it doesn't say."""
+        """Return the optimizer's estimate of the rows' bytes, None without an estimate."""
         plan = str(frame._explain_string(mode="cost"))  # type: ignore[operator]
         found = _SIZE.search(plan)
         return None if found is None else int(float(found[1]) * _UNITS[found[2]])
 
     def sources(self, frame: "DataFrame") -> "Iterator[str | None]":
-        """What the rows of the frame come from: the paths of files, and None for what may have other rows
-        without anybody being able to tell."""
+        """Yield the sources of the frame's rows: the paths of files, and None if changes of a further source
+        can't be detected."""
         yield from sorted(frame.inputFiles())
         if _UNTOLD.search(str(frame._explain_string(mode="extended"))):  # type: ignore[operator]
             yield None
 
     def settings(self, defaults: Mapping[str, str]) -> dict[str, str]:
-        """The values of settings; of one that nobody has set, the default."""
+        """Return the values of settings; the default for an unset setting."""
         found = self.spark.client.get_config_with_defaults(*defaults.items())
         return {key: value or "" for key, value in zip(defaults, found, strict=True)}
 
     def batches(self, frame: "DataFrame") -> Iterator[pa.RecordBatch]:
-        """Run a query; its batches as they come, in the order of the partitions."""
+        """Run a query; yields batches on arrival, in the order of the partitions."""
         plan, client = cast("RemoteFrame", frame)._plan, self.spark.client
         for part in client.to_table_as_iterator(plan.to_proto(client), plan.observations):
             if isinstance(part, pa.Table):
                 yield from part.to_batches()
 
     def is_query(self, text: str) -> bool:
-        """Whether a text is one query, by its words."""
+        """Return whether a text is a single query, judged by its words."""
         return is_query(text)
 
     @property
     def has_variables(self) -> bool:
-        """Whether the session may have variables: the server doesn't tell."""
+        """True: the server doesn't report whether the session has variables."""
         return True
 
     def views(self) -> tuple[str, ...]:
-        """The names of the session's temporary views, without the global ones."""
+        """The names of the session's temporary views, without global views."""
         table = self.spark.sql("SHOW VIEWS").toArrow()
         rows = zip(*(table.column(name).to_pylist() for name in _VIEW), strict=True)
         return tuple(
@@ -183,8 +183,8 @@ class RemoteSession:
         )
 
     def close(self) -> None:
-        """Let the session forget this object, and drop the kept views. That takes a moment at most; it isn't
-        done in this thread, which a finalizer may run in."""
+        """Unregister from the session, and drop the kept views. Waits a moment at most: another thread drops
+        the views, since this thread may run a finalizer."""
         with suppress(ValueError):
             self.spark.removeProgressHandler(self._note)  # type: ignore[arg-type]
         if self._kept:
@@ -193,6 +193,6 @@ class RemoteSession:
             dropping.join(_ENDING)
 
     def _drop_all(self) -> None:
-        with suppress(DatabaseError), ours():  # a server that is gone has none
+        with suppress(DatabaseError), ours():  # a lost server has no views
             for name in tuple(self._kept):
                 self._drop_kept(name)

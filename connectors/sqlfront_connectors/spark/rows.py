@@ -1,4 +1,4 @@
-"""Rows out of Spark and into it: through the driver's memory, or as files (:mod:`~.exchange`)."""
+"""Rows out of Spark and into Spark: through the driver's memory, or as files (:mod:`~.exchange`)."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -29,9 +29,10 @@ from sqlfront_values.errors import OperationalError
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-#: Answers that Spark takes for larger come as files (bytes).
+#: Answers that Spark estimates to be larger come as files (bytes).
 LARGE: Final = 256 << 20
-#: The setting by which Spark ends a job that brings too much into the driver's memory; its error names it.
+#: The setting by which Spark ends a job that brings too many bytes into the driver's memory; the error names
+#: it.
 MAX_RESULT_SIZE: Final = "spark.driver.maxResultSize"
 _REBASE_MODES: Final = (
     "spark.sql.parquet.int96RebaseModeInWrite",
@@ -40,24 +41,24 @@ _REBASE_MODES: Final = (
 
 
 class Place(Protocol):
-    """What has to be known of a session."""
+    """The parts of a session that moving rows needs."""
 
     @property
     def shares_files(self) -> bool:
-        """Whether executors see this machine's files."""
+        """True if executors see this machine's files."""
 
     def size(self, frame: "DataFrame") -> int | None:
-        """How many bytes Spark's optimizer takes the rows for."""
+        """Return the optimizer's estimate of the rows' bytes."""
 
     def batches(self, frame: "DataFrame") -> Iterator[pa.RecordBatch]:
-        """Run a query; its batches as they come, in the order of the partitions."""
+        """Run a query; yields batches on arrival, in the order of the partitions."""
 
 
 class Rows:
-    """The rows of one session's frames."""
+    """The transfer of rows to and from a session's frames."""
 
     def __init__(self, spark: "SparkSession", place: Place, directory: str | None) -> None:
-        """``directory``: where to make files, None = where the system keeps temporary ones."""
+        """``directory``: the directory for files, None = the system's directory for temporary files."""
         self.exchange = exchange.Exchange(directory)
         self.large = LARGE
         self._spark = spark
@@ -65,10 +66,10 @@ class Rows:
         self._shared = directory is not None or place.shares_files
 
     def collect(self, frame: "DataFrame", schema: pa.Schema, arrive: Arrive) -> Iterator[pa.RecordBatch]:
-        """Run a query, now. ``arrive`` gets its rows in physical form and in the order of Spark's partitions,
-        as soon as those before them have come. What Spark takes for large comes as files instead, whose rows
-        are returned, and so does the rest of what turns out to be more than it lets into the driver's memory.
-        """
+        """Run a query, now. ``arrive`` receives its rows in physical form and in the order of Spark's
+        partitions, as soon as all rows before them have come. If Spark estimates a large answer, all rows
+        come as files instead, and are returned; if an answer turns out to exceed the limit of the driver's
+        memory, its remaining rows do."""
         carriers = [carrier(kind) for kind in schema.types]
         if carriers != schema.types:
             frame = as_carriers(frame, schema)
@@ -88,7 +89,8 @@ class Rows:
         return iter(())
 
     def _writes_dates_as_they_are(self) -> bool:
-        """Whether files have the dates of Spark's calendar; a session may have those of an older one."""
+        """Return whether Spark writes dates in the calendar of today; a session may be set to an older
+        calendar."""
         return all(self._spark.conf.get(key) == "CORRECTED" for key in _REBASE_MODES)
 
     def _as_files(self, frame: "DataFrame", schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -99,7 +101,7 @@ class Rows:
         return rows
 
     def frame(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> "HeldFrame":
-        """The rows, which are in physical form and of the logical schema, as a DataFrame."""
+        """Return the rows, which are in physical form and of the logical schema, as a DataFrame."""
         if not self._shared or not exchange.fits(schema):
             return HeldFrame(self._sent(schema, batches), lambda: None)
         path = self.exchange.place()
@@ -107,7 +109,7 @@ class Rows:
         return HeldFrame(self._read(path, schema), partial(_remove, path))
 
     def _read(self, path: str, schema: pa.Schema) -> "DataFrame":
-        """A file that :func:`exchange.write` made, with the schema's names and types."""
+        """Read a file that :func:`exchange.write` made, with the schema's names and types."""
         form = pa.schema([(f"c{i}", numbered(kind)) for i, kind in enumerate(schema.types)])
         reader = self._spark.read.schema(spark_schema(form)).option("datetimeRebaseMode", "CORRECTED")
         frame = reader.parquet(f"file:{path}")
@@ -118,7 +120,7 @@ class Rows:
         return frame.select(columns).toDF(*schema.names)
 
     def _sent(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> "DataFrame":
-        """The same through the driver's memory, for executors that see no file of this machine."""
+        """Send the rows through the driver's memory, for executors that don't see this machine's files."""
         form = pa.schema([(f"c{i}", sent_type(kind)) for i, kind in enumerate(schema.types)])
         rows = [to_send(batch, form) for batch in batches]
         table = pa.Table.from_batches(rows, exported_schema(form))
@@ -126,8 +128,9 @@ class Rows:
 
 
 def behind(first: Sequence[pa.RecordBatch], rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """What comes behind the first rows of a query that has run a second time. OperationalError if those are
-    other ones now, as they may be where Spark doesn't say in which order, and where a value is NaN."""
+    """Yield the rows behind the ``first`` rows of a query that has run a second time. Raises OperationalError
+    if the second run begins with different rows, as is possible where Spark doesn't define the order, and
+    where a value is NaN."""
     again = pa.RecordBatch.from_arrays([], [])
     for batch in first:
         done = 0
@@ -147,19 +150,19 @@ def behind(first: Sequence[pa.RecordBatch], rows: Iterator[pa.RecordBatch]) -> I
 
 class HeldFrame(Closing):
     """Rows as a DataFrame, ``data``, that Spark can read until :meth:`close` or the link's end. ``free``
-    removes what holds them; calling it twice is no error."""
+    releases the rows; calling it twice is no error."""
 
     def __init__(self, data: "DataFrame", free: Callable[[], None]) -> None:
         self.data = data
         self._free = free
 
     def close(self) -> None:
-        """Remove what holds the rows."""
+        """Release the rows."""
         self._free()
 
     def close_with_data(self, call: Callable[[Callable[[], None]], None]) -> None:
-        """Close it once nobody has :attr:`data` any more; frames that were made from it don't count. ``call``
-        has a function called soon, outside of the finalizer."""
+        """Close the frame once :attr:`data` is no longer referenced; frames derived from it don't count.
+        ``call`` schedules a function outside of the finalizer."""
         when_forgotten(self.data, call, self._free).atexit = False
 
 
@@ -173,7 +176,7 @@ def _numbers(schema: pa.Schema) -> list[str]:
 
 
 def as_carriers(frame: "DataFrame", schema: pa.Schema) -> "DataFrame":
-    """The frame with its columns numbered, each as its carrier."""
+    """Return the frame with numbered columns, each cast to its carrier."""
     names = _numbers(schema)
     frame = frame.toDF(*names)
     columns = [_to_carrier(frame[name], kind) for name, kind in zip(names, schema.types, strict=True)]
@@ -188,7 +191,7 @@ def _to_carrier(column: "Column", kind: pa.DataType) -> "Column":
 
 
 def from_sent(frame: "DataFrame", schema: pa.Schema) -> "DataFrame":
-    """The frame with the schema's names and types; its columns have the types'
+    """Return the frame with the schema's names and types; the frame's columns have the types'
     :func:`~sqlfront_connectors.spark.types.sent_type`."""
     names = _numbers(schema)
     frame = frame.toDF(*names)

@@ -1,10 +1,11 @@
-"""A statement while Spark runs it: in a thread of its own, tagged, so that it can be stopped.
+"""A statement while Spark runs it: in a separate, tagged thread, so that the statement can be stopped.
 
-The thread that asked only waits, so it can be interrupted: PySpark's own Ctrl-C leaves the job running. What
-stops a run (:meth:`SparkRun.cancel`, its timeout, the query it belongs to, being forgotten) ends the waiting
-at once, and another thread cancels the run's jobs until there are no more of them; that one alone talks to
-Spark, since a finalizer must not. Who closes a session waits until nothing of its runs runs, and so does this
-process when it ends: a thread that reads Arrow's data then would take the interpreter down with it.
+The calling thread only waits, so it can be interrupted: PySpark's own Ctrl-C leaves the job running. A stop
+of a run (:meth:`SparkRun.cancel`, a timeout, a stop of the run's query, garbage collection of the run) ends
+the waiting at once, and another thread cancels the run's jobs until no job is left; only the second thread
+talks to Spark, since a finalizer must not. Closing a session waits until the session's runs have ended, and
+so does the exit of this process: a thread that reads Arrow's data during the exit would crash the
+interpreter.
 """
 
 import atexit
@@ -27,64 +28,65 @@ from sqlfront_engine.job_statistics import JobStatus
 from sqlfront_engine.jobs.query_run import Progress, QueryRun, stopped_error
 from sqlfront_values.errors import InterfaceError, OperationalError
 
-#: How often a stopped run's jobs are cancelled, which may start new ones until it has noticed (s).
+#: Interval at which a stopped run's jobs are cancelled; the run may start new jobs until it notices the stop
+#: (s).
 _AGAIN: Final = 0.05
-#: How long the end of runs is waited for (s).
+#: Time limit of the wait for the end of runs (s).
 _PATIENCE: Final = 5.0
-#: How the names of all threads begin that talk to Spark for us.
+#: The prefix of the names of all our threads that talk to Spark.
 THREADS: Final = "sqlfront-spark-"
 _T = TypeVar("_T")
-#: Takes a batch that has come.
+#: A consumer of arriving batches.
 Arrive = Callable[[pa.RecordBatch], None]
 
 
-#: What runs in this process.
+#: The runs under way in this process.
 _running: "Final[set[_Attempt]]" = set()
 os.register_at_fork(after_in_child=_running.clear)
 
 
 class Jobs(Protocol):
-    """What a run needs of a session."""
+    """The parts of a session that a run needs."""
 
     def thread(self, work: Callable[[], None], name: str) -> threading.Thread:
-        """A thread in which the session answers as it does in this one."""
+        """Make a thread in which the session answers as in the calling thread."""
 
     def tag(self, tag: str) -> None:
-        """Mark the jobs that this thread starts from now on."""
+        """Tag the jobs that the calling thread starts from now on."""
 
     def cancel(self, tag: str) -> None:
-        """Stop the jobs with that tag that are there now."""
+        """Stop the running jobs with the tag."""
 
     def progress(self, tag: str) -> Progress:
-        """How far the jobs with that tag are."""
+        """Return the progress of the jobs with the tag."""
 
     def forget(self, tag: str) -> None:
-        """Nobody will ask for that tag any more."""
+        """Discard all data kept for the tag."""
 
 
 class Work(Protocol):
-    """What Spark is to do, in two steps; both run in the run's thread."""
+    """The work of Spark for a run, in two steps; both run in the run's thread."""
 
     def analyse(self) -> pa.Schema:
-        """Analyse the statement, and run it if it is a command; the logical schema of its answer."""
+        """Analyse the statement, and run a command at once; returns the logical schema of the answer."""
 
     def collect(self, arrive: Arrive) -> Iterator[pa.RecordBatch]:
-        """Run the query that was analysed, to its end. ``arrive`` gets its rows, in physical form, as they
-        come; those that it returns come behind them, and any thread may read them."""
+        """Run the analysed query to its end. ``arrive`` receives rows on arrival, in physical form; the
+        returned rows follow, and may be read by any thread."""
 
 
 class SparkRun:
-    """A statement that Spark runs; :attr:`schema` and :meth:`batches` wait for it.
+    """A statement that Spark runs; :attr:`schema` and :meth:`batches` wait for the statement.
 
-    A run that is forgotten before all of its rows are there is cancelled.
+    A run without references is cancelled if rows are still to arrive.
     """
 
     def __init__(
         self, jobs: Jobs, work: Work, *, timeout: float | None = None, query: QueryRun | None = None
     ) -> None:
-        """Start it. ``timeout``: seconds from now; ``query``: the run of the statement that it belongs to,
-        which stops it too."""
-        #: What it does.
+        """Start the run. ``timeout``: seconds from now; ``query``: the query that owns the run; a stop of the
+        query stops the run, too."""
+        #: The work of the run.
         self.work = work
         self._process = os.getpid()
         self._attempt = attempt = _Attempt(jobs, work, timeout, query)
@@ -93,33 +95,33 @@ class SparkRun:
 
     @property
     def tag(self) -> str:
-        """What Spark's jobs of this statement are tagged with."""
+        """The tag of Spark's jobs of this statement."""
         return self._attempt.tag
 
     @property
     def schema(self) -> pa.Schema:
-        """The logical schema of the answer, without columns if there is none. Waits until Spark has analysed
-        the statement, for a command until it has run. Raises its error."""
+        """The logical schema of the answer, without columns if the statement has no answer. Waits until Spark
+        has analysed the statement, for a command until it has run. Raises the statement's error."""
         return self._wait(self._attempt.analysed.result)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows, in physical form, once and as they come. Waits for them; raises the statement's error as
-        soon as there is one, after which no job of it is left."""
+        """Yield the rows, in physical form, once and on arrival; waits for the rows. Raises the statement's
+        error as soon as the statement has failed; then no job of the statement is left."""
         attempt = self._attempt
         while (batch := self._wait(attempt.arrived.get)) is not None and not attempt.failed:
             yield batch
         yield from self._wait(attempt.collected.result)
 
     def cancel(self) -> None:
-        """Stop it; no error if it has ended. Returns at once, its jobs end soon after."""
+        """Stop the run; no error if it has ended. Returns at once; the run's jobs end soon after."""
         self._attempt.stop(JobStatus.CANCELLED)
 
     def progress(self) -> Progress:
-        """How far its jobs are. Any thread may call this."""
+        """Return the progress of the run's jobs. Safe to call from any thread."""
         return self._attempt.progress()
 
     def join(self, timeout: float | None = None) -> bool:
-        """Wait, at most ``timeout`` seconds, until nothing of it runs; whether that is so."""
+        """Wait until the run has ended, at most ``timeout`` seconds; returns whether it has ended."""
         return self._attempt.ended.wait(timeout)
 
     def _wait(self, wait: Callable[[], _T]) -> _T:
@@ -133,7 +135,7 @@ class SparkRun:
 
 
 def end_runs(jobs: Jobs) -> None:
-    """Cancel what a session runs, and wait until nothing of it does."""
+    """Cancel the runs of a session, and wait until they have ended."""
     attempts = [attempt for attempt in tuple(_running) if attempt.jobs is jobs]
     for attempt in attempts:
         attempt.stop(JobStatus.CANCELLED)
@@ -144,12 +146,13 @@ def end_runs(jobs: Jobs) -> None:
 
 @cache
 def _end_all_runs_at_exit() -> None:
-    """Have the process end all runs before it ends, and before sessions are closed for that."""
+    """Register the end of all runs for the exit of the process, before sessions are closed at exit."""
     atexit.register(_end_all_runs)
 
 
 def _end_all_runs() -> None:
-    """:func:`end_runs` for all sessions, without new threads, which a process that ends may not start."""
+    """End the runs of all sessions as :func:`end_runs` does, without new threads, which an exiting process
+    may not start."""
     deadline = time.monotonic() + _PATIENCE
     for attempt in tuple(_running):
         attempt.stop_here(deadline)
@@ -157,39 +160,41 @@ def _end_all_runs() -> None:
 
 
 class _Attempt:
-    """What its thread knows of a run: not the run itself, so that that can be forgotten meanwhile."""
+    """The state of a run that its thread refers to; without a reference to the run, which can be
+    garbage-collected meanwhile."""
 
     def __init__(self, jobs: Jobs, work: Work, timeout: float | None, query: QueryRun | None) -> None:
         self.jobs = jobs
         self.tag = f"sqlfront-{uuid4()}"
         self.analysed: Future[pa.Schema] = Future()
-        #: The batches that have come, and None behind the last of them.
+        #: The batches that have arrived, and None behind the last batch.
         self.arrived: SimpleQueue[pa.RecordBatch | None] = SimpleQueue()
-        #: What comes behind them, once the query has run.
+        #: The rows that follow the arrived batches, once the query has run.
         self.collected: Future[Iterator[pa.RecordBatch]] = Future()
-        #: Set when nothing of it runs.
+        #: Set when the run has ended.
         self.ended = threading.Event()
         self._work = work
         self._query = query
         self._timeout = timeout
         self._timer = threading.Timer(timeout or 0.0, self.stop, (JobStatus.TIMED_OUT,))
-        #: Guards the settling of both futures: the first word counts. Reentrant for finalizers, which stop.
+        #: Guards the settling of both futures: the first result counts. Reentrant for finalizers, which stop
+        #: runs.
         self._lock = threading.RLock()
         self._thread = jobs.thread(self._run, f"{THREADS}{self.tag}")
 
     @property
     def query(self) -> QueryRun | None:
-        """The run of the statement that it belongs to."""
+        """The query that owns the run."""
         return self._query
 
     def progress(self) -> Progress:
-        """How far its jobs are."""
+        """Return the progress of the run's jobs."""
         with ours():
             return self.jobs.progress(self.tag)
 
     @property
     def failed(self) -> bool:
-        """Whether it has ended with an error."""
+        """True if the run has ended with an error."""
         return self.collected.done() and self.collected.exception() is not None
 
     def begin(self) -> None:
@@ -203,7 +208,7 @@ class _Attempt:
             _end_all_runs_at_exit()
             _running.add(self)
             self._thread.start()
-        except BaseException:  # of Ctrl-C, too, which may come when it has begun
+        except BaseException:  # Ctrl-C, too, which may come after the thread's start
             self.stop(JobStatus.CANCELLED)
             if not self._thread.is_alive():
                 self._end()
@@ -213,7 +218,7 @@ class _Attempt:
         try:
             with quiet():
                 self.jobs.tag(self.tag)
-                if not self.analysed.done():  # it was stopped before it began
+                if not self.analysed.done():  # false if stopped before the start
                     self._settle(self.analysed, self._work.analyse())
                 if not self.collected.done():
                     self._settle(self.collected, self._work.collect(self.arrived.put))
@@ -224,7 +229,7 @@ class _Attempt:
             self._end()
 
     def _end(self) -> None:
-        """Nothing of it runs."""
+        """Note that the run has ended."""
         _running.discard(self)
         self.ended.set()
         self._timer.cancel()
@@ -232,14 +237,14 @@ class _Attempt:
             self._query.remove(self)
 
     def stop(self, status: JobStatus) -> None:
-        """End the waiting and, from a thread of its own, the jobs; nothing if it has ended. ``status`` says
-        why. Any thread may call this, a finalizer too."""
+        """End the waiting and, from a separate thread, the jobs; do nothing if the run has ended. ``status``
+        states the reason. Safe to call from any thread and from finalizers."""
         if self._stopped(status):
             threading.Thread(target=self._cancel, name=f"{THREADS}stop", daemon=True).start()
 
     def stop_here(self, deadline: float) -> None:
-        """The same in this thread, which waits for the jobs' end, but no longer than to ``deadline``
-        (monotonic, s)."""
+        """End the waiting and, in this thread, the jobs; waits for the jobs' end, but no longer than to
+        ``deadline`` (monotonic, s)."""
         if self._stopped(JobStatus.CANCELLED):
             self._cancel(deadline)
 
@@ -248,12 +253,12 @@ class _Attempt:
         return not self.ended.is_set() and self._fail(stopped_error(status, self._timeout, by))
 
     def join(self, deadline: float) -> None:
-        """Wait until nothing of it runs, but no longer."""
-        if threading.current_thread() is not self._thread:  # which a finalizer may be in
+        """Wait until the run has ended, but no longer than to ``deadline``."""
+        if threading.current_thread() is not self._thread:  # a finalizer may run in it
             self.ended.wait(max(deadline - time.monotonic(), 0.0))
 
     def release(self) -> None:
-        """Nobody holds the run any more."""
+        """Stop the run and discard its tag after the last reference to the run is gone."""
         self.stop(JobStatus.CANCELLED)
         self.jobs.forget(self.tag)
 
@@ -264,7 +269,7 @@ class _Attempt:
             except Exception as error:
                 if translated(error) is None and not isinstance(error, OperationalError):
                     raise
-                return  # nobody is there, so nothing runs
+                return  # no session, so nothing runs
             self.ended.wait(_AGAIN)
 
     def _settle(self, future: "Future[_T]", value: _T) -> None:
@@ -273,7 +278,7 @@ class _Attempt:
                 future.set_result(value)
 
     def _fail(self, error: Exception) -> bool:
-        """Let those who wait raise the error; whether it is the first word."""
+        """Let all waiting threads raise the error; returns whether a result was still open."""
         with self._lock:
             waiting = [future for future in (self.analysed, self.collected) if not future.done()]
             for future in waiting:

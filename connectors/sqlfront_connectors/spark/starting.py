@@ -1,4 +1,4 @@
-"""Spark sessions that are started for somebody, by a builder or a URL, and stopped when nobody needs them."""
+"""Spark sessions that sqlfront starts, by a builder or a URL, and stops after their last use."""
 
 import atexit
 import os
@@ -25,29 +25,30 @@ else:
     spark_sql = lazy_module("pyspark.sql")
     retries = lazy_module("pyspark.sql.connect.client.retries")
 
-#: How the address of a server of Spark Connect begins.
+#: The prefix of the address of a Spark Connect server.
 _REMOTE: Final = "sc://"
-#: For how long a server is tried again that can't be reached (s); PySpark tries for minutes. One that takes
-#: the connection and says nothing is given up by gRPC after 20 s, once.
+#: Time for which an unreachable server is retried (s); PySpark retries for minutes. gRPC gives up a server
+#: that accepts the connection and doesn't answer after 20 s, once.
 _PATIENCE: Final = 1.0
-#: What has Spark draw a bar where sqlfront's user looks.
+#: The setting by which Spark draws a progress bar on the user's console.
 _PROGRESS: Final = "spark.ui.showConsoleProgress"
-#: What there is to know of an error of gRPC.
+#: The informative part of a gRPC error.
 _DETAILS: Final = r'details = "(.*)"'
 
 _lock: Final = threading.Lock()
-#: How many use each session that was started here.
+#: The number of users of each session that was started here.
 _users: Final[dict["SparkSession", int]] = {}
 
 
 class StartedSession(msgspec.Struct, frozen=True):
-    """A session that somebody uses. ``ours``: it was started here, and ends with its last user."""
+    """A session in use. ``ours``: sqlfront has started the session, and stops it after the last use."""
 
     spark: "SparkSession"
     ours: bool
 
     def close(self) -> None:
-        """It isn't used any more; to be called once. OperationalError if it is gone already."""
+        """End one use of the session; to be called once. Raises OperationalError if the session has ended
+        already."""
         if not self.ours:
             return
         with _lock:
@@ -56,7 +57,7 @@ class StartedSession(msgspec.Struct, frozen=True):
                 return
             del _users[self.spark]
             if is_stopped(self.spark):
-                raise gone()  # stopping it again would take the next session for this one
+                raise gone()  # a second stop would hit the next session
             with ours():
                 if is_remote(self.spark):
                     _hurry(self.spark)
@@ -64,8 +65,7 @@ class StartedSession(msgspec.Struct, frozen=True):
 
 
 class Connecting:
-    """The server that is asked for a session and hasn't answered yet, if there is one. Any thread may call
-    any method."""
+    """The server that is asked for a session and hasn't answered yet, if any. Safe to use from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -74,12 +74,12 @@ class Connecting:
 
     @contextmanager
     def to(self, spark: "SparkSession") -> Iterator[None]:
-        """The server of that session is asked inside of the block."""
+        """Register the session's server for the block, in which the server is asked."""
         with self._lock:
             if self._closed:
                 raise OperationalError("nobody waits for it any more")
             self._spark = spark
-        atexit.register(self.close)  # later than PySpark's own, and so before: that would wait for the server
+        atexit.register(self.close)  # runs before PySpark's own, which would wait
         try:
             yield
         finally:
@@ -88,7 +88,7 @@ class Connecting:
                 self._spark = None
 
     def close(self) -> None:
-        """Wait for it no more: what it is asked fails at once. Closing twice is no error."""
+        """Stop waiting for the server: pending calls fail at once. Closing twice is no error."""
         with self._lock:
             self._closed = True
             if self._spark is not None:
@@ -96,18 +96,19 @@ class Connecting:
 
 
 def options_of(source: "SparkSession.Builder | str") -> Mapping[str, str]:
-    """The settings that the source gives the session."""
+    """Return the settings that the source gives the session."""
     return {} if isinstance(source, str) else {key: str(value) for key, value in source._options.items()}
 
 
 def start_session(
     source: "SparkSession.Builder | str", settings: Mapping[str, str], connecting: Connecting
 ) -> StartedSession:
-    """The session of a master (``local[4]``) or of a server of Spark Connect (``sc://host``), or what a
-    builder's ``getOrCreate`` gives: a new one, or the one that this process has. A new one has these
-    settings, unless the builder says otherwise. ``connecting`` can end the waiting for a server.
+    """Return the session of a master (``local[4]``) or of a server of Spark Connect (``sc://host``), or the
+    result of a builder's ``getOrCreate``: a new session, or this process's present session. A new session
+    gets the ``settings``, unless the builder has its own values. ``connecting`` can end the waiting for a
+    server.
 
-    Raises OperationalError for whatever prevents that, first of all a PySpark that isn't installed.
+    Raises OperationalError for any failure, such as a PySpark that isn't installed.
     """
     try:
         if _is_server(source):
@@ -143,7 +144,7 @@ def _connected(url: str, settings: Mapping[str, str], connecting: Connecting) ->
         with connecting.to(spark):
             _settle(spark, settings)
     except BaseException:
-        spark.client.close()  # so that it isn't asked to end the session, either
+        spark.client.close()  # so that the server isn't asked to end the session, either
         spark.stop()
         raise
     spark.client.set_retry_policies(before)
@@ -153,7 +154,7 @@ def _connected(url: str, settings: Mapping[str, str], connecting: Connecting) ->
 
 
 def _hurry(spark: "SparkSession") -> None:
-    """Give the server up soon, from now on, that can't be reached."""
+    """Let calls to an unreachable server fail soon, from now on."""
     until = time.monotonic() + _PATIENCE
 
     class Hurried(retries.DefaultPolicy):
@@ -174,7 +175,7 @@ def _started(source: "SparkSession.Builder | str") -> StartedSession:
 
 
 def is_there(source: "SparkSession.Builder | str") -> bool:
-    """Whether the source gives the session that this process has already."""
+    """Return whether the source gives the session that exists in this process already."""
     return _has_session() and not _is_server(source)
 
 
@@ -183,7 +184,7 @@ def _is_server(source: "SparkSession.Builder | str") -> TypeGuard[str]:
 
 
 def _has_session() -> bool:
-    """Whether this process has a Spark session already; PySpark isn't loaded for that."""
+    """Return whether this process has a Spark session already, without importing PySpark."""
     classic, remote = sys.modules.get("pyspark.core.context"), sys.modules.get("pyspark.sql.connect.session")
     return (classic is not None and classic.SparkContext._active_spark_context is not None) or (
         remote is not None and remote.SparkSession._get_default_session() is not None
@@ -191,6 +192,6 @@ def _has_session() -> bool:
 
 
 def _settle(spark: "SparkSession", settings: Mapping[str, str]) -> None:
-    """Give a new session its settings, of which it is asked at least one: so it has answered."""
+    """Set a new session's settings, at least one: so the server has answered."""
     for key, value in settings.items():
         spark.conf.set(key, value)

@@ -1,4 +1,4 @@
-"""What Spark has under a name, or by a query, as a table that copies are made from."""
+"""Spark's relation of a name, or of a query, as a table from which copies are made."""
 
 import zlib
 from collections.abc import Callable
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 class SparkTable:
-    """``frame`` gives the rows as a DataFrame of now; its errors are ours. ``reference`` is what stands for
-    them in a FROM clause of Spark's; ``named``: whether that is a name. Read-only. NotSupportedError for a
-    column that sqlfront can't read as Spark does."""
+    """A read-only table of Spark's rows. ``frame`` returns the present rows as a DataFrame; it raises our
+    errors. ``reference`` stands for the rows in a FROM clause of Spark's; ``named``: whether ``reference`` is
+    a name. Raises NotSupportedError for a column that sqlfront can't read as Spark does."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class SparkTable:
         self.name = name
         self.reference = reference
         self.named = named
-        #: The version that a copy was made of, None = there is none.
+        #: The version of which a copy was made, None = no copy.
         self.copied: int | None = None
         self._link = link
         self._frame = frame
@@ -45,7 +45,7 @@ class SparkTable:
 
     @property
     def schema(self) -> pa.Schema:
-        """Logical column names and types."""
+        """The logical column names and types."""
         return self._schema
 
     @property
@@ -55,27 +55,28 @@ class SparkTable:
 
     @property
     def partitioning(self) -> Partitioning | None:
-        """None."""
+        """No partitioning."""
         return None
 
     def snapshot(self) -> "SparkSnapshot":
-        """What Spark's plan would read now. Spark's error if there is nothing of that name any more."""
+        """Return the rows that Spark's plan would read now. Raises Spark's error if the name is gone."""
         with ours():
             return SparkSnapshot(self.name, self._schema, self._link, self._frame())
 
     def refresh(self) -> None:
-        """Have Spark look again at what it reads, for what others have written."""
+        """Let Spark list the table's files anew, to see changes by other programs."""
         if self.named:
             with ours():
                 self._link.spark.catalog.refreshTable(self.reference)
 
     def drop(self) -> None:
-        """Nothing: the rows are Spark's."""
+        """Do nothing: the rows belong to Spark."""
 
 
 class SparkSnapshot:
-    """The rows of a DataFrame, ``frame``: as long as Spark's plan and its files are the same. Spark computes
-    them for each scan, of a view with ``rand()``, say, other ones."""
+    """The rows of a DataFrame, ``frame``: constant as long as Spark's plan and the plan's files are. Spark
+    computes the rows anew for each scan; a view with ``rand()``, for example, gives different rows each time.
+    """
 
     repeatable: Final = False
 
@@ -87,22 +88,22 @@ class SparkSnapshot:
 
     @cached_property
     def version(self) -> int:
-        """A number of the plan and the files that it reads; a different one means other rows."""
+        """A hash of the plan and the plan's files; a different number means different rows."""
         with ours():
             return zlib.crc32(self._link.version(self.frame).encode())
 
     @cached_property
     def statistics(self) -> TableStatistics:
-        """The bytes that Spark's optimizer takes the rows for; more than anybody has if it can't tell."""
+        """The optimizer's estimate of the rows' bytes; its very large default if Spark can't tell."""
         with ours():
             return TableStatistics(size=self._link.size(self.frame))
 
     def exact_filters(self, filters: "tuple[Expr, ...]") -> "tuple[Expr, ...]":
-        """None: all rows are read."""
+        """Return no filter: the scan reads all rows."""
         return ()
 
     def scan(self, request: ScanRequest) -> ScanPlan:
-        """All rows, which come through this process."""
+        """Read all rows through this process."""
         batches: list[pa.RecordBatch] = []
         with ours():
             batches += self._link.collect(self.frame, self._schema, batches.append)

@@ -1,8 +1,8 @@
-"""What Spark's tasks do when they exchange rows with members: functions for ``mapInArrow``.
+"""The functions of Spark's tasks that exchange rows with members, for ``mapInArrow``.
 
-They need neither a session nor a Spark context, and take nothing from Spark's numbers of partitions, tasks
-and attempts: which piece of a table to read is said by the rows that they get, and what an attempt has
-brought is known by the rows that it gives, of which Spark keeps those of one attempt for each task.
+They need neither a session nor a Spark context, and don't use Spark's numbers of partitions, tasks and
+attempts: a task's input rows name the pieces of a table to read, and a task's output rows name the attempt
+and the rows it has brought; Spark keeps the output of one attempt for each task.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,8 +20,8 @@ from sqlfront_connectors.memory.pushing import Target, push_all
 from sqlfront_connectors.spark.types import physical_batch, sent_type, to_send
 from sqlfront_values.errors import Error
 
-#: What :func:`push` gives, in Spark's words and ours: what was brought to a member, or the error that ends
-#: the load: as in the members' own jobs, nothing is tried again with a member that was lost.
+#: The output of :func:`push`, as Spark's DDL and as an Arrow schema: the rows brought to a member, or the
+#: error that ends the load: as in the members' own jobs, nothing is retried with a lost member.
 BROUGHT_DDL: Final = "attempt string, member string, rows bigint, error binary"
 _BROUGHT: Final = pa.schema(
     [("attempt", pa.string()), ("member", pa.string()), ("rows", pa.int64()), ("error", pa.binary())]
@@ -29,8 +29,8 @@ _BROUGHT: Final = pa.schema(
 
 
 class Source(msgspec.Struct, frozen=True):
-    """What :func:`read` reads. ``schema``: of the columns. ``pieces``: the piece number n is read by who gets
-    the number n times ``stride``."""
+    """The input of :func:`read`. ``schema``: the columns. ``pieces``: the number n times ``stride`` in a
+    task's input asks for piece n."""
 
     origin: Origin
     schema: pa.Schema
@@ -41,7 +41,7 @@ class Source(msgspec.Struct, frozen=True):
 def push(
     target: bytes, network: NetworkSettings, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Bring the rows to a load, and say where they are. ``target``: an encoded :class:`Target`."""
+    """Bring the rows to a load, and report the receiving members. ``target``: an encoded :class:`Target`."""
     where = codec.decode(target, Target)
 
     def connect(member: str, address: str) -> Outsider:
@@ -62,7 +62,7 @@ def push(
 def read(
     source: bytes, network: NetworkSettings, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of the pieces whose numbers are the first column's values. ``source``: an encoded
+    """Yield the rows of the pieces that the values of the first column ask for. ``source``: an encoded
     :class:`Source`."""
     what = codec.decode(source, Source)
     form = pa.schema([(f"c{i}", sent_type(kind)) for i, kind in enumerate(what.schema.types)])

@@ -1,4 +1,4 @@
-"""Frames under names of their own, while a statement is analysed."""
+"""Temporary views for frames during the analysis of a statement."""
 
 import threading
 from collections.abc import Iterator, Mapping
@@ -14,49 +14,51 @@ if TYPE_CHECKING:
 
 
 class TemporaryViews:
-    """Temporary views of a session that are there for one statement only. All who use the session share them
-    (:func:`temporary_views`), so that nobody takes those of another for its own."""
+    """Temporary views of a session, each for one statement only. All users of the session share one object
+    (:func:`temporary_views`), so that no user takes a temporary view of another user for a view of the
+    session."""
 
     def __init__(self, spark: "SparkSession") -> None:
         self._spark = spark
         self._lock = threading.Lock()
-        #: The names of those that are there, in lower case.
+        #: The names of the present temporary views, in lower case.
         self._names: set[str] = set()
 
     def has(self, name: str) -> bool:
-        """Whether a view of that name is one of these, and so nothing that the session itself knows."""
+        """Return whether the name is that of a temporary view made here, as opposed to a view of the
+        session."""
         return name.lower() in self._names
 
     @contextmanager
     def named(self, views: "Mapping[str, DataFrame]") -> Iterator[None]:
-        """Each frame is a view of its name inside of the block, in which only one thread is at a time.
-        Spark's error if the session has a view of that name."""
+        """Make each frame a view of the given name within the block; one thread at a time may enter. Raises
+        Spark's error if the session has a view of the name."""
         with self._lock, ExitStack() as undo:
             for name, frame in views.items():
-                # Invariant: others don't take one for the session's, as long as it is there.
+                # Invariant: the name is listed for as long as the view exists.
                 self._names.add(name.lower())
                 undo.callback(self._names.discard, name.lower())
                 try:
                     self.make(name, frame)
                     undo.callback(self.drop, name)
-                except KeyboardInterrupt:  # it may be there nevertheless
+                except KeyboardInterrupt:  # the view may exist nevertheless
                     self.drop(name)
                     raise
             yield
 
     def make(self, name: str, frame: "DataFrame") -> None:
-        """Give the frame a name; nobody is told."""
+        """Give the frame a name, without notifying watchers."""
         with unwatched():
             frame.createTempView(quoted(name))
 
     def drop(self, name: str) -> None:
-        """Forget a name; nobody is told."""
+        """Drop a view, without notifying watchers."""
         with unwatched():
             self._spark.catalog.dropTempView(name)
 
 
 def temporary_views(spark: "SparkSession", session_id: str) -> TemporaryViews:
-    """Those of the session with that id."""
+    """Return the temporary views of the session with the given id."""
     with _lock:
         found = _of_sessions.get(session_id)
         if found is None:

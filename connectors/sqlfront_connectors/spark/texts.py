@@ -1,7 +1,8 @@
-"""Bound expressions as text that Spark understands, and takes for the same.
+"""Bound expressions as text of Spark's SQL with the same meaning.
 
-The text doesn't depend on settings of the parser. Types are the expression's own: literals say theirs, and
-all implicit casts of a bound expression are written out. What has no such text raises :class:`NoText`.
+The text doesn't depend on settings of the parser. The text states types exactly: every literal has its type,
+and all implicit casts of a bound expression are written out. An expression without such a text raises
+:class:`NoText`.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,7 +31,7 @@ from sqlfront_values.types import (
     is_interval,
 )
 
-#: Functions of the engine's own, which no text calls.
+#: The engine's internal functions, which Spark doesn't have.
 _OWN: Final = frozenset(
     {
         *("dayofweek_iso", "second_with_fraction", "year_of_week", "timestampadd", "timestampdiff"),
@@ -38,17 +39,17 @@ _OWN: Final = frozenset(
         *("interval_second", "get_item", "get_value", "get_field", "too many rows"),
     }
 )
-#: What may mean something inside of quotes.
+#: Characters that may have a special meaning inside of quotes.
 _MARKS: Final = frozenset("'\\$")
 _SUFFIXES: Final = {TINYINT: "Y", SMALLINT: "S", INT: "", BIGINT: "L"}
 
 
 class NoText(Exception):
-    """There is no text that says the same to Spark."""
+    """The error of an expression that has no text with the same meaning in Spark."""
 
 
 def expression_text(expression: Expr, columns: Sequence[str]) -> str:
-    """The expression, where ``columns`` are the texts that stand for the input's columns.
+    """Return the text of the expression; ``columns`` are the texts of the input's columns.
 
     >>> name = Column(pa.string(), 1, "name")
     >>> expression_text(Call(pa.bool_(), "less", (name, Literal(pa.string(), "it's"))), ["id", "`name`"])
@@ -77,7 +78,7 @@ def expression_text(expression: Expr, columns: Sequence[str]) -> str:
 
 
 def aggregate_text(call: AggregateCall, columns: Sequence[str]) -> str:
-    """An aggregate call over such an input.
+    """Return the text of an aggregate call over such an input.
 
     >>> aggregate_text(AggregateCall("count", (), pa.int64()), [])
     'count(*)'
@@ -122,7 +123,7 @@ def _fraction(kind: str) -> Callable[[object], str]:
 
 def _string(value: object) -> str:
     text = str(value)
-    if not _MARKS.isdisjoint(text):  # how these are read depends on settings
+    if not _MARKS.isdisjoint(text):  # their meaning depends on settings
         return f"CAST(X'{text.encode().hex()}' AS STRING)"
     return f"'{text}'"
 

@@ -1,14 +1,15 @@
-"""Spark's types and ours, both ways, exactly; and the forms in which columns travel between the two.
+"""Spark's types and ours, both ways, exactly; and the forms of columns on the way between the two.
 
-Every logical type (:mod:`sqlfront_values.types`) is one of Spark's, and goes there and back unchanged, but
-for what sqlfront doesn't know: whether nulls are possible, and a column's metadata. What Spark has besides is
-refused by the name of its column: ``variant``, ``time``, the old ``interval`` of three units, strings with a
-collation, ``geometry`` and ``geography``, user-defined types, and the map without a type of keys that
-``map()`` is. ``char(n)`` is a string in answers, and refused in what sqlfront is to read itself.
+Every logical type (:mod:`sqlfront_values.types`) is a Spark type, and survives the round trip unchanged,
+except for properties that sqlfront doesn't have: whether nulls are possible, and a column's metadata. Spark's
+other types are refused by the name of their column: ``variant``, ``time``, the old ``interval`` of three
+units, strings with a collation, ``geometry`` and ``geography``, user-defined types, and the map without a key
+type that ``map()`` is. ``char(n)`` is a string in answers, and refused in tables that sqlfront is to read
+itself.
 
-Spark doesn't turn everything into Arrow, or into Parquet. A column that holds such a thing is cast in Spark
-to a :func:`carrier`, and read as what it was by :func:`to_physical`, which goes by position and never by the
-names of fields.
+Spark can't convert every type into Arrow, or into Parquet. A column with such a type is cast in Spark to a
+:func:`carrier`, and converted back by :func:`to_physical`, which goes by position and never by the names of
+fields.
 """
 
 import re
@@ -70,20 +71,20 @@ _CLASSES: Final = {ours: name for name, ours in _SIMPLE.items()}
 #: The units of intervals by Spark's numbers.
 _MONTH_UNITS: Final = tuple(MONTHS_OF)
 _TIME_UNITS: Final = tuple(MICROS_OF)
-#: Where a column of strings says as what it was declared, and how one of a fixed length is.
+#: The metadata key of a string column's declared type, and the pattern of a declared type of fixed length.
 _DECLARED: Final = "__CHAR_VARCHAR_TYPE_STRING"
 _FIXED_LENGTH: Final = re.compile(r"\bchar\(\d+\)")
 
 
 def logical_schema(schema: "spark_types.StructType") -> pa.Schema:
-    """Our schema for that of a DataFrame; NotSupportedError names the first column that has no type of
-    ours."""
+    """Return our schema for a DataFrame's. Raises NotSupportedError, which names the first column of a type
+    unknown to sqlfront."""
     return pa.schema([(field.name, logical_type(field.dataType, field.name)) for field in schema.fields])
 
 
 def table_schema(schema: "spark_types.StructType") -> pa.Schema:
-    """The same for a DataFrame whose rows sqlfront is to compare with others: Spark takes the blanks at the
-    end of ``char(n)`` for none then, so that such a column is refused, too."""
+    """Return our schema for a DataFrame whose rows sqlfront is to compare. Spark ignores trailing blanks of
+    ``char(n)`` in comparisons, so NotSupportedError is raised for a column of that type, too."""
     for field in schema.fields:
         declared = _FIXED_LENGTH.search(field.metadata.get(_DECLARED, ""))
         if declared is not None:
@@ -95,7 +96,8 @@ def table_schema(schema: "spark_types.StructType") -> pa.Schema:
 
 
 def logical_type(data_type: "spark_types.DataType", column: str = "") -> pa.DataType:
-    """Our type for one of Spark's; NotSupportedError names the ``column`` whose type is none of ours."""
+    """Return our type for a Spark type. Raises NotSupportedError, which names the ``column``, for a type
+    unknown to sqlfront."""
     simple = _SIMPLE.get(type(data_type).__name__)
     if simple is not None:
         return simple
@@ -126,14 +128,14 @@ def logical_type(data_type: "spark_types.DataType", column: str = "") -> pa.Data
 
 
 def spark_schema(schema: pa.Schema) -> "spark_types.StructType":
-    """Spark's schema for a logical one; every column may be null."""
+    """Return Spark's schema for a logical schema; every column is nullable."""
     return spark_types.StructType(
         [spark_types.StructField(field.name, spark_type(field.type)) for field in schema]
     )
 
 
 def spark_type(data_type: pa.DataType) -> "spark_types.DataType":
-    """Spark's type for a logical one."""
+    """Return Spark's type for a logical type."""
     simple = _CLASSES.get(data_type)
     if simple is not None:
         found = getattr(spark_types, simple)()
@@ -159,7 +161,7 @@ def spark_type(data_type: pa.DataType) -> "spark_types.DataType":
 
 
 def quoted(name: str) -> str:
-    """A name, or one part of it, as Spark's SQL and its methods take any.
+    """Quote a name, or one part of it, so that Spark's SQL and Spark's methods accept any name.
 
     >>> quoted("a`b")
     '`a``b`'
@@ -168,9 +170,9 @@ def quoted(name: str) -> str:
 
 
 def carrier(data_type: pa.DataType) -> pa.DataType:
-    """The logical type as which Spark can turn a column of another into Arrow: an interval of months is its
-    number of months, void inside of arrays, maps and structs is an int, and the fields of a struct that has
-    two of one name (Spark doesn't tell ``a`` from ``A``) are numbered.
+    """Return the logical type through which Spark can convert a column of ``data_type`` into Arrow: an
+    interval of months becomes its number of months, void inside of arrays, maps and structs an int, and the
+    fields of a struct that has two of one name (Spark doesn't distinguish ``a`` from ``A``) are numbered.
 
     >>> carrier(pa.list_(pa.null())), carrier(pa.decimal128(5, 2))
     (ListType(list<item: int32>), Decimal128Type(decimal128(5, 2)))
@@ -195,8 +197,8 @@ def _carrier(data_type: pa.DataType) -> pa.DataType:
 
 
 def in_months(data_type: pa.DataType) -> pa.DataType:
-    """The type with every interval of years and months as one of months alone: the only one of them that
-    Spark casts to a number.
+    """Return the type with every interval of years and months replaced by an interval of months alone, the
+    only year-month interval that Spark casts to a number.
 
     >>> in_months(pa.list_(INTERVALS["YEAR", "MONTH"])).value_type
     interval month
@@ -211,7 +213,7 @@ def in_months(data_type: pa.DataType) -> pa.DataType:
 
 
 def file_type(data_type: pa.DataType) -> pa.DataType:
-    """The type of a physical column in a Parquet file that Spark reads as one of the logical type, once its
+    """Return the type of a physical column in a Parquet file that Spark reads as the logical type, once its
     structs have their names again: in files all fields of structs are numbered.
 
     >>> file_type(INTERVALS["DAY", "SECOND"]), file_type(pa.struct([("a", pa.null())]))
@@ -225,13 +227,14 @@ def file_type(data_type: pa.DataType) -> pa.DataType:
 
 
 def _file_leaf(data_type: pa.DataType) -> pa.DataType:
-    """The same for what isn't nested; inside of arrays, maps and structs decimals have their logical form."""
+    """Return the file type of a type that isn't nested; inside of arrays, maps and structs decimals have
+    their logical form."""
     form = data_type if pa.types.is_decimal(data_type) else physical(data_type)
     return BIGINT if pa.types.is_duration(form) else form
 
 
 def numbered(data_type: pa.DataType) -> pa.DataType:
-    """The type with the fields of its structs numbered, as :func:`file_type` has them."""
+    """Return the type with the fields of its structs numbered, as in :func:`file_type`."""
     if pa.types.is_struct(data_type):
         kinds = [numbered(data_type.field(index).type) for index in range(data_type.num_fields)]
         return pa.struct([(f"c{ordinal}", kind) for ordinal, kind in enumerate(kinds)])
@@ -243,7 +246,7 @@ def numbered(data_type: pa.DataType) -> pa.DataType:
 
 
 def to_file(array: pa.Array, form: pa.DataType) -> pa.Array:
-    """A physical column in the form of its :func:`file_type`."""
+    """Convert a physical column into its :func:`file_type`."""
     if array.type == form:
         return array
     if pa.types.is_dictionary(array.type):
@@ -254,7 +257,8 @@ def to_file(array: pa.Array, form: pa.DataType) -> pa.Array:
 
 
 def to_physical(array: pa.Array, data_type: pa.DataType) -> pa.Array:
-    """What Spark gave for a column of that logical type, or for its :func:`carrier`, in physical form."""
+    """Convert Spark's array for a column of the logical type, or of its :func:`carrier`, into physical
+    form."""
     form = physical(data_type)
     if array.type == form:
         return array
@@ -268,14 +272,14 @@ def to_physical(array: pa.Array, data_type: pa.DataType) -> pa.Array:
 
 
 def _nested(array: pa.Array, data_type: pa.DataType) -> pa.Array:
-    """The same for what is inside of arrays, maps and structs: there decimals have their logical form."""
+    """Convert an array inside of an array, map or struct, where decimals have their logical form."""
     if pa.types.is_decimal(data_type):
         return array
     return to_physical(array, data_type)
 
 
 def physical_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """What Spark gave for rows of a logical schema, or of the :func:`carrier` of its types, in physical
+    """Convert Spark's rows of a logical schema, or of the :func:`carrier` of its types, into physical
     form."""
     if not schema:
         return batch.select([])
@@ -284,13 +288,13 @@ def physical_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def without_columns(rows: int) -> pa.RecordBatch:
-    """That many rows of no columns."""
+    """Return a batch of ``rows`` rows without columns."""
     return pa.RecordBatch.from_struct_array(pa.Array.from_buffers(pa.struct([]), rows, [None]))
 
 
 def sent_type(data_type: pa.DataType) -> pa.DataType:
-    """The logical type as which a column is handed over as Arrow, which Spark then casts: an interval of
-    months is a number, one of time has all units, and the fields of structs are numbered.
+    """Return the logical type as which a column is sent as Arrow, to be cast by Spark then: an interval of
+    months is a number, an interval of time has all units, and the fields of structs are numbered.
 
     >>> sent_type(pa.struct([("x", INTERVALS["YEAR", "MONTH"])]))
     StructType(struct<c0: int32>)
@@ -305,8 +309,8 @@ def _sent_leaf(data_type: pa.DataType) -> pa.DataType:
 
 
 def to_send(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """A batch in physical form with the schema's names and types, each of them the :func:`sent_type` of the
-    column's, in Arrow's own types."""
+    """Convert a batch in physical form into the schema's names and types, each the :func:`sent_type` of the
+    column's type, in Arrow's own types."""
     columns = [_to_send(column, kind) for column, kind in zip(batch.columns, schema.types, strict=True)]
     return pa.RecordBatch.from_arrays(columns, schema.names)
 

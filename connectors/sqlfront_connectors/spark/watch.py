@@ -1,9 +1,9 @@
-"""Who wants to know when tables, views or settings of Spark may have changed through this process.
+"""Notification of changes of Spark's tables, views and settings through this process.
 
-While somebody does, the methods of PySpark that change them tell it when they have run: those of the catalog,
-of settings, writers and frames, and ``sql`` for a text that isn't just a query. They are methods of classes,
-so a change through any session of the process is noticed; one from elsewhere is not, as Spark's own cache
-doesn't.
+While there is a watcher, the methods of PySpark that make changes notify the watcher after they have run:
+methods of the catalog, of settings, writers and frames, and ``sql`` for a text that isn't just a query. The
+methods belong to classes, so a change through any session of the process is noticed; a change from elsewhere
+is noticed neither here nor by Spark's own cache.
 """
 
 import itertools
@@ -47,7 +47,7 @@ _CONNECT: Final = (
     ("pyspark.sql.connect.readwriter", "DataFrameWriterV2", _WRITER_V2),
     ("pyspark.sql.connect.merge", "MergeIntoWriter", "merge"),
 )
-#: What may be before the first word of a statement.
+#: Text that may precede the first word of a statement.
 _BEFORE: Final = re.compile(r"(?:\s|\(|--[^\n]*(?:\n|$)|/\*.*?\*/)*", re.DOTALL)
 _WORD: Final = re.compile(r"\w*")
 _QUERIES: Final = frozenset({"SELECT", "VALUES", "TABLE"})
@@ -57,7 +57,7 @@ _WRITES: Final = re.compile(r"\b(?:INSERT|MERGE|UPDATE|DELETE)\b", re.IGNORECASE
 
 
 def may_change(text: str) -> bool:
-    """Whether a statement may change more than nothing; yes for what isn't known.
+    """Return whether a statement may change anything; True for an unknown statement.
 
     >>> may_change("/* daily */ (SELECT 1)"), may_change("WITH t AS (SELECT 1) INSERT INTO u SELECT * FROM t")
     (False, True)
@@ -66,7 +66,7 @@ def may_change(text: str) -> bool:
 
 
 def is_query(text: str) -> bool:
-    """Whether a statement is a query, by its words; no for what isn't known.
+    """Return whether a statement is a query, judged by its words; False for an unknown statement.
 
     >>> is_query("FROM t |> WHERE a > 1"), is_query("SHOW TABLES")
     (True, False)
@@ -76,18 +76,19 @@ def is_query(text: str) -> bool:
 
 
 def first_word(text: str) -> str:
-    """The word that a statement begins with, in upper case, whatever stands before it."""
+    """Return the first word of a statement in upper case, after comments, blanks and parentheses."""
     start = _BEFORE.match(text)
     found = _WORD.match(text, start.end() if start else 0)
     return found.group().upper() if found else ""
 
 
 class Watcher:
-    """Calls back when tables or views may have changed, until it is closed or forgotten."""
+    """A registration of a callback for changes of tables or views, until the watcher is closed or
+    forgotten."""
 
     def __init__(self, callback: Callable[[], None], *, connect: bool = False) -> None:
-        """``callback`` is called in the thread that made the change, when it has been made; it must not
-        raise. ``connect``: whether the session is one of Spark Connect."""
+        """``callback`` is called in the thread that made the change, after the change, and must not raise.
+        ``connect``: whether the session is a Spark Connect session."""
         self.callback = callback
         with _lock:
             _watchers.add(self)
@@ -95,7 +96,7 @@ class Watcher:
                 _hook(getattr(import_module(module), name), methods.split())
 
     def close(self) -> None:
-        """Call back no more."""
+        """Stop calling back."""
         with _lock:
             _watchers.discard(self)
             if not _watchers:
@@ -104,7 +105,7 @@ class Watcher:
 
 @contextmanager
 def unwatched() -> Iterator[None]:
-    """What this thread changes inside of the block is nobody's concern."""
+    """Suppress the notification of this thread's changes in the block."""
     before = getattr(_here, "unwatched", False)
     _here.unwatched = True
     try:
@@ -114,10 +115,10 @@ def unwatched() -> Iterator[None]:
 
 
 _here: Final = threading.local()
-#: Guards what follows; reentrant, since a session that is forgotten ends at any point.
+#: Guards the registries below; reentrant, since a session that is forgotten ends at any point.
 _lock: Final = threading.RLock()
 _watchers: Final[weakref.WeakSet[Watcher]] = weakref.WeakSet()
-#: The methods as they were, and what tells in their place, by class and name.
+#: The original methods and the notifying methods in their place, by class and name.
 _hooks: Final[dict[tuple[type, str], tuple[Callable[..., object], Callable[..., object]]]] = {}
 
 
@@ -133,7 +134,7 @@ def _hook(kind: type, methods: list[str]) -> None:
 def _unhook() -> None:
     while _hooks:
         (kind, name), (original, telling) = _hooks.popitem()
-        if kind.__dict__.get(name) is telling:  # else somebody has put theirs around it, which stays
+        if kind.__dict__.get(name) is telling:  # a foreign wrapper around ours stays
             setattr(kind, name, original)
 
 
@@ -150,17 +151,17 @@ def _telling(method: Callable[..., object], takes_text: bool) -> Callable[..., o
 
 
 def last_change() -> int:
-    """The number of the change that watchers were told of last."""
+    """Return the number of the last change that watchers were told of."""
     return _last[0]
 
 
 _numbers: Final = itertools.count(1)
-#: Invariant: no number stands here twice, whoever tells of changes at the same time.
+#: Invariant: each number is stored once, even if several threads tell of changes at the same time.
 _last: Final = [0]
 
 
 def tell(text: str | None = None) -> None:
-    """Call all watchers back; for a ``text`` that just reads, none."""
+    """Call all watchers back, unless ``text`` is a statement that only reads."""
     if not getattr(_here, "unwatched", False) and (text is None or may_change(text)):
         _last[0] = next(_numbers)
         with _lock:

@@ -1,5 +1,5 @@
-"""Where Arrow's reader and Spark's parser surely give the same fields: a look at a file's bytes, much quicker
-than parsing. A file that the look can't vouch for is read by the tokenizer."""
+"""A check of a file's bytes, much quicker than parsing, that proves that Arrow's reader and Spark's parser
+give equal fields. The tokenizer reads files that fail the check."""
 
 import re
 from typing import Final
@@ -23,21 +23,21 @@ _NUL: Final = 0
 _SPACE: Final = 32
 _WHITE: Final = bytes(range(33))
 _BLANK_START: Final = re.compile(rb"^[\x00-\x20]")
-#: Bytes of memory that the place of a quote takes, and what is computed from it.
+#: The bytes of memory for the place of a quote and the values computed from it.
 _PLACE: Final = 24
 _LINE_ENDS: Final = b"\r\n"
-#: Characters that may stand for a separator or a quote beside Arrow's reader.
+#: The characters that Arrow's reader supports as a separator or a quote.
 _PLAIN: Final = re.compile(r"[\t -~]")
-#: A record of Arrow's may be that long.
+#: The most bytes of a record in Arrow's reader.
 _BLOCK: Final = 1 << 20
 
 
 def arrow_columns(
     content: bytes, settings: CsvSettings, width: int, columns: list[int], memory: Account
 ) -> list[pa.RecordBatch] | None:
-    """The texts of some of the ``width`` columns (None as settled by ``nullValue``), without the header, one
-    batch per block; None if only the tokenizer is sure to read the file as Spark does. What the look at
-    quotes takes is charged to ``memory`` meanwhile."""
+    """Return the texts of some of the ``width`` columns (null values by ``nullValue``), without the header,
+    one batch per block; None if only the tokenizer certainly reads the file as Spark does. The memory for the
+    check of quotes is charged to ``memory`` meanwhile."""
     content = content.removeprefix(UTF8_MARK)
     if not _is_plain(settings, width) or not _agrees(content, settings, width, memory):
         return None
@@ -81,7 +81,7 @@ def _line_count(content: bytes) -> int:
 
 
 def row_count(content: bytes, settings: CsvSettings) -> int | None:
-    """How many lines hold records, the header excepted; None if each line must be looked at."""
+    """Return the number of records, without the header; None if each line must be parsed."""
     content = content.removeprefix(UTF8_MARK)
     plain = settings.encoding == "utf-8" and settings.line_separator is None and not settings.dialect.comment
     if not plain or b"\r" in content or _BLANK_START.search(content[: _header_end(content)]):
@@ -90,7 +90,7 @@ def row_count(content: bytes, settings: CsvSettings) -> int | None:
 
 
 def _blank_lines(content: bytes) -> int:
-    """How many of the lines after the first one, which line feeds end, are blank."""
+    """Return the number of blank lines after the first line; lines end with line feeds."""
     codes = np.frombuffer(content, np.uint8)
     starts = np.flatnonzero(codes[:-1] == _LINE_ENDS[1]) + 1
     odd = starts[codes[starts] <= _SPACE].tolist()
@@ -100,7 +100,7 @@ def _blank_lines(content: bytes) -> int:
 
 
 def _settled(batch: pa.RecordBatch, dialect: Dialect, *, keeps_empty: bool) -> pa.RecordBatch:
-    """Empty quoted fields as ``emptyValue``, ``nullValue`` as null."""
+    """Replace empty quoted fields by ``emptyValue``, and ``nullValue`` by null."""
     columns = batch.columns
     if keeps_empty and dialect.empty_value:
         empty, instead = scalar("", STRING), scalar(dialect.empty_value, STRING)
@@ -112,7 +112,7 @@ def _settled(batch: pa.RecordBatch, dialect: Dialect, *, keeps_empty: bool) -> p
 
 
 def _is_plain(settings: CsvSettings, width: int) -> bool:
-    """Whether the options leave anything to Arrow's reader."""
+    """Return whether the options allow Arrow's reader at all."""
     dialect = settings.dialect
     return (
         _PLAIN.fullmatch(dialect.sep) is not None
@@ -139,7 +139,7 @@ def _agrees(content: bytes, settings: CsvSettings, width: int, memory: Account) 
     first = content[: _header_end(content)]
     if not first.strip(_WHITE):
         return False
-    # A line of separators alone is a blank one if these are white space.
+    # A line of separators alone is a blank line if the separators are white space.
     skips = not settings.several_lines and (width == 1 or dialect.sep <= " ")
     if skips and (b"\r" in content or _blank_lines(content)):
         return False
@@ -155,13 +155,13 @@ def _agrees(content: bytes, settings: CsvSettings, width: int, memory: Account) 
 
 
 def _header_end(content: bytes) -> int:
-    """Where the second line begins."""
+    """Return the start of the second line."""
     found = re.search(rb"\r\n|\n|\r", content)
     return found.end() if found else len(content)
 
 
 def _has_plain_quotes(content: bytes, settings: CsvSettings) -> bool:
-    """Whether each quote begins or ends a field, and nothing inside quoted fields needs care."""
+    """Return whether each quote begins or ends a field, and quoted fields have no special cases."""
     dialect = settings.dialect
     codes = np.frombuffer(content, np.uint8)
     quotes = np.flatnonzero(codes == ord(dialect.quote))
@@ -192,13 +192,13 @@ def _has_plain_quotes(content: bytes, settings: CsvSettings) -> bool:
 
 
 def _is_outside(content: bytes, opens: _Places, closes: _Places) -> bool:
-    """Whether the first line's end stands in no quoted field."""
+    """Return whether the first line's end is outside of quoted fields."""
     end = _header_end(content) - 1
     return int(np.searchsorted(opens, end)) == int(np.searchsorted(closes, end))
 
 
 def _needs_escapes(content: bytes, codes: _Places, closes: _Places, dialect: Dialect) -> bool:
-    """Whether an escape stands before a quote, or before what it escapes beside that."""
+    """Return whether an escape precedes a quote, or precedes another character and escapes it."""
     escape = dialect.escape.encode()
     if escape not in content and dialect.escape_escape.encode() not in content:
         return False

@@ -1,4 +1,4 @@
-"""What the characters of a CSV file mean."""
+"""The meaning of the characters of a CSV file."""
 
 from enum import Enum
 
@@ -6,13 +6,14 @@ import msgspec
 
 
 class QuoteHandling(Enum):
-    """What becomes of a field with a quote that neither escapes nor ends anything."""
+    """The treatment of a field with an unescaped quote that doesn't end the field."""
 
     #: The field goes on until a quote is followed by a separator.
     STOP_AT_CLOSING_QUOTE = "STOP_AT_CLOSING_QUOTE"
-    #: The field is what stands before the next separator, quotes included.
+    #: The field ends before the next separator, and includes the quotes.
     STOP_AT_DELIMITER = "STOP_AT_DELIMITER"
-    #: The same, and separators that were taken for a part of the field count again.
+    #: The field ends before the next separator, and separators already taken for a part of the field count
+    #: again.
     BACK_TO_DELIMITER = "BACK_TO_DELIMITER"
     #: The field is empty.
     SKIP_VALUE = "SKIP_VALUE"
@@ -21,9 +22,10 @@ class QuoteHandling(Enum):
 
 
 class Dialect(msgspec.Struct, frozen=True):
-    """Characters that are switched off are NUL, as in Spark. ``line_end`` ends a line, in texts of several
-    lines only; empty = the one that the text has first. ``newline`` stands for it afterwards.
-    ``null_value`` is what stands for a field without characters, ``empty_value`` for one of quotes alone."""
+    """The special characters and limits of a CSV file. A character that is switched off is NUL, as in Spark.
+    ``line_end`` ends a line, in texts of several lines only; empty = the first line end of the text. The
+    parser replaces a line end by ``newline``. ``null_value`` is the value of a field without characters,
+    ``empty_value`` of a field of quotes alone."""
 
     sep: str = ","
     quote: str = '"'

@@ -1,8 +1,9 @@
-"""The types of columns with inferSchema: a type so far, widened text by text in the order of the file.
+"""The types of columns with inferSchema: the type of a column is widened text by text in the order of the
+file.
 
-Spark infers each part of the input that a task reads on its own and then merges the types, which may give
-other types than one pass. Which parts there are depends on the cluster: where that could matter, inference is
-refused.
+Spark infers the types of each part of the input that a task reads, and then merges the types. The result may
+differ from the types of a single pass. The parts depend on the cluster: inference is refused where the parts
+could matter.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -37,20 +38,20 @@ from sqlfront_values.types import (
     is_decimal,
 )
 
-#: A type so far; None where there was no text yet.
+#: An intermediate type; None before the first text.
 Kind: TypeAlias = "pa.DataType | None"
 _MAX_DIGITS: Final = 38
 _DATE_PATTERN: Final = "yyyy-MM-dd"
-#: Patterns of dates that casts to timestamps read, too.
+#: Patterns of dates that casts to timestamps accept, too.
 _LENIENT_DATE_PATTERNS: Final = frozenset(
     {"yyyy-MM-dd", "yyyy-M-d", "yyyy-M-dd", "yyyy-MM-d", "yyyy-MM", "yyyy-M", "yyyy"}
 )
 _DIGITS: Final = {INT: 10, BIGINT: 20}
-#: So many different texts of a column are looked at before the column as a whole.
+#: The number of texts of a column that are examined one by one before the column as a whole.
 _FIRST: Final = 64
-#: So many texts are Python's at a time, or have a type that is remembered.
+#: The most texts that are Python objects at a time, and the most texts whose type is remembered.
 _KNOWN: Final = 1 << 16
-#: Texts that are surely of a type, and of no narrower one where that is a date.
+#: Patterns of texts that certainly have a type, and for dates and timestamps no narrower type.
 _PLAIN: Final = {
     INT: r"^[+-]?[0-9]{1,9}$",
     BIGINT: r"^[+-]?[0-9]{1,18}$",
@@ -62,7 +63,7 @@ _PLAIN: Final = {
 
 
 class Inference:
-    """Types of texts under the settings of one table."""
+    """An inference of the types of texts under the settings of one table."""
 
     def __init__(self, settings: CsvSettings) -> None:
         self._settings = settings
@@ -77,7 +78,7 @@ class Inference:
     # ---- texts
 
     def widened(self, kind: Kind, text: str | None) -> Kind:
-        """The type of a column that was of type ``kind`` before this text."""
+        """Return the type of a column after the text; ``kind`` is the type before."""
         if text is None or not text or text == self._settings.dialect.null_value:
             return kind
         if kind == STRING:
@@ -85,7 +86,7 @@ class Inference:
         return self._common(kind, self._type_from(kind, text)) or STRING
 
     def alone(self, text: str) -> pa.DataType:
-        """The type of a text on its own."""
+        """Return the type of a single text."""
         kind = self._alone.get(text)
         if kind is None:
             if len(self._alone) == _KNOWN:
@@ -94,7 +95,7 @@ class Inference:
         return kind
 
     def _type_from(self, kind: Kind, text: str) -> pa.DataType:
-        """The narrowest type of the text among those from ``kind`` on."""
+        """Return the narrowest type of the text among the types from ``kind`` on."""
         if kind in (None, INT) and java_integer(text, 32) is not None:
             return INT
         if kind in (None, INT, BIGINT) and java_integer(text, 64) is not None:
@@ -121,7 +122,7 @@ class Inference:
         return STRING if java_boolean(text) is None else BOOLEAN
 
     def _common(self, left: Kind, right: Kind) -> Kind:
-        """The type of a column with values of both; None if Spark has none."""
+        """Return the type of a column with values of both types; None if Spark has no common type."""
         if left is None or right is None or left == right:
             return left if right is None else right
         if STRING in (left, right):
@@ -141,8 +142,8 @@ class Inference:
     # ---- columns
 
     def kinds(self, parts: Sequence[Sequence[pa.Array]], *, is_cut: bool) -> list[Kind]:
-        """The types of columns; ``parts``: the texts of each file, an array per column. ``is_cut``: Spark may
-        read a file in several parts."""
+        """Return the types of columns; ``parts``: the texts of each file, an array per column. ``is_cut``:
+        Spark may read a file in several parts."""
         return [
             self._kind([part[column] for part in parts], is_cut=is_cut) for column in range(len(parts[0]))
         ]
@@ -172,7 +173,7 @@ class Inference:
         return common
 
     def _texts(self, column: pa.Array) -> pa.Array:
-        """The texts that count."""
+        """Return the texts that count: neither null, empty nor the null value."""
         column = column.drop_null() if column.null_count else column
         null_value = self._settings.dialect.null_value
         if null_value:
@@ -192,7 +193,7 @@ class Inference:
         return kind
 
     def _fits(self, kind: Kind, texts: pa.Array) -> bool:
-        """Whether a look at all the texts proves that they change the type no more."""
+        """Return whether a pattern proves that no text changes the type."""
         if kind in (DATE, TIMESTAMP):
             return self._are_plain_moments(texts, kind)
         return kind in _PLAIN and matches_all(texts, _PLAIN[kind])
@@ -205,20 +206,20 @@ class Inference:
         return matches_all(texts, _PLAIN[kind]) and not try_cast(texts, kind).null_count
 
     def _has_string(self, texts: pa.Array) -> bool:
-        """Whether one of the texts is a string whatever stands before it."""
+        """Return whether a text is a string whatever texts precede it."""
         return any(
             self.alone(text) == STRING for part in (texts[:_FIRST], texts) for text in _different(part)
         )
 
     def _mixes(self, texts: pa.Array) -> bool:
-        """Whether the texts are of more than one type each."""
+        """Return whether the texts have more than one type, each taken alone."""
         if len(texts) > _FIRST and self._are_plain_moments(texts, TIMESTAMP):
             return False
         return len({self.alone(text) for text in _different(texts)}) > 1
 
 
 def _different(texts: pa.Array) -> Iterator[str]:
-    """Each text once."""
+    """Yield each distinct text once."""
     found = pc.unique(texts)
     for start in range(0, len(found), _KNOWN):
         check()
@@ -226,7 +227,7 @@ def _different(texts: pa.Array) -> Iterator[str]:
 
 
 def _decimal_of(text: str) -> pa.DataType | None:
-    """The decimal without a fraction that just holds the text, None if none does."""
+    """Return the narrowest decimal without a fraction that holds the text, None if no decimal does."""
     number = java_decimal(text)
     if number is None:
         return None

@@ -1,4 +1,4 @@
-"""The bytes of a CSV file as texts: decoded as Java decodes, cut into lines as Hadoop cuts."""
+"""The decoding of a CSV file's bytes as in Java, and their division into lines as in Hadoop."""
 
 import re
 from collections.abc import Iterator
@@ -10,14 +10,14 @@ from sqlfront_values.errors import NotSupportedError
 
 UTF8_MARK: Final = b"\xef\xbb\xbf"
 _UTF16_MARKS: Final = (b"\xfe\xff", b"\xff\xfe")
-#: What Java replaces by one character, and Python by three.
+#: A sequence that Java replaces by one character, and Python by three.
 _ENCODED_SURROGATE: Final = re.compile(rb"\xed[\xa0-\xbf]")
 _WHITE: Final = "".join(map(chr, range(33)))
 
 
 def decode(content: bytes, encoding: str) -> str:
-    """The bytes as Java's decoders read them. NotSupportedError where these replace what is malformed in ways
-    of their own."""
+    """Decode the bytes as Java's decoders do. Raises NotSupportedError where Java's replacement of malformed
+    bytes differs from Python's."""
     if encoding == "utf-16":
         encoding = "utf-16" if content.startswith(_UTF16_MARKS) else "utf-16-be"
     elif encoding == "utf-32":
@@ -32,7 +32,7 @@ def decode(content: bytes, encoding: str) -> str:
 
 
 def lines_of(content: bytes, settings: CsvSettings) -> Iterator[str]:
-    """The lines of a file, blank ones and comments included."""
+    """Yield the lines of a file, blank lines and comments included."""
     content = content.removeprefix(UTF8_MARK)
     if settings.line_separator is None:
         for piece in pieces(content):
@@ -52,25 +52,25 @@ def lines_of(content: bytes, settings: CsvSettings) -> Iterator[str]:
 
 
 def _encoded(text: str, encoding: str) -> bytes:
-    """The text as Java's encoders write it."""
+    """Encode the text as Java's encoders do."""
     if encoding == "utf-16":
         return b"\xfe\xff" + text.encode("utf-16-be")
     return text.encode("utf-32-be" if encoding == "utf-32" else encoding)
 
 
 def is_blank(line: str) -> bool:
-    """Whether the line holds control characters and spaces alone."""
+    """Return whether the line holds control characters and spaces alone."""
     return not line.strip(_WHITE)
 
 
 def data_lines(lines: Iterator[str], settings: CsvSettings) -> Iterator[str]:
-    """The lines that hold records."""
+    """Return the lines that hold records."""
     comment = settings.dialect.comment
     return (line for line in lines if not (comment and line.startswith(comment)) and not is_blank(line))
 
 
 def header_line(lines: Iterator[str], settings: CsvSettings) -> str | None:
-    """Take the header from the lines: the first one that is neither blank nor a comment."""
+    """Consume and return the header: the first line that is neither blank nor a comment."""
     comment = settings.dialect.comment
     for line in lines:
         if not is_blank(line) and not (comment and line.startswith(comment)):

@@ -1,4 +1,4 @@
-"""The reading and writing options of ``USING csv``, as Spark means them."""
+"""The options of ``USING csv`` for reading and writing, with Spark's meaning."""
 
 from collections.abc import Mapping
 from enum import Enum
@@ -19,7 +19,7 @@ _OPTIONS: Final = frozenset(
         *("chartoescapequoteescaping", "unescapedquotehandling", "preferdate"),
     }
 )
-#: Other names of options; the names that they stand for win.
+#: Synonyms of options; the option itself takes precedence.
 _SYNONYMS: Final = {"delimiter": "sep", "charset": "encoding"}
 _ENCODINGS: Final = ("iso-8859-1", "us-ascii", "utf-16", "utf-16be", "utf-16le", "utf-32", "utf-8")
 _ESCAPED_SEPARATORS: Final = {"t": "\t", "r": "\r", "b": "\b", "f": "\f", '"': '"', "'": "'", "\\": "\\"}
@@ -28,19 +28,19 @@ _ALL_ROWS: Final = 0.99
 
 
 class Mode(Enum):
-    """What becomes of a malformed record."""
+    """The treatment of a malformed record."""
 
-    #: Its fields, as far as they can be read; null for the others.
+    #: Keep the readable fields; null for the others.
     PERMISSIVE = "PERMISSIVE"
-    #: No row.
+    #: Leave the record out.
     DROP = "DROPMALFORMED"
-    #: An error.
+    #: Raise an error.
     FAIL = "FAILFAST"
 
 
 class CsvSettings(msgspec.Struct, frozen=True):
-    """All options, checked. ``line_separator`` None: any of the usual ones. ``encoding``: a codec's name in
-    lower case. ``corrupt``: the name of the column that gets the text of malformed records."""
+    """All options, checked. ``line_separator`` None: any of the usual line ends. ``encoding``: a codec's name
+    in lower case. ``corrupt``: the name of the column for the text of malformed records."""
 
     dialect: Dialect
     header: bool
@@ -61,7 +61,8 @@ class CsvSettings(msgspec.Struct, frozen=True):
 
 
 def csv_settings(options: Mapping[str, str]) -> CsvSettings:
-    """The options as settings. NotSupportedError names what isn't built, ProgrammingError what Spark refuses.
+    """Return the options as settings. Raises NotSupportedError for unsupported options or values,
+    ProgrammingError for values that Spark refuses.
 
     >>> csv_settings({"SEP": ";", "mode": "failfast"}).mode
     <Mode.FAIL: 'FAILFAST'>
@@ -94,7 +95,7 @@ def csv_settings(options: Mapping[str, str]) -> CsvSettings:
 
 
 class _Given:
-    """The options that were given, by their names in lower case."""
+    """The given options, by lower-case name."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         lower = {key.lower(): value for key, value in options.items()}
@@ -130,7 +131,7 @@ class _Given:
             raise ProgrammingError(f"{name} should be an integer. Found {text}.") from None
 
     def character(self, name: str, default: str) -> str:
-        """One character; NUL for an empty text."""
+        """Return an option's character; NUL for an empty text."""
         text = self._options.get(name)
         if text is None:
             return default
@@ -172,7 +173,7 @@ class _Given:
         )
 
     def separator(self) -> str:
-        """The separator of fields, in which a backslash begins the name of a character."""
+        """Return the separator of fields, in which a backslash begins the name of a character."""
         text, found, at = self.text("sep", ","), "", 0
         if not text:
             raise ProgrammingError("Delimiter cannot be empty string")

@@ -1,9 +1,9 @@
-"""The grammar of CSV records as Spark's parser (univocity-parsers) has it, one character at a time.
+"""The grammar of CSV records of Spark's parser (univocity-parsers), one character at a time.
 
 Slow, and right in every corner: unescaped and unbalanced quotes, escapes of escapes, separators of several
-characters, fields over several lines. What the fast way (``agreement``) can't vouch for comes here.
+characters, fields over several lines. The tokenizer reads all files that fail the check of ``agreement``.
 
-An *unescaped quote* is one inside a field that neither follows an escape nor stands before a separator.
+An *unescaped quote* is a quote inside a field that neither follows an escape nor precedes a separator.
 """
 
 import re
@@ -20,33 +20,33 @@ from sqlfront_values.room import check
 NUL: Final = "\0"
 _MARK: Final = "\ufeff"
 _TINY: Final = 4
-#: So many characters are parsed before it is asked whether the query is to stop.
+#: The number of characters between two checks whether the query is to stop.
 _UNCHECKED: Final = 1 << 18
 _BLANKS: Final = "".join(map(chr, range(33)))
 
 
-#: Fields; None for one that was skipped since its quotes made no sense.
+#: Fields; None for a field that was skipped because of its invalid quotes.
 Record = list[str | None]
 
 
 class RecordError(Exception):
-    """A record that the parser gives up on: too many columns, too many characters, a quote that must be
-    escaped."""
+    """The error of a record that the parser refuses: too many columns, too many characters, a quote that must
+    be escaped."""
 
 
 class EndOfText(Exception):
-    """There is no further character."""
+    """The signal of the end of the text."""
 
 
 @lru_cache(maxsize=256)
 def any_of(characters: str) -> re.Pattern[str]:
-    """One of the characters."""
+    """Return a pattern that matches each of the characters."""
     return re.compile(f"[{re.escape(characters)}]")
 
 
 class Tokenizer:
-    """Splits texts into records, by a separator of one character. ``limited``: the columns that ``max_chars``
-    limits; None = all.
+    """A tokenizer of texts into records, by a separator of one character. ``limited``: the columns that
+    ``max_chars`` limits; None = all.
 
     >>> Tokenizer(Dialect()).line('1,"a, b",x"y')
     ['1', 'a, b', 'x"y']
@@ -76,7 +76,7 @@ class Tokenizer:
     # ---- records
 
     def line(self, text: str) -> Record | None:
-        """The record of one line; None if the line is empty or a comment."""
+        """Return the record of one line; None if the line is empty or a comment."""
         if not text:
             return None
         self._text, self._at, self._marked = text, 0, False
@@ -86,7 +86,7 @@ class Tokenizer:
         return self._next_record(comment_ends=True)
 
     def records(self, text: str) -> Iterator[Record]:
-        """All records of a text of several lines."""
+        """Yield all records of a text of several lines."""
         self._text, self._at = text, 0
         self._drop_mark()
         if not self._dialect.line_end:
@@ -97,12 +97,12 @@ class Tokenizer:
             yield record
 
     def consumed(self) -> str:
-        """The text of the record that was parsed last, without the end of its line."""
+        """Return the text of the last parsed record, without the end of its line."""
         text = self._text[self._start : self._at]
         return text[:-2] if text.endswith("\r\n") else text[:-1] if text.endswith(("\n", "\r")) else text
 
     def _drop_mark(self) -> None:
-        """Drop the byte-order mark; instead of a mark alone the parser sees a NUL."""
+        """Drop the byte-order mark; if the text is only a mark, the parser sees a NUL instead."""
         self._marked = self._text.startswith(_MARK)
         if self._marked:
             self._text = self._text[1:] or NUL
@@ -126,7 +126,7 @@ class Tokenizer:
             return self._last_record()
 
     def _take_record(self) -> Record | None:
-        """The fields so far as a record; None if there are none, as on an empty line."""
+        """Return the fields so far as a record; None without fields, as on an empty line."""
         record, self._row = self._row, []
         if record and self._is_first:
             self._is_first = False
@@ -134,7 +134,8 @@ class Tokenizer:
         return record or None
 
     def _check_first(self, record: Record) -> None:
-        """Spark's parser takes the first record for names and trims these; a blank one is too much for it."""
+        """Check the first record as Spark's parser does: it takes the record for names, trims them, and fails
+        on a blank name."""
         trims = self._dialect.ignore_trailing and not self._dialect.ignore_leading
         if trims:
             blank = [field for field in record if field is not None and not field.strip(_BLANKS)]
@@ -146,7 +147,7 @@ class Tokenizer:
                 raise NotSupportedError("CSV: several fields of white space alone in a first record")
 
     def _last_record(self) -> Record | None:
-        """The record that the end of the text cut off."""
+        """Return the record that the end of the text cut off."""
         inside = self._ends_inside()
         if self._row or inside:
             if self._collected.tell() or inside:
@@ -160,7 +161,7 @@ class Tokenizer:
         return self._take_record()
 
     def _ends_inside(self) -> bool:
-        """Whether the text ended inside a field."""
+        """Return whether the text ended inside a field."""
         if self._character == self._quote:
             if self._previous == self._quote:
                 return True
@@ -185,7 +186,7 @@ class Tokenizer:
         self._line_end, self._end, self._second_end = line_end, line_end[0], line_end[1:]
 
     def _next(self) -> str:
-        """The next character, line ends as the newline."""
+        """Return the next character; a line end becomes the newline."""
         at = self._at
         if at >= len(self._text):
             raise EndOfText
@@ -211,14 +212,14 @@ class Tokenizer:
         self._skips = False
 
     def _end_field(self, *, trims: bool = False) -> None:
-        """What was collected is a field."""
+        """Add the collected characters as a field."""
         value, skipped = self._taken(), self._skips
         if self._trims or trims:
             value = value.rstrip(_BLANKS)
         self._push(None if skipped else value or self._dialect.empty_value)
 
     def _taken(self) -> str:
-        """What was collected, which is forgotten."""
+        """Return the collected characters, and clear them."""
         value, self._collected = self._collected.getvalue(), StringIO()
         return value
 
@@ -234,7 +235,7 @@ class Tokenizer:
             raise RecordError(f"more than {limit} characters in a field")
 
     def _append_until(self, *stops: str) -> str:
-        """Collect from the current character up to one of the stops, which is returned."""
+        """Collect from the current character up to one of the stops; returns the stop."""
         character = self._character
         pattern = any_of("".join(stops) + self._end)
         while character not in stops:
@@ -276,7 +277,7 @@ class Tokenizer:
                     self._push(dialect.null_value)
 
     def _keeps_field(self) -> bool:
-        """Whether a quoted field is one after its unescaped quotes were dealt with."""
+        """Return whether a quoted field counts after the treatment of its unescaped quotes."""
         return (
             not self._unescaped
             or self._handling is not QuoteHandling.BACK_TO_DELIMITER
@@ -284,7 +285,7 @@ class Tokenizer:
         )
 
     def _after_quoted(self) -> bool:
-        """Go past the separator after a quoted field; False if the text ends there."""
+        """Skip the separator after a quoted field; False if the text ends there."""
         try:
             self._character = self._next()
             if self._character != self._sep:
@@ -301,8 +302,8 @@ class Tokenizer:
         return True
 
     def _plain_quoted(self) -> str | None:
-        """The field up to the next quote, if that ends it and nothing before needs care; else None, and
-        nothing is consumed."""
+        """Return the field up to the next quote, if the quote ends the field and no character before it is a
+        special case; else None, without consuming characters."""
         text, at = self._text, self._at
         pattern = any_of(self._quote + self._escape + self._end)
         while (found := pattern.search(text, at)) is not None:
@@ -329,7 +330,7 @@ class Tokenizer:
         return self._dialect.max_chars
 
     def _parse_unquoted(self) -> None:
-        """A field that begins with no quote."""
+        """Parse a field that doesn't begin with a quote."""
         if not self._collected.tell() and (field := self._plain_unquoted()) is not None:
             self._push(field)
             self._character = self._next()
@@ -339,7 +340,8 @@ class Tokenizer:
         self._end_field()
 
     def _plain_unquoted(self) -> str | None:
-        """The field up to the separator or line end before the text's end; else None, nothing consumed."""
+        """Return the field up to the separator or line end before the text's end; else None, without
+        consuming characters."""
         text, start = self._text, self._at - 1
         at = start
         pattern = any_of(self._sep + self._end)
@@ -362,7 +364,7 @@ class Tokenizer:
     # ---- quoted fields
 
     def _parse_quoted(self) -> None:
-        """A field that begins with a quote, up to the separator or newline after it."""
+        """Parse a field that begins with a quote, up to the separator or newline after the field."""
         if self._previous != NUL and self._stops_at_delimiter:
             if self._handling is QuoteHandling.SKIP_VALUE:
                 self._skip_field()
@@ -405,7 +407,7 @@ class Tokenizer:
         self._append(value)
 
     def _parse_after_quote(self) -> None:
-        """White space after a closing quote; the field goes on if something else follows."""
+        """Skip white space after a closing quote; the field continues if another character follows."""
         if self._character in (self._delimiter, self._newline) or self._character > " ":
             return
         blanks = ""
@@ -424,7 +426,7 @@ class Tokenizer:
             raise RecordError("text after a quoted field")
 
     def _process_escape(self) -> None:
-        """The current character is the quote or the escape."""
+        """Process the current character, which is the quote or the escape."""
         character, previous, beyond = self._character, self._previous, self._dialect.escape_escape
         if character == self._escape and previous == beyond != NUL:
             self._append(self._escape)
@@ -441,7 +443,7 @@ class Tokenizer:
             self._handle_unescaped_in_value()
 
     def _handle_unescaped_in_value(self) -> None:
-        """An escape after a closing quote: from here on quotes are a part of the field."""
+        """Handle an escape after a closing quote: from here on quotes are a part of the field."""
         if self._handling is QuoteHandling.SKIP_VALUE:
             self._skip_field()
         elif self._handling is QuoteHandling.RAISE_ERROR:
@@ -468,7 +470,7 @@ class Tokenizer:
         self._character = self._append_until(self._delimiter, self._newline)
 
     def _handle_unescaped_in_quotes(self) -> None:
-        """A quote inside a quoted field that is followed by something else than a separator."""
+        """Handle a quote inside a quoted field that is not followed by a separator."""
         self._unescaped = True
         match self._handling:
             case QuoteHandling.BACK_TO_DELIMITER:
@@ -486,7 +488,7 @@ class Tokenizer:
                 raise RecordError("an unescaped quote")
 
     def _split_collected(self) -> None:
-        """Take the separators in what was collected for separators."""
+        """Split the collected characters at separators."""
         value, start = self._taken(), 0
         for found in any_of(self._delimiter + self._newline).finditer(value):
             if self._limited is not None:
@@ -499,6 +501,6 @@ class Tokenizer:
 
 
 def _detected(text: str) -> str:
-    """The first line end of a text; a carriage return counts alone, too."""
+    """Return the first line end of a text; a carriage return alone counts, too."""
     found = re.search(r"\r\n|\n|\r", text)
     return found[0] if found else "\n"

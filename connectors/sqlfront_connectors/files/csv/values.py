@@ -1,5 +1,5 @@
-"""Texts of CSV fields as values. Spark reads numbers and truth values as Java's parsers do, dates and
-timestamps as its casts do or by a pattern; a text that doesn't parse is no value."""
+"""Conversion of CSV fields' texts into values. Numbers and truth values follow Java's parsers, dates and
+timestamps Spark's casts or a pattern; a text that doesn't parse is no value."""
 
 import re
 from collections.abc import Callable
@@ -36,7 +36,7 @@ _WHITE: Final = "".join(map(chr, range(33)))
 _INTEGER: Final = b"+-0123456789"
 _DECIMAL: Final = b"+-.0123456789"
 _NUMBER: Final = b"+-.0123456789eE"
-#: What Java's Double.parseDouble reads, without the white space around.
+#: The texts that Java's Double.parseDouble reads, without the white space around.
 _JAVA_FLOAT: Final = re.compile(
     r"[+-]?(NaN|Infinity|(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
     r"|0[xX]([0-9a-fA-F]+\.?|[0-9a-fA-F]*\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[fFdD]?)"
@@ -48,12 +48,13 @@ _NTZ: Final = (
 )
 _ZONE_LETTERS: Final = frozenset("VvzOXxZ")
 _INTEGER_BITS: Final = {pa.int8(): 8, pa.int16(): 16, pa.int32(): 32, pa.int64(): 64}
-#: Exponents beyond which a decimal is zero or too large, whatever its digits.
+#: The exponents beyond which a decimal is zero or too large, whatever its digits.
 _EXTREME: Final = 5000
 
 
 def values(texts: pa.Array, kind: pa.DataType, settings: CsvSettings, zone: str) -> pa.Array:
-    """The texts as values of a type, in physical form; null for null and for what doesn't parse."""
+    """Convert the texts into values of a type, in physical form; null for null and for texts that don't
+    parse."""
     if kind in (STRING, BINARY):
         return texts if kind == STRING else texts.cast(BINARY)
     if kind == DATE:
@@ -77,7 +78,8 @@ def values(texts: pa.Array, kind: pa.DataType, settings: CsvSettings, zone: str)
 
 
 def _mixed(texts: pa.Array, kind: pa.DataType, plain: bytes, parse: Callable[[str], object]) -> pa.Array:
-    """Texts of plain characters alone by the engine's cast, which agrees on these, others one by one."""
+    """Convert texts that consist of plain characters by the engine's cast, which agrees with Java there, and
+    all remaining texts one by one."""
     if consists_of(texts, plain):
         return try_cast(texts, kind)
     if not plain:
@@ -89,14 +91,14 @@ def _mixed(texts: pa.Array, kind: pa.DataType, plain: bytes, parse: Callable[[st
 
 
 def _one_by_one(texts: pa.Array, kind: pa.DataType, parse: Callable[[str], object]) -> pa.Array:
-    """The texts by a function, each different one once."""
+    """Convert the texts by a function, each distinct text once."""
     coded = texts.dictionary_encode()
     found = to_physical(pa.array([parse(text) for text in coded.dictionary.to_pylist()], kind), kind)
     return found.take(coded.indices)
 
 
 def consists_of(texts: pa.Array, characters: bytes) -> bool:
-    """Whether the texts have none but these characters."""
+    """Return whether the texts consist of the given characters only."""
     _, offsets, data = texts.buffers()
     if data is None or not len(texts):
         return True
@@ -107,7 +109,7 @@ def consists_of(texts: pa.Array, characters: bytes) -> bool:
 
 
 def java_integer(text: str, bits: int) -> int | None:
-    """The integer as Integer.parseInt and its like read it.
+    """Parse an integer as Integer.parseInt and similar methods do; None for an invalid text.
 
     >>> java_integer("+7", 8), java_integer("128", 8), java_integer(" 7", 8)
     (7, None, None)
@@ -120,12 +122,13 @@ def java_integer(text: str, bits: int) -> int | None:
 
 
 def java_boolean(text: str) -> bool | None:
-    """True and false in any case."""
+    """Parse true and false, case-insensitively; None for an invalid text."""
     return {"TRUE": True, "FALSE": False}.get(text.upper())
 
 
 def java_float(text: str) -> float | None:
-    """The number as Double.parseDouble reads it: with a suffix, in hexadecimal, between white space.
+    """Parse a number as Double.parseDouble does: with a suffix, in hexadecimal, between white space; None for
+    an invalid text.
 
     >>> java_float(" 1.5d "), java_float("0x1p3"), java_float("inf")
     (1.5, 8.0, None)
@@ -162,7 +165,7 @@ def _float(text: str, kind: pa.DataType, settings: CsvSettings) -> float | None:
 
 
 def java_decimal(text: str) -> Decimal | None:
-    """The decimal as BigDecimal reads it; None if it is none."""
+    """Parse a decimal as BigDecimal does; None for an invalid text."""
     found = _JAVA_DECIMAL.fullmatch(text)
     if not found:
         return None
@@ -173,7 +176,7 @@ def java_decimal(text: str) -> Decimal | None:
 
 
 def _fitted(text: str, precision: int, scale: int) -> Decimal | None:
-    """The decimal rounded to the scale; None if it isn't one of at most that many digits."""
+    """Return the decimal rounded to the scale; None if the text is not a decimal or has too many digits."""
     number = java_decimal(text)
     if number is None:
         return None
@@ -188,7 +191,7 @@ def _fitted(text: str, precision: int, scale: int) -> Decimal | None:
 
 
 def _patterned(texts: pa.Array, pattern: str, kind: pa.DataType, zone: str) -> pa.Array:
-    """The texts by a pattern of Spark's; null for what doesn't parse."""
+    """Parse the texts by one of Spark's patterns; null for texts that don't parse."""
     if kind == TIMESTAMP:
         return parse_instants(texts, pattern, kind, zone, safe=True)
     if kind == TIMESTAMP_NTZ and _ZONE_LETTERS & set(pattern):
@@ -198,7 +201,7 @@ def _patterned(texts: pa.Array, pattern: str, kind: pa.DataType, zone: str) -> p
 
 
 def _days(local: pa.Array) -> pa.Array:
-    """The dates of local times."""
+    """Return the dates of local times."""
     batch = pa.RecordBatch.from_arrays([local], names=["value"])
     return evaluate(Cast(DATE, Column(TIMESTAMP_NTZ, 0)), batch, Settings())
 
@@ -209,7 +212,8 @@ def _cast_in_zone(texts: pa.Array, kind: pa.DataType, zone: str) -> pa.Array:
 
 
 def _with_gmt(texts: pa.Array, kind: pa.DataType, zone: str) -> pa.Array:
-    """As casts read them; what they don't once more without a GMT inside, as in 2000-01-01T00:00GMT+01:00."""
+    """Cast the texts; texts that fail are cast again without a GMT inside, as in
+    2000-01-01T00:00GMT+01:00."""
     found = _cast_in_zone(texts, kind, zone)
     odd = pc.and_(pc.is_null(found), pc.fill_null(pc.match_substring(texts, "GMT"), False))
     if not pc.any(odd).as_py():
@@ -238,7 +242,7 @@ def _ntz(texts: pa.Array, settings: CsvSettings, zone: str) -> pa.Array:
 
 
 def readable(text: str, kind: pa.DataType, settings: CsvSettings, pattern: str | None) -> bool:
-    """Whether a text is a date or timestamp by the pattern, or by a cast without one."""
+    """Return whether a text is a date or timestamp by the pattern, or without a pattern by a cast."""
     texts = from_values([text], STRING)
     if pattern is not None:
         return not _patterned(texts, pattern, kind, "UTC").null_count
@@ -248,5 +252,5 @@ def readable(text: str, kind: pa.DataType, settings: CsvSettings, pattern: str |
 
 
 def matches_all(texts: pa.Array, pattern: str) -> bool:
-    """Whether all the texts, of which none is null, match a regular expression."""
+    """Return whether all the texts match a regular expression; no text is null."""
     return bool(pc.all(pc.match_substring_regex(texts, pattern)).as_py())

@@ -1,12 +1,12 @@
-"""The same grammar with a separator of several characters. Of quoted fields only those are read that need no
-care: Spark's parser treats the others unlike those beside a separator of one character."""
+"""The CSV grammar with a separator of several characters. Only quoted fields without special cases are
+supported: Spark's parser treats the others differently than with a separator of one character."""
 
 from sqlfront_connectors.files.csv.tokenizer import NUL, Tokenizer
 from sqlfront_values.errors import NotSupportedError
 
 
 class WideTokenizer(Tokenizer):
-    """Splits texts into records, by a separator of several characters.
+    """A tokenizer of texts into records, by a separator of several characters.
 
     >>> from sqlfront_connectors.files.csv.dialect import Dialect
     >>> WideTokenizer(Dialect(sep="||")).line('1||"a || b"||x|y')
@@ -21,13 +21,13 @@ class WideTokenizer(Tokenizer):
         return inside
 
     def _keep_matched(self) -> None:
-        """The first characters of a separator that went on otherwise are a part of the field."""
+        """Add the matched beginning of an incomplete separator to the field."""
         if 0 < self._matched < len(self._sep):
             self._append(self._sep[: self._matched])
         self._matched = 0
 
     def _match_separator(self) -> bool:
-        """Go on while the characters are the separator's; whether it was a whole one."""
+        """Advance while the characters match the separator; returns whether a whole separator matched."""
         while self._character == self._sep[self._matched]:
             self._matched += 1
             if self._matched == len(self._sep):
@@ -68,7 +68,7 @@ class WideTokenizer(Tokenizer):
         self._keep_matched()
 
     def _parse_plain_quoted(self) -> None:
-        """A quoted field without anything odd, before a separator or the end of the line."""
+        """Parse a quoted field without special cases, before a separator or the end of the line."""
         text = self._text
         end = text.find(self._quote, self._at)
         field = text[self._at : end]

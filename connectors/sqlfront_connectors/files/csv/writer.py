@@ -1,5 +1,5 @@
-"""Writing CSV files, as Spark's generator does: values as texts in the session's time zone, without the white
-space around them, quoted where they must be."""
+"""The writer of CSV files, equal to Spark's generator: values as texts in the session's time zone, without
+the white space around them, quoted where necessary."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
@@ -20,7 +20,7 @@ from sqlfront_values.types import BIGINT, BINARY, DATE, INT, STRING, TIMESTAMP, 
 from sqlfront_values.zones.wall_clock import wall_clock
 
 _WHITE: Final = "".join(map(chr, range(33)))
-#: A field of the first column that begins so is quoted, since it might be taken for a comment.
+#: A field of the first column with this beginning is quoted, since it might be taken for a comment.
 _COMMENT: Final = "#"
 _NTZ_PATTERN: Final = "yyyy-MM-dd'T'HH:mm:ss.SSS"
 
@@ -30,7 +30,7 @@ Texts = list[str | None]
 def write(
     path: str, batches: Sequence[pa.RecordBatch], schema: pa.Schema, options: Mapping[str, str], zone: str
 ) -> None:
-    """Write a new file of batches in physical form; times in that zone."""
+    """Write a new file from batches in physical form; times are in that zone."""
     settings = csv_settings(options)
     lines = _Lines(settings, options)
     with open(path, "w", encoding=settings.encoding, newline="") as out:
@@ -80,7 +80,7 @@ def _instants(column: pa.Array, pattern: str | None, zone: str) -> Texts:
 
 
 def _usual_text(moment: Moment) -> str:
-    """With the seconds of an offset that has some."""
+    """Format a moment with its offset, including the offset's seconds unless they are 0."""
     offset = moment.offset * 1_000_000
     letters = "XXX" if offset % MICROS_PER_MINUTE == 0 else "XXXXX"
     return formatter(f"{_NTZ_PATTERN}{letters}")(moment)
@@ -90,7 +90,7 @@ def _usual_text(moment: Moment) -> str:
 
 
 class _Lines:
-    """Texts as records."""
+    """A formatter of texts as records."""
 
     def __init__(self, settings: CsvSettings, options: Mapping[str, str]) -> None:
         given = {key.lower(): value for key, value in options.items()}
@@ -99,14 +99,14 @@ class _Lines:
         dialect = settings.dialect
         self._special = (dialect.sep, dialect.quote, "\n", "\r")
         self._comment = dialect.comment or _COMMENT
-        # What is read as it is is written without white space unless an option says otherwise.
+        # By default reading keeps white space, and writing removes it.
         self._strips_left = given.get("ignoreleadingwhitespace", "true").lower() == "true"
         self._strips_right = given.get("ignoretrailingwhitespace", "true").lower() == "true"
         self._null = self._instead(dialect.null_value)
         self._empty = self._instead(given.get("emptyvalue", '""'))
 
     def line(self, texts: Sequence[str | None]) -> str:
-        """One record; nothing for one that would be an empty line."""
+        """Return one record with its line end; the empty string instead of an empty line."""
         fields = [self._field(text, is_first=place == 0) for place, text in enumerate(texts)]
         line = self._dialect.sep.join(fields)
         return line + self._end if line else ""
@@ -124,7 +124,8 @@ class _Lines:
         return self._quoted(text) if is_comment or self._needs_quotes(text) else text
 
     def _instead(self, text: str) -> str:
-        """What stands for null or for an empty text; quotes may be its own."""
+        """Return the text for null or for an empty text, quoted if necessary; the text may be quoted
+        already."""
         quote = self._dialect.quote
         has_quotes = len(text) > 1 and text[0] == quote == text[-1]
         return text if has_quotes or not self._needs_quotes(text) else self._quoted(text)

@@ -1,4 +1,4 @@
-"""Converted values as columns."""
+"""Conversion of JSON values into columns."""
 
 from collections.abc import Collection, Sequence
 from typing import Final
@@ -22,19 +22,19 @@ from sqlfront_values.types import (
     physical,
 )
 
-#: Types whose values are numbers here.
+#: Types whose values are numbers in this package.
 _STORAGE: Final = {DATE: INT, TIMESTAMP: BIGINT, TIMESTAMP_NTZ: BIGINT}
 
 
 def column_of(values: Sequence[object], kind: pa.DataType) -> pa.Array:
-    """The values, as :mod:`sqlfront_connectors.files.json.values` makes them, as an array in physical form of
-    the type; None is null."""
+    """Convert the values, as :mod:`sqlfront_connectors.files.json.values` makes them, into an array in
+    physical form of the type; None is null."""
     column = _inner(values, kind)
     return to_physical(column, kind) if is_decimal(kind) else column
 
 
 def _inner(values: Sequence[object], kind: pa.DataType) -> pa.Array:
-    """The same in the form that values inside of others have: decimals in their logical one."""
+    """Convert values inside of other values: decimals have their logical form there."""
     if pa.types.is_list(kind):
         lists: list[list[object] | None] = list(values)  # type: ignore[arg-type]
         items = [item for one in lists for item in one or ()]

@@ -1,4 +1,4 @@
-"""What Spark checks around its JSON parser: the column of corrupt records, and conditions within a record."""
+"""Spark's checks around its JSON parser: the column of corrupt records, and conditions within a record."""
 
 from collections.abc import Sequence
 from functools import reduce
@@ -15,16 +15,17 @@ from sqlfront_values.types import BOOLEAN, STRING, ddl, physical
 
 
 class Pushdown(msgspec.Struct, frozen=True):
-    """The conditions that Spark's parser checks while it reads a record, which it leaves as soon as one of
-    them is false: what is broken behind that place goes unseen."""
+    """The conditions that Spark's parser checks while reading a record. The parser leaves the record at the
+    first false condition: errors behind that place go unnoticed."""
 
     exists: bool = False
     null_passes: bool = False
-    """Whether a row of nulls may fulfil them."""
+    """True if a row of nulls may fulfil the conditions."""
 
 
 def pushdown(filters: Sequence[EngineExpr], schema: pa.Schema, settings: JsonSettings) -> Pushdown:
-    """The conditions over fields of the JSON text; not those over partitions or corrupt records."""
+    """Return the conditions over fields of the JSON text, without conditions over partitions or corrupt
+    records."""
     fields = {index for index, name in enumerate(schema.names) if name != settings.corrupt_column}
     pushed = [condition for condition in filters if columns_used(condition) <= fields]
     if not pushed:
@@ -40,7 +41,8 @@ def pushdown(filters: Sequence[EngineExpr], schema: pa.Schema, settings: JsonSet
 
 
 def check_corrupt_column(names: Sequence[str], schema: pa.Schema, settings: JsonSettings) -> None:
-    """Spark's errors for a column of corrupt records that is no string, and for a query of it alone."""
+    """Raise Spark's errors for a column of corrupt records that is not a string, and for a query of that
+    column alone."""
     name = settings.corrupt_column
     index = schema.get_field_index(name)
     if index >= 0 and schema.field(index).type != STRING:

@@ -1,6 +1,6 @@
-"""The types of JSON records, and the type that covers several, by the rules of Spark's inference.
+"""The types of JSON records, and the type that covers several types, by the rules of Spark's inference.
 
-Fields stay lists of pairs, since a name may stand twice, or in two cases, until all records are seen.
+Fields stay lists of pairs, since a name may occur twice, or in two cases, until all records are seen.
 """
 
 from collections.abc import Iterable, Sequence
@@ -43,8 +43,8 @@ class Items(msgspec.Struct, frozen=True):
 
 
 class Malformed(msgspec.Struct, frozen=True):
-    """What stands for the type of a record that can't be read, where that is an error: not yet, as a record
-    before it may be another."""
+    """The type of a malformed record in mode FAILFAST. The error is raised later, since a record before it
+    may raise another error."""
 
 
 Kind: TypeAlias = pa.DataType | Fields | Items | Malformed
@@ -53,7 +53,7 @@ _LONG_DIGITS: Final = decimal(20, 0)
 
 
 class Inference:
-    """Infers the types of records one by one; ``kind`` covers those that were added."""
+    """An inference of the types of records one by one; ``kind`` covers the added types."""
 
     def __init__(self, settings: JsonSettings) -> None:
         self._settings = settings
@@ -61,11 +61,11 @@ class Inference:
         self.kind: Kind = Fields()
 
     def add(self, kind: Kind) -> None:
-        """Another record is of that type."""
+        """Add the type of another record."""
         self.kind = self.wider_root(self.kind, kind)
 
     def malformed(self) -> Kind | None:
-        """What stands for a record that can't be read."""
+        """Return the type of a malformed record, None if malformed records are left out."""
         match self._settings.mode:
             case Mode.PERMISSIVE:
                 return Fields(((self._settings.corrupt_column, STRING),))
@@ -75,7 +75,7 @@ class Inference:
                 return Malformed()
 
     def of_tokens(self, tokens: JsonTokens) -> Kind:
-        """The type of the value that begins with the current token. Errors: JsonSyntaxError."""
+        """Infer the type of the value that begins with the current token. Raises JsonSyntaxError."""
         match tokens.token:
             case None | Token.NULL:
                 return VOID
@@ -122,8 +122,8 @@ class Inference:
         return exact_decimal(text)
 
     def wider_root(self, left: Kind, right: Kind) -> Kind:
-        """The type of a file's records; arrays at the top are their elements. Errors, with FAILFAST:
-        ProgrammingError for a record that can't be read, or is no object."""
+        """Return the type that covers two types of a file's records; arrays at the top are their elements. In
+        mode FAILFAST, raises ProgrammingError for a malformed record, or a record that is not an object."""
         if isinstance(left, Malformed) or isinstance(right, Malformed):
             raise _malformed_schema()
         if isinstance(left, Items):
@@ -152,7 +152,7 @@ class Inference:
                 raise _invalid_record(other)
 
     def schema(self) -> pa.Schema:
-        """The columns of all records. Errors: ProgrammingError for names that collide."""
+        """Return the columns of all records. Raises ProgrammingError for names that collide."""
         kind = self._settled(self.kind)
         if not isinstance(kind, pa.StructType):
             return pa.schema([])
@@ -160,7 +160,8 @@ class Inference:
         return pa.schema(list(kind))
 
     def _settled(self, kind: Kind) -> pa.DataType | None:
-        """The type without objects that have no fields; nothing but nulls is string, or left out."""
+        """Return the type without objects that have no fields; a value that is always null becomes a string,
+        or is left out."""
         match kind:
             case Items(item):
                 inner = self._settled(item)
@@ -176,10 +177,10 @@ class Inference:
 
 
 def inferred(files: Sequence[Sequence[Kind]], settings: JsonSettings) -> pa.Schema:
-    """The columns of files with records of these types.
+    """Return the columns of files with records of these types.
 
-    Where names differ by case alone, the type may depend on the order of files, which Spark leaves to chance:
-    NotSupportedError.
+    Where names differ by case alone, the type may depend on the order of files, which Spark leaves to chance;
+    then NotSupportedError is raised.
     """
     schemas = []
     for ordered in (files, files[::-1]) if len(files) > 1 else (files,):
@@ -194,14 +195,14 @@ def inferred(files: Sequence[Sequence[Kind]], settings: JsonSettings) -> pa.Sche
 
 
 def distinct(kinds: Iterable[Kind]) -> list[Kind]:
-    """Each type once, in the order in which they come first. More of them add nothing, unless names differ
-    by case."""
-    objects = {id(kind): kind for kind in kinds}  # quick for those that are the same object
+    """Return each type once, in the order of first occurrence. Repeated types don't change the inferred type,
+    unless names differ by case."""
+    objects = {id(kind): kind for kind in kinds}  # quick for types that are the same object
     return list(dict.fromkeys(objects.values()))
 
 
 def has_names_by_case(kinds: Iterable[Kind]) -> bool:
-    """Whether two names, at any depth, differ by case alone."""
+    """Return whether two names, at any depth, differ by case alone."""
     names: set[str] = set()
     for kind in kinds:
         _add_names(kind, names)
@@ -221,7 +222,7 @@ def _add_names(kind: Kind, names: set[str]) -> None:
 
 
 def _malformed_schema() -> ProgrammingError:
-    """Spark's error for a record that doesn't parse during inference, in mode FAILFAST."""
+    """Return Spark's error for a record that doesn't parse during inference, in mode FAILFAST."""
     return ProgrammingError(
         "Malformed records are detected in schema inference. Parse Mode: FAILFAST.",
         condition="MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION",
@@ -229,7 +230,7 @@ def _malformed_schema() -> ProgrammingError:
 
 
 def _invalid_record(kind: pa.DataType) -> ProgrammingError:
-    """Spark's error for a record that is no object during inference, in mode FAILFAST."""
+    """Return Spark's error for a record that is not an object during inference, in mode FAILFAST."""
     return ProgrammingError(
         "Detected an invalid type of a JSON record while inferring a common schema in the mode FAILFAST. "
         f'Expected a STRUCT type, but found "{sql_name(kind)}".',
@@ -238,7 +239,7 @@ def _invalid_record(kind: pa.DataType) -> ProgrammingError:
 
 
 def wider(left: Kind, right: Kind) -> Kind:
-    """The narrowest type that holds both; string holds everything.
+    """Return the narrowest type that holds the values of both types; string holds all values.
 
     >>> wider(BIGINT, DOUBLE), wider(BIGINT, BOOLEAN)
     (DataType(double), DataType(string))
@@ -270,8 +271,8 @@ def _wider_decimal(left: pa.Decimal128Type, right: pa.Decimal128Type) -> pa.Data
 
 
 def _tightest(left: Kind, right: Kind) -> Kind | None:
-    """A type that holds both without loss by Spark's general rule, in which names that differ by case alone
-    are one; None if there is none."""
+    """Return a type that holds both without loss by Spark's general rule, in which names that differ by case
+    alone are equal; None if no type does."""
     match left, right:
         case Fields(), Fields():
             return left if left == right else _tightest_fields(left, right)
@@ -311,7 +312,7 @@ def _tightest_fields(left: Fields, right: Fields) -> Fields | None:
 def _merged(
     left: tuple[tuple[str, Kind], ...], right: tuple[tuple[str, Kind], ...]
 ) -> tuple[tuple[str, Kind], ...]:
-    """Two sorted lists of fields as one; a name that both have, pair by pair."""
+    """Merge two sorted lists of fields; fields of one name are merged pair by pair."""
     merged: list[tuple[str, Kind]] = []
     one, two = 0, 0
     while one < len(left) and two < len(right):
@@ -328,17 +329,17 @@ def _merged(
 
 
 def in_java_order(members: Iterable[tuple[str, Kind]]) -> Fields:
-    """The type of an object with these members."""
+    """Return the type of an object with these members, sorted in Java's order."""
     return Fields(tuple(sorted(members, key=_java_order)))
 
 
 def _java_order(member: tuple[str, Kind]) -> bytes:
-    """Java compares texts by their UTF-16 units."""
+    """Return the sort key of Java's order: Java compares texts by their UTF-16 units."""
     return member[0].encode("utf-16-be", "surrogatepass")
 
 
 def exact_decimal(text: str) -> pa.DataType:
-    """The decimal type of a number, double if it has none."""
+    """Return the decimal type of a number, double if no decimal type holds the number."""
     _, digits, exponent = Decimal(text).as_tuple()
     assert isinstance(exponent, int)
     precision, scale = len(digits), -exponent
@@ -353,7 +354,7 @@ def exact_decimal(text: str) -> pa.DataType:
 
 
 def _decimal_of_text(text: str) -> pa.DataType | None:
-    """The decimal type of a text that is a number; None if it is none, or none that fits a type."""
+    """Return the decimal type of a text; None if the text is not a number or fits no decimal type."""
     try:
         _, digits, exponent = java_decimal(text).as_tuple()
     except InvalidOperation:
@@ -364,7 +365,7 @@ def _decimal_of_text(text: str) -> pa.DataType | None:
 
 
 def java_decimal(text: str) -> Decimal:
-    """The number that Java's BigDecimal reads, commas left out. Errors: InvalidOperation."""
+    """Parse the number as Java's BigDecimal does, after removing commas. Raises InvalidOperation."""
     text = text.replace(",", "")
     if not text.isascii() or text.strip() != text or "_" in text or not text or text[-1] not in "0123456789.":
         raise InvalidOperation
@@ -383,7 +384,8 @@ def _stored(name: str) -> str:
 
 
 def check_names(kind: pa.StructType | pa.Schema) -> None:
-    """Names that are one but for case, at any depth, are Spark's COLUMN_ALREADY_EXISTS."""
+    """Raise Spark's COLUMN_ALREADY_EXISTS for names, at any depth, that differ by case alone or not at
+    all."""
     seen: set[str] = set()
     for field in kind:
         if field.name.lower() in seen:

@@ -1,6 +1,6 @@
 """The types of lines that each hold a plain JSON object, by the standard library's scanner.
 
-Types that come again and again have numbers here, so that the type that covers two of them is looked up.
+Types are numbered, so that the type that covers two types is computed once and looked up later.
 """
 
 import json
@@ -16,13 +16,13 @@ _HIGH: Final = 2**63 - 1
 
 
 class _Object(msgspec.Struct, frozen=True):
-    """An object that has been read: the number of its type."""
+    """A scanned object, reduced to the number of its type."""
 
     number: int
 
 
 class LineKinds:
-    """Reads lines, one after the other, to their types."""
+    """A reader of lines that returns the type of each line."""
 
     def __init__(self) -> None:
         self._kinds: list[Kind] = []
@@ -34,7 +34,7 @@ class LineKinds:
         self._decode = json.JSONDecoder(object_pairs_hook=self._object, parse_constant=_no_word).raw_decode
 
     def kind(self, line: str) -> Kind | None:
-        """The line's type; None if that takes a careful look."""
+        """Return the line's type; None if the line needs the careful reader."""
         try:
             value, end = self._decode(line)
         except (ValueError, RecursionError):
@@ -85,7 +85,7 @@ class LineKinds:
         return number
 
     def _number(self, kind: Kind) -> int:
-        """The number of a type, a new one if it is new."""
+        """Return the number of a type, a new number for a new type."""
         key = ("kind", repr(kind))
         number = self._numbers.get(key)
         if number is None:

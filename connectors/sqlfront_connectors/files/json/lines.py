@@ -1,8 +1,9 @@
-"""Lines that each hold a plain JSON object, by the standard library's scanner: what Arrow can't put into
-columns of one type, such as numbers read as strings, but what needs none of Jackson's liberties.
+"""A reader of lines that each hold a plain JSON object, by the standard library's scanner. The reader handles
+values that Arrow can't put into columns of one type, such as numbers read as strings, but none of Jackson's
+liberties.
 
-A line that isn't plain, and a value that does not fit, is nobody's business here: the careful reader takes
-the whole line.
+The reader rejects a line that isn't plain, or has a value that does not fit: the careful reader takes the
+whole line.
 """
 
 import json
@@ -33,7 +34,8 @@ from sqlfront_values.types import (
     is_decimal,
 )
 
-#: Makes a field's value of what the scanner found, and of its text. Errors: ValueError if it does not fit.
+#: A function that makes a field's value from the scanned value and its text. Raises ValueError if the value
+#: does not fit.
 Fit = Callable[[object, str], object]
 
 _NAME: Final = re.compile(r'[ \t]*"([^"\\\x00-\x1f]*)"[ \t]*:[ \t]*')
@@ -56,7 +58,7 @@ _SCAN: Final = json.JSONDecoder(object_pairs_hook=_members, parse_constant=_no_w
 
 
 class LineReader:
-    """Reads lines into rows of ``schema``, without the column of corrupt records."""
+    """A reader of lines into rows of ``schema``, without the column of corrupt records."""
 
     def __init__(self, schema: pa.Schema, settings: JsonSettings, zone: str) -> None:
         self._settings = settings
@@ -65,7 +67,7 @@ class LineReader:
         self._fields = {field.name: (index, self._fit(field.type)) for index, field in enumerate(schema)}
 
     def row(self, line: str) -> Row | None:
-        """The fields of the object that the line is; None if that takes a careful look."""
+        """Return the fields of the line's object; None if the line needs the careful reader."""
         row: Row = [None] * self._width
         try:
             self._fill(row, line)
@@ -109,7 +111,7 @@ class LineReader:
         return lambda value, text: inner(value)
 
     def _inner(self, kind: pa.DataType) -> Callable[[object], object]:
-        """The same for values whose texts aren't known."""
+        """Return the conversion of values without known texts, inside of other values."""
         if kind == STRING:
             return lambda value: well_formed(_of(str, value))
         if kind == BOOLEAN:
@@ -145,7 +147,7 @@ class LineReader:
 
 
 def _single(value: object, text: str) -> float:
-    """Rounded to single precision once; an integer has no negative zero."""
+    """Round a number to single precision once; an integer has no negative zero."""
     return parse_single(text) if type(value) is float else parse_single(str(_of(int, value)))
 
 
@@ -157,7 +159,7 @@ Found = TypeVar("Found")
 
 
 def _of(wanted: type[Found], value: object) -> Found:
-    """The value, if it is of exactly that class: true is no integer."""
+    """Return the value, if its class is exactly ``wanted``: True is not an integer."""
     if type(value) is not wanted:
         raise UnfitError
     return value

@@ -1,4 +1,4 @@
-"""Dates and timestamps of JSON texts: by a format, or as Spark's casts read them."""
+"""Dates and timestamps of JSON texts: by a format, or by the rules of Spark's casts."""
 
 import re
 from collections.abc import Callable
@@ -14,19 +14,19 @@ from sqlfront_values.functions.time.parsing import parser
 from sqlfront_values.zones.names import zone_of
 from sqlfront_values.zones.wall_clock import offset_micros
 
-#: Reads a text; ValueError if it is malformed.
+#: A function that reads a text. Raises ValueError for a malformed text.
 Reader = Callable[[str], int]
 
 _DAYS: Final = re.compile(r"[+-]?[0-9]+")
-#: What may be a time of day, which is one of the day on which Spark reads it.
+#: A text that may be a time of day, which Spark reads as a time of the current day.
 _CLOCK: Final = re.compile(r"(T[0-9]{1,2}|T?[0-9]{1,2}:)")
-#: 1582-10-15: what old Spark versions meant by days before it is shifted.
+#: 1582-10-15: the numbers of earlier days have the shifted meaning of old Spark versions.
 _GREGORIAN: Final = -141_427
 _MAX_INT: Final = 2**31
 
 
 def date_reader(settings: JsonSettings) -> Reader:
-    """Days since 1970."""
+    """Return a reader of dates as days since 1970."""
     pattern = settings.date_format
     if pattern is None:
         return lru_cache(4096)(_cast_date)
@@ -53,8 +53,8 @@ def _cast_date(text: str) -> int:
 
 
 def timestamp_reader(settings: JsonSettings, zone: str, *, lenient: bool = True) -> Reader:
-    """Microseconds since 1970; texts without a zone are in that zone. ``lenient``: without a format a GMT
-    inside of a text counts for nothing, as in old Spark versions."""
+    """Return a reader of timestamps as microseconds since 1970; texts without a zone are in ``zone``.
+    ``lenient``: without a format a GMT inside of a text is ignored, as in old Spark versions."""
     pattern = settings.timestamp_format
     if pattern is not None:
         parse = parser(pattern)
@@ -92,7 +92,8 @@ def _refuse_clock(text: str) -> NoReturn:
 
 
 def timestamp_ntz_reader(settings: JsonSettings) -> Reader:
-    """Microseconds since 1970 on a clock; texts with a zone are malformed."""
+    """Return a reader of timestamps without a zone as microseconds since 1970; texts with a zone are
+    malformed."""
     pattern = settings.timestamp_ntz_format
     if pattern is not None:
         parse = parser(pattern)
@@ -115,7 +116,7 @@ def timestamp_ntz_reader(settings: JsonSettings) -> Reader:
 
 
 def is_timestamp(settings: JsonSettings) -> Callable[[str], bool]:
-    """Whether inference takes a text for a timestamp."""
+    """Return a function that returns whether inference takes a text for a timestamp."""
     read = timestamp_reader(settings, "UTC", lenient=False)
 
     def check(text: str) -> bool:

@@ -1,9 +1,10 @@
-"""Arrow's JSON reader, where a look at the bytes proves that its rules and Spark's agree.
+"""Arrow's JSON reader, used where the bytes prove that its rules and Spark's agree.
 
-Arrow takes standard JSON only, and refuses a field that is of another type than its column or that stands
-twice; all it refuses is read with care instead, in ever smaller pieces. Where Arrow takes more than Spark, or
-makes another value of it, the bytes are looked at: lines have to hold one object each, text has to be UTF-8,
-and there must be no words for numbers, no negative zero without a point, and nothing beyond Jackson's bounds.
+Arrow takes standard JSON only, and refuses a field whose type differs from its column's or that occurs twice;
+the careful reader reads all refused pieces, in ever smaller parts. Where Arrow takes more than Spark, or
+makes another value of a text, the bytes are checked: lines have to hold one object each, text has to be
+UTF-8, and there must be no words for numbers, no negative zero without a point, and nothing beyond Jackson's
+bounds.
 """
 
 import re
@@ -39,21 +40,21 @@ from sqlfront_values.types import (
     is_fractional,
 )
 
-#: Bytes below which a piece that Arrow refuses is read line by line.
+#: The size (bytes) below which a piece that Arrow refuses is read line by line.
 SMALL: Final = 256 << 10
 _READ_AS_THEY_ARE: Final = frozenset((BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, STRING))
 _CAST: Final = frozenset((DATE, TIMESTAMP, TIMESTAMP_NTZ))
 _WORD: Final = re.compile(rb"[:\[,\s]-?(?:NaN|Inf)")
 _NEGATIVE_ZERO: Final = re.compile(rb"[:\[,\s]-0[\s,}\]]")
-#: One of the three parts of a number that has too many digits.
+#: One of the three parts of a number with too many digits.
 _LONG_PART: Final = re.compile(rb"[0-9]{%d}" % (MAX_DIGITS // 3))
 _PLAIN_CLOCK: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?)?$"
-#: A column of nulls: how many rows there are when nobody wants a column.
+#: A column of nulls, which has the number of rows when no column is wanted.
 _ROWS: Final = "\0"
 
 
 def halves(piece: bytes, smallest: int | None = None) -> tuple[bytes, bytes] | None:
-    """The piece cut at a line end near its middle; None if it is one line, or has fewer bytes than
+    """Cut the piece at a line end near its middle; None if the piece is one line, or has fewer bytes than
     ``smallest`` (None = :data:`SMALL`)."""
     if len(piece) < (SMALL if smallest is None else smallest):
         return None
@@ -64,15 +65,15 @@ def halves(piece: bytes, smallest: int | None = None) -> tuple[bytes, bytes] | N
 
 
 def is_plain(settings: JsonSettings) -> bool:
-    """Whether records are lines in UTF-8 that end with a line feed (and perhaps a carriage return)."""
+    """Return whether records are lines in UTF-8 that end with a line feed (and perhaps a carriage return)."""
     return not settings.multi_line and settings.encoding is None and settings.separator is None
 
 
 def one_object_a_line(piece: bytes) -> bytes | None:
-    """The piece without blank lines and spaces around lines, if each of its lines begins and ends as an
-    object does; None if not.
+    """Return the piece without blank lines and spaces around lines, if each of its lines begins and ends as
+    an object does; else None.
 
-    No record reaches into the next line then: within a value no closing brace stands before an opening one.
+    Then no record extends into the next line: within a value no closing brace precedes an opening brace.
     """
     text = piece.strip(b" \t\r\n")
     breaks, returns = text.count(b"\n"), text.count(b"\r")
@@ -87,7 +88,7 @@ def one_object_a_line(piece: bytes) -> bytes | None:
 
 
 def _is_moderate(text: bytes) -> bool:
-    """Whether the text is UTF-8, without words for numbers, and within Jackson's bounds."""
+    """Return whether the text is UTF-8, without words for numbers, and within Jackson's bounds."""
     if not text.isascii():
         try:
             text.decode()
@@ -110,7 +111,7 @@ def _is_moderate(text: bytes) -> bool:
 
 
 def can_read(schema: pa.Schema, settings: JsonSettings) -> bool:
-    """Whether Arrow has the types, and Spark no formats for them."""
+    """Return whether Arrow has the types, and the settings have no formats for them."""
     formats = (settings.date_format, settings.timestamp_format, settings.timestamp_ntz_format)
     has_formats = formats != (None, None, None)
     return is_plain(settings) and all(
@@ -128,8 +129,8 @@ def _is_read(kind: pa.DataType) -> bool:
 
 
 def rows_of(text: bytes, schema: pa.Schema, settings: Settings) -> pa.RecordBatch | None:
-    """Columns, in physical form, of lines that are :func:`one_object_a_line`; None if Arrow can't read them
-    as Spark does."""
+    """Return the columns, in physical form, of lines that are :func:`one_object_a_line`; None if Arrow can't
+    read them as Spark does."""
     if b"-0" in text and _has_floats(schema) and _NEGATIVE_ZERO.search(text):
         return None
     fields = [field.with_type(STRING) if field.type in _CAST else field for field in schema]
@@ -149,7 +150,7 @@ def rows_of(text: bytes, schema: pa.Schema, settings: Settings) -> pa.RecordBatc
 
 
 def _parsed(text: bytes, schema: pa.Schema | None) -> pa.Table | None:
-    """The lines by Arrow, if each holds one object."""
+    """Parse the lines with Arrow; None unless each line holds one object."""
     read_options = arrow_json.ReadOptions(use_threads=False, block_size=len(text) + 1)
     parse_options = arrow_json.ParseOptions(
         explicit_schema=schema, unexpected_field_behavior="infer" if schema is None else "ignore"
@@ -176,9 +177,9 @@ def _has_floats(schema: pa.Schema | pa.StructType) -> bool:
 
 
 def _fitted(column: pa.Array, kind: pa.DataType, settings: Settings) -> pa.Array | None:
-    """The column in its type; None if a text isn't of that type."""
+    """Convert the column into its type; None if a value doesn't fit the type."""
     if is_decimal(kind):
-        # Arrow looks at digits behind the point only.
+        # Arrow checks digits behind the point only.
         bounds = pc.min_max(column).as_py()
         limit = Decimal(10) ** (kind.precision - kind.scale)
         if any(value is not None and abs(value) >= limit for value in bounds.values()):
@@ -197,7 +198,8 @@ def _fitted(column: pa.Array, kind: pa.DataType, settings: Settings) -> pa.Array
 
 
 def kind_of(text: bytes) -> Fields | None:
-    """The type of lines that are :func:`one_object_a_line`; None if Arrow can't tell it as Spark does."""
+    """Return the type of lines that are :func:`one_object_a_line`; None if Arrow can't infer the type as
+    Spark does."""
     table = _parsed(text, None)
     if table is None:
         return None
@@ -231,4 +233,4 @@ def _kind(values: pa.Array) -> Kind:
 
 
 class _UnclearError(Exception):
-    """Spark's type is another one, or may be."""
+    """The error of a value whose type for Spark differs from Arrow's, or may differ."""

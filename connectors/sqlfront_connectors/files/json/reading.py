@@ -1,4 +1,4 @@
-"""Records into batches, token by token: the careful way, which takes whatever Spark takes."""
+"""The careful reader of records into batches, token by token, for all records that Spark reads."""
 
 from collections.abc import Callable, Iterator, Sequence
 from decimal import InvalidOperation
@@ -18,14 +18,14 @@ from sqlfront_values.functions.json.tokens import JsonTokens, Token
 from sqlfront_values.room import Account, check
 from sqlfront_values.types import STRING
 
-#: Rows of one record are counted so many at a time; bytes of each of their values, and of the row itself.
+#: The rows of one record are charged so many at a time; each value, and the row itself, as so many bytes.
 _COUNTED: Final = 4096
 _VALUE: Final = 64
 
 
 class RecordReader:
-    """Reads records of one file into rows of ``schema``, in which the column of corrupt records may be. The
-    rows of a long record are charged to ``memory`` and not given back here."""
+    """A reader of one file's records into rows of ``schema``, which may have the column of corrupt records.
+    The rows of a long record are charged to ``memory`` and not released here."""
 
     def __init__(
         self,
@@ -45,10 +45,10 @@ class RecordReader:
         fields = [field for field in schema if field.name != settings.corrupt_column]
         self._width = len(fields)
         data = pa.schema(fields)
-        # Spark can't go back in a stream to the text of a value that it has read.
+        # In a stream, Spark can't go back to the text of a value that it has read.
         self._is_stream = settings.multi_line and is_packed(path)
         self._lines = LineReader(data, settings, zone)
-        # Nor can Spark write the value anew as text where the file's bytes alone tell the encoding.
+        # Spark can't write the value anew as text either where the file's bytes alone determine the encoding.
         copies = self._is_stream or settings.encoding is not None or not settings.multi_line
         self._members = {
             exact: Converters(settings, zone, exact_bytes=exact, copies=copies).members(data)
@@ -57,17 +57,17 @@ class RecordReader:
 
     @property
     def keeps_records(self) -> bool:
-        """Whether a column has the texts of broken records, with the blanks around them."""
+        """True if a column has the texts of broken records, with the blanks around them."""
         return self._corrupt >= 0
 
     def read(self, records: Sequence[bytes], first: int = 1) -> pa.RecordBatch:
-        """All rows of the records, the first of which has that number."""
+        """Read all rows of the records; ``first`` is the number of the first record."""
         return self._batch(
             [row for number, record in enumerate(records, first) for row in self._rows(record, number)]
         )
 
     def read_lines(self, text: bytes, first: int = 1) -> pa.RecordBatch:
-        """All rows of lines that hold one object each and nothing but UTF-8."""
+        """Read all rows of lines that each hold one object, in UTF-8."""
         rows: list[Row] = []
         for number, line in enumerate(text.decode().split("\n"), first):
             row = self._lines.row(line)
@@ -88,7 +88,7 @@ class RecordReader:
         ).select([])
 
     def with_corrupt_column(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Rows of which none is corrupt, with the column that says so, if there is one."""
+        """Add the column of corrupt records, if wanted, to rows without corrupt records."""
         if self._corrupt < 0:
             return batch
         columns = list(batch.columns)
@@ -131,7 +131,8 @@ class RecordReader:
     def _elements(
         self, tokens: JsonTokens, members: Callable[[JsonTokens, bool], tuple[Row, bool]]
     ) -> list[Row]:
-        """The rows of an array at the top; an element that is no object breaks the whole."""
+        """Read the rows of an array at the top; an element that is not an object makes the whole array
+        malformed."""
         rows: list[Row] = []
         all_whole = True
         while tokens.advance() not in (Token.END_ARRAY, None):
@@ -178,7 +179,7 @@ class RecordReader:
 
 
 class _PartialRowsError(Exception):
-    """Rows of a malformed record."""
+    """The error of a malformed record, with its readable rows."""
 
     def __init__(self, rows: list[Row]) -> None:
         super().__init__()

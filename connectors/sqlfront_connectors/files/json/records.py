@@ -1,6 +1,6 @@
 """The records of a file: its lines, or with multiLine the whole file.
 
-A line ends with a line feed, a carriage return or both, or with what the option lineSep says.
+A line ends with a line feed, a carriage return or both, or with the separator of the option lineSep.
 """
 
 import re
@@ -15,7 +15,8 @@ MARK: Final = b"\xef\xbb\xbf"
 
 
 def records_of(content: bytes, settings: JsonSettings) -> list[bytes]:
-    """The records without separators. What follows the last separator is a record unless it is empty."""
+    """Split the content into records without separators. The text behind the last separator is a record
+    unless it is empty."""
     if settings.multi_line:
         return [content]
     if settings.separator is not None:
@@ -30,10 +31,11 @@ def records_of(content: bytes, settings: JsonSettings) -> list[bytes]:
 
 
 def as_utf8(record: bytes, settings: JsonSettings) -> tuple[bytes, bool]:
-    """The record in UTF-8, without a byte order mark, and whether these are the file's own bytes.
+    """Return the record in UTF-8, without a byte order mark, and whether the result is the file's own bytes.
 
-    Without the option encoding, Jackson finds out by the first four bytes. Errors: UnicodeError where the
-    record isn't in the given encoding; NotSupportedError where Spark would replace the broken part.
+    Without the option encoding, the first four bytes determine the encoding, as in Jackson. Raises
+    UnicodeError where the record isn't in the given encoding; NotSupportedError where Spark would replace the
+    broken part.
     """
     if settings.encoding is not None:
         return _decoded(record, settings.encoding, settings).encode("utf-8", "surrogatepass"), False
@@ -60,7 +62,7 @@ def _decoded(record: bytes, encoding: str, settings: JsonSettings) -> str:
 
 
 def _detected(record: bytes) -> tuple[str, int]:
-    """The encoding, and the length of the byte order mark."""
+    """Return the encoding, and the length of the byte order mark."""
     start = record[:4]
     if start.startswith(MARK) and len(start) == 4:
         return "utf-8", 3

@@ -1,4 +1,4 @@
-"""How JSON files are read: the options of a table, checked and typed."""
+"""The settings of JSON files: the options of a table, checked and typed."""
 
 import codecs
 from collections.abc import Mapping
@@ -48,14 +48,15 @@ _LIBERTIES: Final = {
 
 
 class Mode(Enum):
-    """What becomes of a record that is malformed."""
+    """The treatment of a malformed record."""
 
     PERMISSIVE = "PERMISSIVE"
-    """What could be read, the rest null; its text goes into the column of corrupt records, if any."""
+    """Keep the readable fields, set the rest to null; the record's text goes into the column of corrupt
+    records, if any."""
     DROPMALFORMED = "DROPMALFORMED"
-    """It is left out."""
+    """Leave the record out."""
     FAILFAST = "FAILFAST"
-    """It is an error."""
+    """Raise an error."""
 
 
 class JsonSettings(msgspec.Struct, frozen=True):
@@ -72,19 +73,19 @@ class JsonSettings(msgspec.Struct, frozen=True):
     drop_nulls: bool = False
     infer_timestamp: bool = False
     sampling: float = 1.0
-    """The part of the records that inference looks at."""
+    """The fraction of the records that inference reads."""
     date_format: str | None = None
     timestamp_format: str | None = None
     timestamp_ntz_format: str | None = None
 
     @property
     def infers_specially(self) -> bool:
-        """Whether inference needs more of a value than its JSON type."""
+        """True if inference needs more of a value than its JSON type."""
         return self.primitives_as_string or self.prefers_decimal or self.drop_nulls or self.infer_timestamp
 
 
 def json_settings(options: Mapping[str, str]) -> JsonSettings:
-    """The settings of a table's options; names of options in any case.
+    """Return the settings of a table's options; the names of options are case-insensitive.
 
     >>> json_settings({"MODE": "failFast"}).mode
     <Mode.FAILFAST: 'FAILFAST'>
@@ -143,7 +144,7 @@ def _number(options: Mapping[str, str], name: str) -> float:
 
 
 def _encoding(name: str | None, *, multi_line: bool, separator: str | None) -> str | None:
-    """The encoding, checked as Spark checks it."""
+    """Return the encoding after Spark's checks."""
     if name is None:
         return None
     if name.lower() not in _ENCODINGS:
@@ -168,6 +169,6 @@ def _separator(text: str | None, encoding: str | None) -> bytes | None:
     if not text:
         raise ProgrammingError("'lineSep' cannot be an empty string.")
     name = codecs.lookup(encoding or "utf-8").name
-    # Java writes UTF-16 and UTF-32 with the big end first, the former with a mark that says so.
+    # Java writes UTF-16 and UTF-32 in big-endian order, UTF-16 with a byte order mark.
     forms = {"utf-16": "utf-16be", "utf-32": "utf-32be"}
     return text.encode(forms.get(name, name))

@@ -1,8 +1,8 @@
-"""JSON tokens into values of a schema's types, as Spark's JacksonParser converts them.
+"""Conversion of JSON tokens into values of a schema's types, as in Spark's JacksonParser.
 
-A field that does not fit its type is null and makes its record malformed; what could be read stays. Spark
-goes on with the token at which a field broke off, so broken fields may show up as fields of their own: that
-is why the walk here is Spark's, token by token.
+A field that does not fit its type is null and makes its record malformed; the other fields stay. Spark
+continues with the token at which a field broke off, so broken fields may show up as fields of their own;
+therefore this module walks through the tokens as Spark does.
 
 Values: int for integers, dates (days) and timestamps (microseconds), Decimal, float, str, bytes, tuples for
 structs, lists for arrays, lists of pairs for maps.
@@ -59,21 +59,22 @@ _WORDS: Final = {
     "-INF": float("-inf"),
     "-Infinity": float("-inf"),
 }
-#: Java writes out the digits of a decimal; beyond these powers of ten that is refused here, and by Java.
+#: The largest power of ten of a decimal, since Java writes out all digits. Larger powers are refused here,
+#: and by Java.
 _MAX_POWER: Final = 10_000
 _MAX_SCALE: Final = 2**31
 _WIDE: Final = Context(prec=2 * _MAX_POWER, rounding=ROUND_HALF_UP, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
-#: Where Spark's parser has no bytes to go back to.
+#: The cases in which Spark's parser can't go back to a value's bytes.
 _NOT_EXACT: Final = "with the option encoding, or with multiLine and compression"
 
 
 class UnfitError(ValueError):
-    """A token that is of another type than its field."""
+    """The error of a token whose type differs from its field's."""
 
 
 class PartialError(ValueError):
-    """A nested value of which a part did not fit; ``value`` has null there."""
+    """The error of a nested value with a part that did not fit; ``value`` has null there."""
 
     def __init__(self, value: object) -> None:
         super().__init__()
@@ -81,19 +82,19 @@ class PartialError(ValueError):
 
 
 class Converters:
-    """Makes converters for the types of a schema."""
+    """A maker of converters for the types of a schema."""
 
     def __init__(self, settings: JsonSettings, zone: str, *, exact_bytes: bool, copies: bool = True) -> None:
         self._settings = settings
         self._zone = zone
-        # Whether the tokens' bytes are the file's own. If they aren't, a value that is no string becomes a
-        # text as Spark writes it anew, if ``copies``; otherwise it is refused.
+        # Whether the tokens' bytes are the file's own. If not, a value that is not a string becomes the text
+        # that Spark writes for it anew, if ``copies``; otherwise it is refused.
         self._exact_bytes = exact_bytes
         self._copies = copies
 
     def converter(self, kind: pa.DataType) -> Converter:
-        """The function that reads the value at the current token. Errors: NotSupportedError for types that
-        aren't built."""
+        """Return the function that reads the value at the current token. Raises NotSupportedError for
+        unsupported types."""
         if pa.types.is_struct(kind):
             return _typed(self._struct(kind), Token.START_OBJECT)
         if pa.types.is_list(kind):
@@ -107,7 +108,7 @@ class Converters:
         return _typed_by(self._scalar(kind))
 
     def _scalar(self, kind: pa.DataType) -> dict[Token, Converter]:
-        """What each token becomes."""
+        """Return the converter of each token."""
         if kind == BOOLEAN:
             return {Token.TRUE: lambda tokens: True, Token.FALSE: lambda tokens: False}
         if kind in _BOUNDS or kind == BIGINT:
@@ -141,7 +142,7 @@ class Converters:
         raise UnfitError
 
     def _string(self, tokens: JsonTokens) -> object:
-        """A string's text; of any other value the bytes that stand in the file."""
+        """Return a string's text; for any other value its bytes in the file."""
         token = tokens.token
         if token is Token.NAME:
             tokens.advance()
@@ -173,7 +174,8 @@ class Converters:
         return struct
 
     def members(self, kind: pa.StructType | pa.Schema) -> Callable[[JsonTokens, bool], tuple[Row, bool]]:
-        """Reads the members of an object into a row; whether all fitted."""
+        """Return a function that reads the members of an object into a row, and returns whether all members
+        fitted."""
         names = {field.name: index for index, field in enumerate(kind)}
         converters = [self.converter(field.type) for field in kind]
         width = len(converters)
@@ -219,7 +221,8 @@ class Converters:
         return array
 
     def items(self, kind: pa.DataType) -> Callable[[JsonTokens], tuple[list[object], bool]]:
-        """Reads the items of an array; whether all fitted. An item that isn't partly of its type ends it."""
+        """Return a function that reads the items of an array, and returns whether all items fitted
+        completely. An item of another type ends the array with an error."""
         converter = self.converter(kind)
 
         def read(tokens: JsonTokens) -> tuple[list[object], bool]:
@@ -272,7 +275,7 @@ _ARRAY_ENDS: Final = (Token.END_ARRAY, None)
 
 
 def _copied(tokens: JsonTokens) -> str:
-    """The current value written anew, as Jackson copies it."""
+    """Return the text of the current value as Jackson writes it anew."""
     try:
         return write_json(value_of(tokens))
     except RecursionError:
@@ -290,7 +293,7 @@ def _typed(converter: Converter, wanted: Token) -> Converter:
 
 
 def _typed_by(converters: dict[Token, Converter]) -> Converter:
-    """Goes past a name, gives None for null, and refuses tokens of other types."""
+    """Return a converter that skips a name, returns None for null, and refuses tokens without a converter."""
 
     def convert(tokens: JsonTokens) -> object:
         token = tokens.token
@@ -309,7 +312,7 @@ def _typed_by(converters: dict[Token, Converter]) -> Converter:
 
 
 def _filled(tokens: JsonTokens) -> str:
-    """The current string; an empty one fits no type but string and binary."""
+    """Return the current string; an empty string fits no type but string and binary."""
     text = tokens.text()
     if not text:
         raise UnfitError
@@ -334,7 +337,7 @@ def _integer(kind: pa.DataType) -> Converter:
 
 
 def _seconds(tokens: JsonTokens) -> int:
-    """Seconds as microseconds, which wrap around in 64 bits."""
+    """Convert seconds into microseconds, which wrap around in 64 bits."""
     value = int(tokens.text())
     if not _LONG[0] <= value < _LONG[1]:
         raise UnfitError
@@ -342,7 +345,7 @@ def _seconds(tokens: JsonTokens) -> int:
 
 
 def _single(tokens: JsonTokens) -> float:
-    """A number rounded to single precision once; an integer has no negative zero."""
+    """Round a number to single precision once; an integer has no negative zero."""
     if tokens.is_special():
         return tokens.number()
     value = parse_single(tokens.text())
@@ -356,7 +359,8 @@ def _plain_number(tokens: JsonTokens) -> Decimal:
 
 
 def decimal_fitter(kind: pa.Decimal128Type) -> Callable[[Decimal], Decimal]:
-    """Rounds numbers to the type's scale; UnfitError for those with more digits than it has."""
+    """Return a function that rounds numbers to the type's scale and raises UnfitError for numbers with more
+    digits than the type."""
     unit, bound = Decimal(1).scaleb(-kind.scale), kind.precision - kind.scale
 
     def fitted(value: Decimal) -> Decimal:

@@ -1,7 +1,7 @@
-"""What an ORC file says of itself, looked at before Arrow's reader is asked for rows: some damaged files end
-its process; ``orc_format`` reads them.
+"""The metadata of an ORC file, checked before Arrow's reader reads rows: some damaged files end Arrow's
+process. ``orc_format`` reads the rows.
 
-In: the bytes of a file. Out: the description of its columns and stripes, or what is wrong with them. Reading
-order: ``chunks`` (what is compressed), ``protobuf`` (messages), ``footer`` (the file's and its stripes'),
-``runs`` and ``streams`` (of values).
+In: the bytes of a file. Out: the description of its columns and stripes, or their fault. Reading order:
+``chunks`` (compressed chunks), ``protobuf`` (messages), ``footer`` (the footers of the file and its stripes),
+``runs`` and ``streams`` (values).
 """

@@ -1,5 +1,5 @@
 """The chunks in which compressed ORC files store footers and streams: a header of three bytes, then the
-chunk, compressed or as it was (ORC's specification, "Compression")."""
+chunk, compressed or uncompressed (ORC's specification, "Compression")."""
 
 import zlib
 from collections.abc import Iterator
@@ -10,14 +10,14 @@ import pyarrow as pa
 
 from sqlfront_connectors.files.varints import Malformed, read_varint
 
-#: A chunk's header.
+#: The bytes of a chunk's header.
 _HEADER: Final = 3
 NONE, _ZLIB, _SNAPPY, _LZ4, _ZSTD = 0, 1, 2, 4, 5
 
 
 @contextmanager
 def decoding() -> Iterator[None]:
-    """What can't be decoded inside is Malformed."""
+    """Turn errors of decoding in the block into Malformed."""
     try:
         yield
     except (IndexError, UnicodeDecodeError, zlib.error, pa.ArrowException) as error:
@@ -25,18 +25,18 @@ def decoding() -> Iterator[None]:
     except OSError as error:
         if error.errno is not None:
             raise
-        raise Malformed(str(error)) from error  # Arrow's for what it can't uncompress
+        raise Malformed(str(error)) from error  # Arrow's error of decompression
 
 
 def part(file: BinaryIO, start: int, length: int) -> bytes:
-    """So many bytes of the file, fewer at its end."""
+    """Read ``length`` bytes of the file, fewer at its end."""
     file.seek(start)
     return file.read(length)
 
 
 def unpacked_size(file: BinaryIO, start: int, length: int, block: int) -> int:
-    """The most bytes that a part of the file has without compression; Malformed unless it is chunks of at
-    most ``block`` bytes."""
+    """Return an upper bound of the uncompressed bytes of a part of the file. Raises Malformed unless the part
+    consists of chunks of at most ``block`` bytes."""
     end, found = start + length, 0
     while start < end:
         size = int.from_bytes(part(file, start, _HEADER), "little") >> 1
@@ -48,8 +48,8 @@ def unpacked_size(file: BinaryIO, start: int, length: int, block: int) -> int:
 
 
 def plain(stored: bytes, compression: int, block: int, most: int) -> bytes:
-    """The bytes of the chunks, uncompressed: all of them, or more than ``most``. ``block``: the bytes of a
-    chunk before its compression."""
+    """Uncompress chunks until the end, or until the result has more than ``most`` bytes. ``block``: the bytes
+    of a chunk before compression."""
     if compression == NONE:
         return stored
     found, at = bytearray(), 0
@@ -78,7 +78,7 @@ def _unpacked(chunk: bytes, compression: int, block: int) -> bytes:
 
 
 def _length(chunk: bytes) -> int:
-    """The bytes that a block of LZ4 stands for (LZ4's block format)."""
+    """Return the uncompressed length of a block of LZ4 (LZ4's block format)."""
     at = total = 0
     while True:
         token = chunk[at]

@@ -1,7 +1,7 @@
-"""The footers of an ORC file: its types, the library that has written it, the time zones of its
-timestamps, and whether something is wrong (ORC's specification, "File Tail" and "Stripe Footer").
+"""The footers of an ORC file: its types, the library that has written it, the time zones of its timestamps,
+and its fault, if any (ORC's specification, "File Tail" and "Stripe Footer").
 
-The footers are read here before Arrow's reader is asked for rows: some damaged ones end its process. The
+The footers are read here before Arrow's reader reads rows: some damaged footers end Arrow's process. The
 numbers of fields are those of ``orc_proto.proto``.
 """
 
@@ -16,15 +16,15 @@ from sqlfront_connectors.files.orc.chunks import NONE, decoding, part, plain
 from sqlfront_connectors.files.orc.protobuf import Message
 from sqlfront_connectors.files.varints import Malformed
 
-#: The kinds of types that are looked at.
+#: The kinds of types that this package distinguishes.
 TIMESTAMP, _LIST, _MAP, _STRUCT, UNION, DECIMAL, CHAR = 9, 10, 11, 12, 13, 14, 17
 _KINDS: Final = range(19)
-#: How many types a list and a map are made of.
+#: The number of element types of a list and of a map.
 _PARTS: Final = {_LIST: 1, _MAP: 2}
 #: The most digits of a decimal.
 _DIGITS: Final = 38
-#: The kinds of types whose values are encoded in one way only, of those that have dictionaries, too (the odd
-#: numbers), and how many encodings there are.
+#: The kinds of types whose values have one encoding only, the kinds that may have dictionaries (with the odd
+#: encodings), and the number of encodings.
 _ENCODINGS: Final = dict.fromkeys((0, 1, 5, 6, _STRUCT, UNION), 1)
 _TEXTS: Final = frozenset({7, 16, CHAR})
 _VERSIONS: Final = 4
@@ -40,21 +40,21 @@ _STREAMS: Final = (
 )
 #: The most different values in maps and lists of a few rows.
 _FEW_WORDS: Final = 1 << 24
-#: What a file ends with, before the length of what is said there, and the versions of the format.
+#: The end of a file, before the length of its postscript, and the versions of the format.
 MAGIC: Final = b"ORC"
 _FORMATS: Final[tuple[list[int], ...]] = ([], [0, 11], [0, 12])
 #: The first version of writers other than ORC's Java library.
 _FIRST_OF_OTHERS: Final = 6
-#: Types within types.
+#: The deepest nesting of types.
 _DEEPEST: Final = 100
-#: Bytes of memory for a value, for a text beside its own.
+#: The approximate bytes of memory for a value; a text has its own bytes besides.
 _VALUE: Final = 16
 #: The most bytes of an uncompressed chunk.
 _WIDEST: Final = 1 << 23
 #: The most bytes of an uncompressed footer: a few compressed ones may stand for gigabytes.
 _LARGEST: Final = 1 << 23
-#: The descriptions that are kept: so many of files whose footers have at most so many bytes together, usual
-#: files and large ones.
+#: The sizes of the two caches of descriptions, and the most bytes of a file's footers for each: usual files
+#: and large files.
 _KEPT: Final = 256
 _KEPT_BYTES: Final = 1 << 14
 _LARGE_KEPT: Final = 4
@@ -70,16 +70,16 @@ class _End(msgspec.Struct, frozen=True):
 
 
 class NoFooter(Malformed):
-    """The file has no footer for any reader."""
+    """The error of a file without a footer for any reader."""
 
 
 class TooLarge(Malformed):
-    """A footer has more bytes than are read of one, here or by Arrow."""
+    """The error of a footer with more bytes than this package or Arrow reads."""
 
 
 class Stream(msgspec.Struct, frozen=True, gc=False):
-    """A stream of a stripe: its column and kind, where it begins, its bytes; and of the column the kind of
-    the type, the digits behind the point of a decimal, and the encoding."""
+    """A stream of a stripe: its column and kind, its start, its bytes; and of the column the kind of the
+    type, the digits behind the point of a decimal, and the encoding."""
 
     column: int
     kind: int
@@ -98,14 +98,14 @@ class Stripe(msgspec.Struct, frozen=True):
 
 
 class Description(msgspec.Struct, frozen=True):
-    """``kinds``: of types that columns, or parts of them, have. ``is_java``: whether ORC's Java library has
-    written the file. ``zones``: the time zones in which it has written values of the kind TIMESTAMP; empty
-    if no column is of that kind. ``fault``: which of the types or stripes is not as it must be (Arrow ends
-    the process over some of these, and believes others), None = all are. ``columns``: the numbers of the
-    columns' types, each of which is followed by those of its parts, and the number of types. ``stripes`` is
-    complete if there is no fault; streams are in ``compression``, by chunks of at most ``block`` bytes.
-    ``sizes``: by the names of columns, about the bytes of memory that their values take, as far as the file's
-    statistics tell."""
+    """The contents of a file's footers. ``kinds``: the kinds of types that columns, or parts of columns,
+    have. ``is_java``: whether ORC's Java library has written the file. ``zones``: the time zones in which the
+    library has written values of the kind TIMESTAMP; empty if no column is of the kind. ``fault``: the first
+    fault of the types or stripes (Arrow ends the process over some faults, and accepts others), None = no
+    fault. ``columns``: the numbers of the columns' types, each followed by the types of its parts, and the
+    number of types. ``stripes`` is complete without a fault; streams are in ``compression``, by chunks of at
+    most ``block`` bytes. ``sizes``: by the names of columns, the approximate bytes of memory of the values,
+    as far as the file's statistics state them."""
 
     kinds: frozenset[int]
     is_java: bool
@@ -118,15 +118,15 @@ class Description(msgspec.Struct, frozen=True):
     sizes: Mapping[str, int] = msgspec.field(default_factory=dict)
 
     def size(self, stripe: int, columns: Collection[str]) -> int:
-        """About the bytes of memory that these columns of the stripe take."""
+        """Return the approximate bytes of memory of these columns of the stripe."""
         total = sum(self.sizes.get(column, 0) for column in columns)
         return total * self.stripes[stripe].rows // max(sum(stripe.rows for stripe in self.stripes), 1)
 
 
 def description(source: str) -> Description:
-    """The description in the footers of an ORC file. NoFooter if no reader finds a footer, Malformed if
-    Spark's reader may see more of it than is read here, TooLarge if it has too many bytes; a fault in what
-    can be read is told by the description."""
+    """Return the description in the footers of an ORC file. Raises NoFooter if no reader finds a footer,
+    Malformed if Spark's reader may read more of the footer than this module does, TooLarge if a footer has
+    too many bytes. The description states a fault in the readable parts."""
     with open(source, "rb") as file, decoding():
         end = _end(file)
         footers = tuple(part(file, *place) for place in _places(end))
@@ -148,7 +148,7 @@ def _end(file: BinaryIO) -> _End:
 
 
 def _places(end: _End) -> list[tuple[int, int]]:
-    """Where the stripes' footers begin, and their bytes; empty if not all stripes are in the file."""
+    """Return the start and the bytes of each stripe's footer; empty if not all stripes are in the file."""
     postscript = _postscript(end.postscript)
     footer = _message(end.footer, postscript.number(2), postscript.number(3))
     stripes = [Message(stripe) for stripe in footer.parts(3)]
@@ -197,7 +197,7 @@ def _postscript(said: bytes) -> Message:
     try:
         found = Message(said)
     except (Malformed, IndexError) as error:
-        # Spark's reader takes what it can of a message.
+        # Spark's reader accepts the valid fields of a message.
         raise Malformed(str(error)) if said.endswith(MAGIC) else NoFooter("it is none of ORC's") from error
     if found.number(3) > _WIDEST:
         raise Malformed(f"its parts have {found.number(3)} bytes")
@@ -205,7 +205,7 @@ def _postscript(said: bytes) -> Message:
 
 
 def _sizes(types: list[Message], footer: Message) -> dict[str, int]:
-    """The bytes that columns take, by their names: texts as the statistics tell, other values alike."""
+    """Return the bytes of columns by name: texts by the statistics, other values at a constant size."""
     statistics = [Message(each) for each in footer.parts(7)]
     sizes = [each.number(1) * _VALUE + _length_of_texts(each) for each in statistics]
     sizes += [0] * (len(types) - len(sizes))
@@ -216,7 +216,7 @@ def _sizes(types: list[Message], footer: Message) -> dict[str, int]:
 
 
 def _length_of_texts(statistics: Message) -> int:
-    """The sum that the statistics of texts or binaries state, a signed number; 0 for other values."""
+    """Return the sum that the statistics of texts or binaries state, a signed number; 0 for other values."""
     sums = [*(Message(each).number(3) for each in statistics.parts(4))]
     sums += [Message(each).number(1) for each in statistics.parts(8)]
     return sum(each >> 1 for each in sums if not each & 1)
@@ -229,8 +229,8 @@ def _stripes(
     compression: int,
     block: int,
 ) -> tuple[set[str], list[Stripe], str | None]:
-    """The time zones in the stripes' footers, the stripes, and the fault of the first damaged one, if there
-    is one."""
+    """Return the time zones in the stripes' footers, the stripes, and the fault of the first damaged stripe,
+    if any."""
     zones, found, fault = set(), [], None
     for stripe, stored in zip(stripes, footers, strict=True):
         size, rows = stripe.number(2) + stripe.number(3), stripe.number(5)  # the size of index and data
@@ -249,7 +249,7 @@ def _stripes(
 
 
 def _streams(footer: Message, types: list[Message], start: int) -> Iterator[Stream]:
-    """The streams of a stripe that begins there."""
+    """Yield the streams of a stripe; the first stream begins at ``start``."""
     encodings = [Message(encoding).number(1) for encoding in footer.parts(2)]
     for stream in map(Message, footer.parts(1)):
         column, size = stream.number(2), stream.number(3)
@@ -259,7 +259,7 @@ def _streams(footer: Message, types: list[Message], start: int) -> Iterator[Stre
 
 
 def _fault_of_types(types: list[Message]) -> str | None:
-    """The first fault in the tree of types, None = there is none. A type stands before its parts."""
+    """Return the first fault in the tree of types, None = no fault. A type precedes its parts."""
     if types[0].number(1) != _STRUCT:
         return "its root is no struct"
     depths = {0: 0}
@@ -331,7 +331,7 @@ def _fault_of_stripe(footer: Message, types: list[Message], size: int, rows: int
 
 
 def _message(stored: bytes, compression: int, block: int) -> Message:
-    """The message that was stored in chunks of at most ``block`` bytes before their compression."""
+    """Decode a message that is stored in chunks of at most ``block`` uncompressed bytes."""
     found = plain(stored, compression, block, _LARGEST)
     if len(found) > _LARGEST:
         raise TooLarge("it is larger than footers are")

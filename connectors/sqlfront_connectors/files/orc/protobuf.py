@@ -1,4 +1,4 @@
-"""Messages as Protocol Buffers write them, by the numbers of their fields (Protocol Buffers' documentation,
+"""Messages of Protocol Buffers, by the numbers of their fields (Protocol Buffers' documentation,
 "Encoding")."""
 
 from collections.abc import Iterator
@@ -6,15 +6,15 @@ from typing import Final
 
 from sqlfront_connectors.files.varints import Malformed, read_varint
 
-#: The wire types: numbers of variable length, bytes after their length, and the bytes of those that aren't
-#: looked at.
+#: The wire types: numbers of variable length, bytes after their length, and the sizes in bytes of the types
+#: that are skipped.
 _VARINT, _BYTES = 0, 2
 _FIXED: Final = {1: 8, 5: 4}
 
 
 class Message:
-    """The fields of a message. Malformed if the bytes are no message; IndexError where they end within a
-    number.
+    """The fields of a message. Raises Malformed if the bytes are not a message; IndexError where they end
+    within a number.
 
     >>> Message(bytes([0x08, 0x05, 0x12, 0x02, 0x03, 0x04])).number(1)
     5
@@ -24,17 +24,17 @@ class Message:
         self._fields = list(_fields(data))
 
     def number(self, field: int) -> int:
-        """The value of a field of numbers, the last if there are several; 0 if there is none."""
+        """Return the value of a field of numbers, the last of several; 0 for a missing field."""
         return next(
             (value for key, value in reversed(self._fields) if key == field and isinstance(value, int)), 0
         )
 
     def has(self, *fields: int) -> bool:
-        """Whether all of these fields are there."""
+        """Return whether all of these fields are present."""
         return {key for key, _ in self._fields}.issuperset(fields)
 
     def numbers(self, field: int) -> list[int]:
-        """All values of a repeated field of numbers, packed or not."""
+        """Return all values of a repeated field of numbers, packed or not."""
         found: list[int] = []
         for key, value in self._fields:
             if key == field and isinstance(value, int):
@@ -44,12 +44,12 @@ class Message:
         return found
 
     def parts(self, field: int) -> list[bytes]:
-        """All values of a repeated field of bytes, texts or messages."""
+        """Return all values of a repeated field of bytes, texts or messages."""
         return [value for key, value in self._fields if key == field and isinstance(value, bytes)]
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Numbers and values of the fields in the order of the data."""
+    """Yield numbers and values of the fields in the order of the data."""
     at = 0
     while at < len(data):
         tag, at = read_varint(data, at)

@@ -1,8 +1,7 @@
-"""The runs of values that ORC's streams are made of, looked at from outside (ORC's specification, "Run Length
-Encoding").
+"""Checks of the runs of values in ORC's streams (ORC's specification, "Run Length Encoding").
 
 A run that is longer than its stream is an error in Spark's reader but not always in Arrow's, and Arrow's
-ends the process over lengths below 0.
+reader ends the process over negative lengths.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,12 +12,12 @@ import numpy as np
 
 from sqlfront_connectors.files.varints import Malformed, read_varint
 
-#: The bits of values by their codes in a run's header.
+#: The bit widths of values by their codes in a run's header.
 _WIDTHS: Final = (*range(1, 25), 26, 28, 30, 32, 40, 48, 56, 64)
 
 
 def check_byte_runs(data: bytes) -> None:
-    """Malformed unless the stream of bytes ends with a run.
+    """Raise Malformed unless the stream of bytes ends with a run.
 
     >>> check_byte_runs(bytes([0x61, 0x00, 0xFE, 0x44, 0x45]))
     """
@@ -30,7 +29,7 @@ def check_byte_runs(data: bytes) -> None:
 
 
 def check_first_runs(data: bytes) -> None:
-    """Malformed unless the stream of integers, in the first version of the encoding, ends with a run.
+    """Raise Malformed unless the stream of integers, in the first version of the encoding, ends with a run.
 
     >>> check_first_runs(bytes([0x61, 0x00, 0x07, 0xFE, 0x80, 0x01, 0x02]))
     """
@@ -42,9 +41,9 @@ def check_first_runs(data: bytes) -> None:
 
 
 def total_length(data: bytes, *, is_second: bool, exact: bool = False) -> int:
-    """The sum of a stream of lengths, or more than that unless it has to be ``exact``. Malformed unless the
-    stream ends with a run, and no length is below 0. ``is_second``: whether it is in the second version of
-    the encoding.
+    """Return the sum of a stream of lengths, or an upper bound unless it has to be ``exact``. Raises
+    Malformed unless the stream ends with a run and no length is negative. ``is_second``: whether the stream
+    is in the second version of the encoding.
 
     >>> total_length(bytes([0x61, 0x00, 0x07]), is_second=False)
     700
@@ -55,7 +54,7 @@ def total_length(data: bytes, *, is_second: bool, exact: bool = False) -> int:
 
 
 def check_constant(data: bytes, value: int, *, is_second: bool) -> None:
-    """Malformed unless the stream of signed integers ends with a run, and each of them is this value.
+    """Raise Malformed unless the stream of signed integers ends with a run, and each integer is this value.
 
     >>> check_constant(bytes([0x61, 0x00, 0x04]), 2, is_second=False)
     >>> check_constant(bytes([0x02, 0x04]), 2, is_second=True)
@@ -69,7 +68,7 @@ def check_constant(data: bytes, value: int, *, is_second: bool) -> None:
 
 
 def _first_run(data: bytes, at: int) -> tuple[Iterable[int], int]:
-    """The different values of a run, as they are stored, and its end."""
+    """Return the distinct values of a run, as they are stored, and its end."""
     head, step = data[at], data[at + 1]
     if head < 128:
         value, end = read_varint(data, at + 2)
@@ -82,7 +81,8 @@ def _first_run(data: bytes, at: int) -> tuple[Iterable[int], int]:
 
 
 def _second_run(data: bytes, at: int) -> tuple[Iterable[int], int]:
-    """The same for a run of the second version; of one that is no constant some wrong values."""
+    """Return the distinct values of a run of the second version, and its end; wrong values for a run that is
+    not constant."""
     head = data[at]
     if head < 64:
         end = at + 2 + (head >> 3)
@@ -100,12 +100,12 @@ def _second_run(data: bytes, at: int) -> tuple[Iterable[int], int]:
 
 
 def _ends(data: bytes) -> np.ndarray:
-    """Where bytes end that are the last ones of numbers, if they are of numbers."""
+    """Return the ends of all bytes that would be the last byte of a number, if the data are numbers."""
     return np.flatnonzero(np.frombuffer(data, np.uint8) < 128) + 1
 
 
 def _numbers(ends: np.ndarray, at: int, count: int) -> np.ndarray:
-    """The ends of so many numbers, the first of which begins there."""
+    """Return the ends of ``count`` numbers, the first of which begins at ``at``."""
     found = ends[ends.searchsorted(at, "right") :][:count]
     if len(found) < count:
         raise Malformed("a run is longer than its stream")
@@ -156,7 +156,7 @@ def _second(data: bytes, *, exact: bool) -> int:
 
 
 def _patched(data: bytes, at: int, count: int, width: int) -> tuple[int, int]:
-    """The sum, and the end, of a run of values above a base, to some of which higher bits are added."""
+    """Return the sum, and the end, of a run of values above a base, with higher bits added to some values."""
     base_bytes, patch, gap = (data[at] >> 5) + 1, _WIDTHS[data[at] & 31], (data[at + 1] >> 5) + 1
     patches = data[at + 1] & 31
     at += 2 + base_bytes
@@ -171,8 +171,8 @@ def _patched(data: bytes, at: int, count: int, width: int) -> tuple[int, int]:
 
 
 def _delta(data: bytes, at: int, count: int, width: int) -> tuple[int, int]:
-    """The sum, and the end, of a run of which the first value, the first step and the widths of the other
-    steps are known."""
+    """Return the sum, and the end, of a run given by the first value, the first step and the widths of the
+    other steps."""
     base, at = read_varint(data, at)
     zigzag, at = read_varint(data, at)
     step = (zigzag >> 1) ^ -(zigzag & 1)
@@ -197,7 +197,7 @@ def _sum_of_steps(base: int, step: int, count: int) -> int:
 
 
 def _values(packed: bytes, count: int, width: int) -> Iterator[int]:
-    """Numbers of so many bits each, one after the other; after the last one may be blank bits."""
+    """Return numbers of ``width`` bits each, one after the other; blank bits may follow the last number."""
     bits, mask, size = int.from_bytes(packed), (1 << width) - 1, 8 * len(packed)
     return (bits >> size - width * number & mask for number in range(1, count + 1))
 

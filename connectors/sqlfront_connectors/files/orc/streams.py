@@ -1,4 +1,4 @@
-"""The streams of ORC's stripes, looked at before Arrow's reader decodes them."""
+"""Checks of the streams of ORC's stripes before Arrow's reader decodes them."""
 
 from collections.abc import Callable
 from functools import partial
@@ -24,15 +24,15 @@ _BYTES: Final = frozenset({0, 1})
 _INTEGERS: Final = frozenset({2, 3, 4, TIMESTAMP, 15, 18})
 #: The first encoding in which runs are of the second version.
 _SECOND_VERSION: Final = 2
-#: The bytes of a stream that are looked at.
+#: The most bytes of a stream that are checked.
 _MOST: Final = 1 << 31
-#: The values for which there is always room.
+#: The number of values for which there is always memory.
 _ROOM: Final = 1 << 28
 
 
 def check_streams(source: str, described: Description, stripe: int, columns: frozenset[int]) -> None:
-    """Malformed if streams of these columns of the stripe are damaged in a way that Arrow doesn't notice, or
-    does not survive."""
+    """Raise Malformed if streams of these columns of the stripe are damaged in a way that Arrow doesn't
+    notice, or does not survive."""
     first, compression = described.columns, described.compression
     parts = {number for place in columns for number in range(first[place], first[place + 1])}
     streams = [stream for stream in described.stripes[stripe].streams if stream.column in parts]
@@ -53,12 +53,12 @@ def check_streams(source: str, described: Description, stripe: int, columns: fro
 
 
 def _check_of(stream: Stream) -> Callable[[bytes], None] | None:
-    """What is looked at in a stream other than one of lengths. Of integers in runs of the second version
-    Arrow's reader notices itself that one is too long."""
+    """Return the check of a stream, None for a stream without check and for lengths. In integers in runs of
+    the second version Arrow's reader itself notices a run that is too long."""
     if stream.kind == NULLS or (stream.kind == DATA and stream.type in _BYTES):
         return check_byte_runs
     if stream.kind == SECOND and stream.type == DECIMAL:
-        # Numbers with other digits behind the point Spark rounds, Arrow cuts them.
+        # Spark rounds numbers with another scale, Arrow cuts them.
         is_second = stream.encoding >= _SECOND_VERSION
         return partial(check_constant, value=stream.scale, is_second=is_second)
     has_runs = stream.kind == SECOND or (stream.kind == DATA and stream.type in _INTEGERS)
@@ -67,8 +67,8 @@ def _check_of(stream: Stream) -> Callable[[bytes], None] | None:
 
 
 def _check_lengths(stream: Stream, size: int, data: bytes) -> None:
-    """Malformed for lengths of more values than there are bytes of texts: Arrow's reader makes room for them
-    and ends the process if there is none. Of lists it is not known how many values there are."""
+    """Raise Malformed for lengths that exceed the bytes of the texts: Arrow's reader allocates memory for
+    them and ends the process if the allocation fails. For lists the number of values is unknown."""
     is_second, most = stream.encoding >= _SECOND_VERSION, max(size, _ROOM)
     found = total_length(data, is_second=is_second)
     if found > most and total_length(data, is_second=is_second, exact=True) > most:

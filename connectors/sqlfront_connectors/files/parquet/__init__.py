@@ -1,7 +1,7 @@
-"""What a Parquet file says of itself, looked at before Arrow's reader is asked for rows: some damaged files
-end its process; ``parquet_format`` reads them.
+"""The metadata of a Parquet file, checked before Arrow's reader reads rows: some damaged files end Arrow's
+process. ``parquet_format`` reads the rows.
 
-In: the bytes of a footer. Out: row groups with the statistics of their columns, or what is wrong with them.
-Reading order: ``thrift`` (messages), ``footer``, ``pages`` (their headers), ``types`` (which of Spark's types
-a column is read as), ``odd_floats`` (conditions for which Spark may leave out rows).
+In: the bytes of a footer. Out: row groups with the statistics of their columns, or their fault. Reading
+order: ``thrift`` (messages), ``footer``, ``pages`` (their headers), ``types`` (the Spark types as which a
+column can be read), ``odd_floats`` (conditions for which Spark may leave out rows).
 """

@@ -1,9 +1,9 @@
-"""The row groups of a Parquet file, read from its footer, which is checked as Spark's reader checks it
+"""The row groups of a Parquet file, read from its footer with the checks of Spark's reader
 (``parquet.thrift`` of the Parquet format; ``ParquetMetadataConverter`` and ``ParquetFileReader`` of
 parquet-java).
 
-Arrow's reader isn't asked for row groups: the exception that it throws over a damaged description of a column
-is caught by nobody in pyarrow and ends the process. Arrow also believes damaged footers on which Spark fails.
+Arrow's reader isn't asked for row groups: pyarrow doesn't catch the exception that Arrow throws over a
+damaged description of a column, so the process ends. Arrow also accepts damaged footers on which Spark fails.
 """
 
 import os
@@ -43,7 +43,7 @@ _CONVERTED: Final = range(22)
 _PAGES: Final = range(4)
 _PHYSICAL: Final = range(8)
 _BYTE_ARRAY, _FIXED = 6, 7
-#: The fields that a kind of logical type has to have.
+#: The required fields of each kind of logical type.
 _LOGICAL: Final[dict[int, tuple[int, ...]]] = dict.fromkeys((*range(1, 5), 6, *range(11, 19)), ()) | {
     5: (field(1, I32), field(2, I32)),
     7: (field(1, BOOL), field(2, STRUCT)),
@@ -53,8 +53,8 @@ _LOGICAL: Final[dict[int, tuple[int, ...]]] = dict.fromkeys((*range(1, 5), 6, *r
 _TIMES: Final = (7, 8)
 _DECIMAL: Final = 5
 _INTEGER: Final = 10
-#: The converted types that say the same as a logical type, by the numbers of both: of a kind, of a kind and
-#: its unit of time (1 = ms, 2 = us), of integers by sign and bits. Other logical types have none.
+#: The converted types that are equivalent to a logical type, by the numbers of both: of a kind, of a kind and
+#: its unit of time (1 = ms, 2 = us), of integers by sign and bits. Other logical types have no equivalent.
 _SAME: Final = {1: (0,), 2: (1, 2), 3: (3,), 4: (4,), 5: (5,), 6: (6,), 11: (2,), 12: (19,), 13: (20,)}
 _SAME_TIME: Final = {(7, 1): (7,), (7, 2): (8,), (8, 1): (9,), (8, 2): (10,)}
 _SAME_INTEGER: Final = {
@@ -65,11 +65,12 @@ _SAME_INTEGER: Final = {
 #: The scale and the precision of a column and of its logical type.
 _DIGITS: Final = ((field(7, I32), field(1, I32)), (field(8, I32), field(2, I32)))
 _UNITS: Final = frozenset({field(1, STRUCT), field(2, STRUCT), field(3, STRUCT)})
-#: The file that a column is in, what it is encrypted with, its encrypted description.
+#: The fields of a column that is in another file or encrypted: the file, the encryption, the encrypted
+#: metadata.
 _ELSEWHERE: Final = frozenset({field(1, BINARY), field(8, STRUCT), field(9, BINARY)})
-#: Groups within groups of a schema.
+#: The deepest nesting of groups in a schema.
 _DEEPEST: Final = 256
-#: The fields of structs, as Parquet's format has them today.
+#: The fields of structs in the present version of Parquet's format.
 _FILE: Final = fields(I32, LIST, I64, LIST, LIST, BINARY, LIST, STRUCT, BINARY)
 _ELEMENT: Final = fields(I32, I32, I32, BINARY, I32, I32, I32, I32, I32, STRUCT)
 _GROUP: Final = fields(LIST, I64, I64, LIST, I64, I64, I16)
@@ -79,7 +80,8 @@ _CHUNK: Final = fields(
 )
 _STATISTICS: Final = fields(BINARY, BINARY, I64, I64, BINARY, BINARY, BOOL, BOOL)
 _SIZES: Final = fields(I64, LIST, LIST)
-#: The footers that are kept: so many of at most so many bytes, usual ones and large ones.
+#: The sizes of the two caches of footers, and the most bytes of a footer in each: usual footers and large
+#: footers.
 _KEPT: Final = 256
 _KEPT_BYTES: Final = 1 << 17
 _LARGE_KEPT: Final = 8
@@ -88,8 +90,8 @@ _LARGE_KEPT_BYTES: Final = 1 << 22
 
 class Chunk(msgspec.Struct, frozen=True, gc=False):
     """A column of a row group. ``codec``: the name of the compression; ``size``: uncompressed bytes;
-    ``values``: the number of values, nulls included; ``nulls``: how many of these are null; ``minimum`` and
-    ``maximum``: bounds of the values, as Parquet's encoding PLAIN writes them; None = the file doesn't say.
+    ``values``: the number of values, nulls included; ``nulls``: the number of nulls; ``minimum`` and
+    ``maximum``: bounds of the values in Parquet's encoding PLAIN; None = the file doesn't state them.
     ``has_index``: whether the file also states the bounds of each page. ``start`` and ``stored``: the place
     of its pages in the file, and their bytes there."""
 
@@ -106,7 +108,7 @@ class Chunk(msgspec.Struct, frozen=True, gc=False):
 
 
 class RowGroup(msgspec.Struct, frozen=True, gc=False):
-    """The rows of a row group, and its columns in the order of the schema's leaves."""
+    """The number of rows of a row group, and its columns in the order of the schema's leaves."""
 
     rows: int
     chunks: tuple[Chunk, ...]
@@ -120,8 +122,8 @@ class _Leaf(msgspec.Struct, frozen=True):
 
 
 def read_footer(source: str) -> tuple[RowGroup, ...]:
-    """The row groups of a Parquet file that Arrow has opened. Malformed, which says what is wrong, for a
-    footer that Spark doesn't read, or doesn't read as Arrow does; OSError as :func:`open`."""
+    """Return the row groups of a Parquet file that Arrow has opened. Raises Malformed, which states the
+    fault, for a footer that Spark doesn't read, or reads differently from Arrow; OSError as :func:`open`."""
     footer, start = _footer(source)
     if len(footer) <= _KEPT_BYTES:
         return _usual(footer, start)
@@ -129,8 +131,8 @@ def read_footer(source: str) -> tuple[RowGroup, ...]:
 
 
 def may_have_schema(source: str) -> bool:
-    """Whether Spark may find a schema in the file's footer: the footer is a struct, whatever it says. When
-    Spark looks for columns, it passes over row groups, and over what it doesn't know."""
+    """Return whether Spark may find a schema in the file's footer: any struct may have a schema, since Spark
+    skips row groups and unknown fields when it reads the columns."""
     try:
         read_struct(_footer(source)[0])
     except Malformed:
@@ -139,7 +141,7 @@ def may_have_schema(source: str) -> bool:
 
 
 def _footer(source: str) -> tuple[bytes, int]:
-    """The bytes of the footer, and the place in the file where they begin."""
+    """Return the bytes of the footer, and their start in the file."""
     with open(source, "rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(size - _END, 0))
@@ -174,7 +176,7 @@ _large = lru_cache(_LARGE_KEPT)(_row_groups)
 
 
 def _schema(file: Struct) -> list[_Leaf]:
-    """The leaves of the schema; Malformed unless it is a tree of known types."""
+    """Return the leaves of the schema. Raises Malformed unless the schema is a tree of known types."""
     _check_fields(file, _FILE)
     leaves = _leaves(_structs(file, 2))
     for pair in _structs(file, 5) if field(5, LIST) in file else ():
@@ -204,8 +206,8 @@ def _leaves(elements: list[Struct]) -> list[_Leaf]:
 def _below(
     group: Struct, rest: Iterator[Struct], path: list[object], definition: int, repetition: int
 ) -> Iterator[_Leaf]:
-    """The leaves of a group, from the elements that follow the group's own. ``path``, ``definition`` and
-    ``repetition`` are the group's."""
+    """Yield the leaves of a group, from the elements that follow the group's own. ``path``, ``definition``
+    and ``repetition`` are the group's."""
     if len(path) > _DEEPEST:
         raise Malformed("its schema is too deep")
     for _ in range(_number(group, 5, I32)):
@@ -231,7 +233,7 @@ def _below(
 
 
 def _check_annotations(element: Struct) -> None:
-    """Malformed for a converted or logical type that Spark's reader doesn't know."""
+    """Raise Malformed for a converted or logical type that Spark's reader doesn't know."""
     if element.get(field(6, I32), 0) not in _CONVERTED:
         raise Malformed("a column's converted type is unknown")
     logical = element.get(field(10, STRUCT))
@@ -250,13 +252,13 @@ def _check_annotations(element: Struct) -> None:
         raise Malformed("a column's unit of time is unknown")
     converted = element.get(field(6, I32))
     if converted is not None and converted not in _converted_types(number, said):
-        # Spark takes the one, Arrow the other.
+        # Spark uses the logical or the converted type, Arrow the other.
         raise Malformed("a column's converted type is not that of its logical type")
 
 
 def _converted_types(number: int, said: Struct) -> tuple[int, ...]:
-    """The numbers of the converted types that say the same as a logical type of that number and with those
-    fields."""
+    """Return the numbers of the converted types that are equivalent to the logical type with the given number
+    and fields."""
     if number == _INTEGER:
         bits, signed = said[field(1, BYTE)], said[field(2, BOOL)]
         return _SAME_INTEGER.get((bool(signed), bits), ()) if isinstance(bits, int) else ()
@@ -279,20 +281,20 @@ def _row_group(group: Struct, leaves: list[_Leaf], end: int) -> RowGroup:
     chunks, stored, first = [], 0, 0
     for column, leaf in zip(columns, leaves, strict=True):
         chunk = _struct(column, 3)
-        # Arrow writes columns without rows, and says that they begin at 0.
+        # Arrow writes columns without rows with the start 0.
         start, size = _place(chunk, end) if rows else (0, 0)
         first, stored = first or start, stored + size
         chunks.append(_chunk(column, chunk, leaf, rows, start, size))
     total = group.get(field(6, I64), stored)
     assert isinstance(total, int)
-    # Spark reads a row group with the part of the file that its middle is in.
+    # Spark assigns a row group to the part of the file that contains the row group's middle.
     if rows and not 0 <= first + total // 2 < end + _END:
         raise Malformed("a row group is not in the file")
     return RowGroup(rows, tuple(chunks))
 
 
 def _place(chunk: Struct, end: int) -> tuple[int, int]:
-    """Where a column begins, and its bytes."""
+    """Return the start of a column, and its bytes."""
     page, dictionary, size = _number(chunk, 9, I64), chunk.get(field(11, I64), 0), _number(chunk, 7, I64)
     assert isinstance(dictionary, int)
     start = min(page, dictionary) if dictionary > 0 else page
@@ -345,7 +347,8 @@ def _check_encodings(chunk: Struct) -> None:
 
 
 def _check_sizes(chunk: Struct, leaf: _Leaf) -> None:
-    """Malformed for statistics of sizes that don't suit the column: Arrow reads no column that has such."""
+    """Raise Malformed for statistics of sizes that don't fit the column: Arrow refuses to read the column
+    then."""
     sizes = chunk.get(field(16, STRUCT))
     if sizes is None:
         return
@@ -363,8 +366,8 @@ def _check_sizes(chunk: Struct, leaf: _Leaf) -> None:
 
 
 def _check_fields(struct: Struct, known: frozenset[int]) -> None:
-    """Malformed if a field that the format knows is of another type. Fields behind the known ones, which a
-    later version of the format may have added, are ignored."""
+    """Raise Malformed if a field that the format knows is of another type. Fields behind the known fields,
+    possibly added by a later version of the format, are ignored."""
     strange = struct.keys() - known
     if strange and min(strange) >> 4 <= max(known) >> 4:
         raise Malformed(f"its field {min(strange) >> 4} is of another type")

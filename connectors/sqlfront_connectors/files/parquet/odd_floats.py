@@ -1,9 +1,9 @@
-"""Conditions on floating columns for which Spark's reader of Parquet leaves out row groups that have
-matching rows (``StatisticsFilter`` and ``DictionaryFilter`` of parquet-java).
+"""Conditions on floating columns for which Spark's reader of Parquet leaves out row groups with matching rows
+(``StatisticsFilter`` and ``DictionaryFilter`` of parquet-java).
 
-Two kinds of values are lost so, and are called odd here: NaN, which is not within the bounds of a column that
-other writers than Spark state; and a zero of the other sign than the condition's, since a dictionary keeps
-0.0 and -0.0 apart, which are equal in SQL.
+The reader loses two kinds of values, called odd here: NaN, which is outside the bounds that writers other
+than Spark state; and a zero of the other sign than the condition's zero, since a dictionary distinguishes 0.0
+and -0.0, which are equal in SQL.
 """
 
 import msgspec
@@ -21,18 +21,18 @@ from sqlfront_values.types import BOOLEAN, is_fractional
 
 class FloatCondition(msgspec.Struct, frozen=True):
     """A condition over the columns of a file's batches. ``places``: the positions of its floating columns in
-    the batches; ``zeros``: of each zero that the condition compares with, whether it is negative."""
+    the batches; ``zeros``: for each zero that the condition compares with, whether it is negative."""
 
     condition: EngineExpr
     places: tuple[int, ...]
     zeros: frozenset[bool]
 
     def may_be_left_out(self, batch: pa.RecordBatch, chunks: dict[int, Chunk], settings: Settings) -> bool:
-        """Whether Spark may leave out rows of the batch that match: if only odd rows match, and for columns
-        with an index of pages, by which Spark leaves out parts of a row group, if any odd row does.
+        """Return whether Spark may leave out matching rows of the batch: if only odd rows match, or if an odd
+        row matches and a column has an index of pages, by which Spark leaves out parts of a row group.
 
-        ``chunks`` describes the floating columns, by their places. ``settings`` are those that the condition
-        is evaluated with.
+        ``chunks`` describes the floating columns, by their places. ``settings`` are the settings of the
+        condition's evaluation.
         """
         odd = np.zeros(batch.num_rows, dtype=bool)
         for place in self.places:
@@ -43,7 +43,7 @@ class FloatCondition(msgspec.Struct, frozen=True):
         return has_index or not self._matches(batch, ~odd, settings)
 
     def _odd(self, column: pa.Array, chunk: Chunk) -> np.ndarray:
-        """True for the rows with an odd value of the column."""
+        """Return a mask of the rows with an odd value of the column."""
         values, valid = numpy_view(column), valid_mask(column)
         odd = np.zeros(len(values), dtype=bool)
         if _bounds_are_numbers(chunk, values.dtype):
@@ -58,7 +58,7 @@ class FloatCondition(msgspec.Struct, frozen=True):
 
 
 def _bounds_are_numbers(chunk: Chunk, kind: np.dtype) -> bool:
-    """Whether the file states bounds of the column that Spark believes: Spark ignores bounds that are NaN."""
+    """Return whether the file states usable bounds of the column: Spark ignores bounds that are NaN."""
     bounds = (chunk.minimum, chunk.maximum)
     return all(
         bound is not None and len(bound) == kind.itemsize and not np.isnan(np.frombuffer(bound, kind)[0])
@@ -67,8 +67,8 @@ def _bounds_are_numbers(chunk: Chunk, kind: np.dtype) -> bool:
 
 
 def float_conditions(filters: tuple[EngineExpr, ...], places: dict[int, int]) -> tuple[FloatCondition, ...]:
-    """The filters that compare floating columns with numbers. ``places``: from the ordinal of a table's
-    column, if the file has the column, to its position in the file's batches."""
+    """Return the filters that compare floating columns with numbers. ``places``: from the ordinal of a
+    table's column, if the file has the column, to its position in the file's batches."""
     found = []
     for condition in filters:
         literals = [

@@ -1,5 +1,5 @@
-"""The headers of a column's pages in a Parquet file (Parquet's format, ``PageHeader``), looked at before the
-pages are read: Arrow's reader takes headers that Spark's refuses."""
+"""The headers of a column's pages in a Parquet file (Parquet's format, ``PageHeader``), checked before the
+pages are read: Arrow's reader accepts headers that Spark's refuses."""
 
 import os
 from typing import Final
@@ -8,7 +8,7 @@ from sqlfront_connectors.files.parquet.footer import ENCODINGS, Chunk
 from sqlfront_connectors.files.parquet.thrift import I32, STRUCT, Struct, field, read_part
 from sqlfront_connectors.files.varints import Malformed
 
-#: The bytes that a header has as a rule, and with long bounds of values.
+#: The bytes of a usual header, and of a header with long bounds of values.
 _USUAL: Final = 256
 _LONGEST: Final = 1 << 24
 #: The kinds of pages by their numbers.
@@ -16,7 +16,7 @@ _DATA, _DICTIONARY, _DATA_2 = 0, 2, 3
 _KINDS: Final = range(4)
 #: The encodings of levels: RLE, and BIT_PACKED.
 _LEVELS: Final = frozenset({3, 4})
-#: The fields that the header has to have, by the kind of the page: the struct's, and those in it.
+#: The required fields of a header, by the kind of the page: the struct's field, and the fields in the struct.
 _HEADERS: Final = {
     _DATA: (field(5, STRUCT), tuple(field(number, I32) for number in (1, 2, 3, 4))),
     _DICTIONARY: (field(7, STRUCT), tuple(field(number, I32) for number in (1, 2))),
@@ -28,8 +28,8 @@ _ENCODING_2: Final = field(4, I32)
 
 
 def check_pages(source: str, chunk: Chunk) -> None:
-    """Malformed if a page's header lacks what it must have, or if the pages don't hold the chunk's values;
-    OSError as :func:`open`."""
+    """Raise Malformed if a page's header lacks a required field, or if the pages don't hold the chunk's
+    values; OSError as :func:`open`."""
     descriptor = os.open(source, os.O_RDONLY | os.O_CLOEXEC)
     try:
         at, end, left = chunk.start, chunk.start + chunk.stored, chunk.values
@@ -47,7 +47,7 @@ def check_pages(source: str, chunk: Chunk) -> None:
 
 
 def _header(descriptor: int, at: int, end: int) -> tuple[Struct, int]:
-    """The header that begins there, and its bytes."""
+    """Read the header that begins at ``at``; returns the header and its bytes."""
     try:
         return read_part(os.pread(descriptor, min(_USUAL, end - at), at))
     except Malformed:
@@ -55,7 +55,7 @@ def _header(descriptor: int, at: int, end: int) -> tuple[Struct, int]:
 
 
 def _values(header: Struct) -> int:
-    """How many values the page has; none if it is a dictionary or an index."""
+    """Return the number of the page's values; 0 for a dictionary or an index."""
     kind = _number(header, _KIND)
     if kind not in _KINDS:
         raise Malformed(f"a page is of the kind {kind}")

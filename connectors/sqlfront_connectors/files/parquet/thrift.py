@@ -1,5 +1,4 @@
-"""Structs as Thrift's compact protocol writes them (Thrift's specification, "Thrift Compact protocol
-encoding")."""
+"""Structs of Thrift's compact protocol (Thrift's specification, "Thrift Compact protocol encoding")."""
 
 from typing import Final
 
@@ -26,7 +25,7 @@ _TRUE: Final = 1
 #: Bytes of a double, and of a UUID.
 _WIDE: Final = 8
 _LONG: Final = 16
-#: How deep structs may stand in each other: Python's stack has an end.
+#: The deepest nesting of structs: Python's stack is limited.
 _DEEPEST: Final = 64
 #: The most elements of a list, as in Arrow's reader.
 _LONGEST: Final = 1_000_000
@@ -37,26 +36,26 @@ Struct = dict[int, object]
 
 class Values(msgspec.Struct, frozen=True, gc=False):
     """The elements of a list, a set or a map (keys and values in turns). ``kind``: the type of the elements
-    of a list or set; MAP for a map's."""
+    of a list or set; MAP for a map."""
 
     kind: int
     items: list[object]
 
 
 def field(number: int, kind: int) -> int:
-    """The key of the field ``number`` in a :data:`Struct`. The type is a part of the key, so a field that
-    was written with another type isn't found."""
+    """Return the key of the field ``number`` in a :data:`Struct`. The type is a part of the key, so a field
+    that was written with another type isn't found."""
     return number << 4 | kind
 
 
 def fields(*kinds: int) -> frozenset[int]:
-    """The keys of the fields 1, 2, ... of a struct, which have these types."""
+    """Return the keys of the fields 1, 2, ... of a struct with these types."""
     return frozenset(field(number, kind) for number, kind in enumerate(kinds, 1))
 
 
 def read_struct(data: bytes) -> Struct:
-    """The struct at the beginning of the bytes. Of fields that stand twice the last one counts. Malformed
-    for bytes that are no struct.
+    """Read the struct at the beginning of the bytes. The last of several fields with the same number counts.
+    Raises Malformed for bytes that are not a struct.
 
     >>> read_struct(bytes([0x15, 0x06, 0x00])) == {field(1, I32): 3}
     True
@@ -65,7 +64,8 @@ def read_struct(data: bytes) -> Struct:
 
 
 def read_part(data: bytes) -> tuple[Struct, int]:
-    """The struct at the beginning of the bytes, as :func:`read_struct` reads it, and its length."""
+    """Read the struct at the beginning of the bytes, as :func:`read_struct` does; returns the struct and its
+    length."""
     try:
         return _struct(data, 0, 0)
     except IndexError:
@@ -82,7 +82,7 @@ def _struct(data: bytes, at: int, depth: int) -> tuple[Struct, int]:
             number += head >> 4
         else:
             number, at = _number(data, at)
-        # Footers have so many numbers that a call for each would be felt.
+        # Footers have so many numbers that a call for each would be slow.
         if kind in (I64, I32) and (byte := data[at]) < 128:
             found[number << 4 | kind] = byte >> 1 ^ -(byte & 1)
             at += 1
@@ -156,7 +156,7 @@ def _map(data: bytes, at: int, depth: int) -> tuple[Values, int]:
 
 
 def _check_length(data: bytes, at: int, length: int) -> None:
-    """Malformed for more elements than there are bytes, or than anybody keeps in one list."""
+    """Raise Malformed for more elements than there are bytes, or than the limit of a list."""
     if length > min(len(data) - at, _LONGEST):
         raise Malformed("it ends too early")
 

@@ -1,8 +1,8 @@
-"""Which of Spark's types a Parquet column has, and which others it can be read as: the rules of Spark's
+"""Spark's type of a Parquet column, and the other types as which the column can be read: the rules of Spark's
 ``ParquetToSparkSchemaConverter`` and ``ParquetVectorUpdaterFactory``.
 
-What Arrow keeps of its own schema in a file says nothing here: the leaves of Parquet's schema do, in the
-order of the leaves of Arrow's types.
+Arrow's own schema in a file is ignored: the leaves of Parquet's schema decide, in the order of the leaves of
+Arrow's types.
 """
 
 import json
@@ -64,7 +64,7 @@ _PLAIN: Final = {
     "BYTE_ARRAY": BINARY,
     "FIXED_LEN_BYTE_ARRAY": BINARY,
 }
-#: What Spark reads a physical type as besides, whatever its annotation: the bits as they are.
+#: The further types as which Spark reads a physical type, whatever its annotation: the bits unchanged.
 _OTHERS: Final = {
     "INT32": (INT, BIGINT, DOUBLE, TINYINT, SMALLINT, DATE),
     "INT64": (BIGINT,),
@@ -79,12 +79,12 @@ _OTHERS: Final = {
 
 _INTEGER_BYTES: Final = {"INT32": 4, "INT64": 8}
 _EPOCH: Final = date(1970, 1, 1)
-#: Keeps all digits.
+#: A context that keeps all digits.
 _EXACT: Final = Context(prec=100)
 
 
 class Leaf(msgspec.Struct, frozen=True):
-    """A column of Parquet's: its path, physical type, and annotation (``Int``, ``Date``, ..., ``None``; an
+    """A leaf column of Parquet: its path, physical type, and annotation (``Int``, ``Date``, ..., ``None``; an
     ``Instant`` is a timestamp in UTC)."""
 
     path: str
@@ -98,7 +98,7 @@ class Leaf(msgspec.Struct, frozen=True):
 
 
 class Mismatch(Exception):
-    """A column can't be read as the wanted type."""
+    """The error of a column that can't be read as the wanted type."""
 
     def __init__(self, leaf: Leaf, wanted: pa.DataType) -> None:
         super().__init__(
@@ -108,7 +108,7 @@ class Mismatch(Exception):
 
 
 def leaves_of(schema: "pq.ParquetSchema") -> list[Leaf]:
-    """The leaves of a file's schema, in order."""
+    """Return the leaves of a file's schema, in order."""
     return [_leaf(schema.column(index)) for index in range(len(schema))]
 
 
@@ -128,7 +128,7 @@ def _leaf(column: "pq.ColumnSchema") -> Leaf:
 
 
 def leaf_type(leaf: Leaf) -> pa.DataType:
-    """Spark's type of a leaf; PARQUET_TYPE_ILLEGAL if it has none."""
+    """Return Spark's type of a leaf. Raises PARQUET_TYPE_ILLEGAL if the leaf has no Spark type."""
     match leaf.kind:
         case "Int":
             return _INTEGERS[leaf.width, leaf.signed]
@@ -157,8 +157,8 @@ def leaf_type(leaf: Leaf) -> pa.DataType:
 
 
 def value_of(plain: bytes | None, leaf: Leaf) -> object:
-    """The value of a leaf of integers, dates, decimals, texts or bytes, None for others, from how
-    Parquet's encoding PLAIN writes it; None for None and for what isn't a value."""
+    """Decode a value in Parquet's encoding PLAIN, of a leaf of integers, dates, decimals, texts or bytes.
+    Returns None for None, for leaves of other types, and for invalid bytes."""
     if plain is None:
         return None
     match leaf.physical:
@@ -181,7 +181,7 @@ def value_of(plain: bytes | None, leaf: Leaf) -> object:
 
 
 def _day(number: int) -> date | None:
-    """None for a day that Python's dates don't reach."""
+    """Return the date of a number of days since 1970; None for a day beyond Python's dates."""
     try:
         return _EPOCH + timedelta(number)
     except OverflowError:
@@ -189,7 +189,7 @@ def _day(number: int) -> date | None:
 
 
 def _text_of(plain: bytes) -> str | None:
-    """None for a bound that was cut within a letter."""
+    """Decode a text; None for a bound that was cut within a character."""
     try:
         return plain.decode()
     except UnicodeDecodeError:
@@ -197,7 +197,7 @@ def _text_of(plain: bytes) -> str | None:
 
 
 def spark_type(kind: pa.DataType, leaves: Iterator[Leaf]) -> pa.DataType:
-    """Spark's type of a column of an Arrow type; takes its leaves."""
+    """Return Spark's type of a column of an Arrow type; consumes the column's leaves."""
     kinds = pa.types
     if kinds.is_map(kind):
         return pa.map_(spark_type(kind.key_type, leaves), spark_type(kind.item_type, leaves))
@@ -210,15 +210,15 @@ def spark_type(kind: pa.DataType, leaves: Iterator[Leaf]) -> pa.DataType:
 
 
 def count_leaves(kind: pa.DataType) -> int:
-    """How many leaves a column of the Arrow type has."""
+    """Return the number of leaves of a column of the Arrow type."""
     if not pa.types.is_nested(kind):
         return 1
     return sum(count_leaves(kind.field(index).type) for index in range(kind.num_fields))
 
 
 def conversion(kind: pa.DataType, leaves: Iterator[Leaf], wanted: pa.DataType) -> Conversion:
-    """How a column of the Arrow type becomes one of Spark's wanted type, in physical form. Raises Mismatch
-    where Spark doesn't read it so, NotSupportedError where nobody here does."""
+    """Return the conversion of a column of the Arrow type into Spark's wanted type, in physical form. Raises
+    Mismatch where Spark refuses the conversion, NotSupportedError where this module lacks it."""
     kinds = pa.types
     if kinds.is_map(kind) and kinds.is_map(wanted):
         taken = list(_taken(kind, leaves))
@@ -301,7 +301,7 @@ def _moments(leaf: Leaf, wanted: pa.DataType) -> Conversion:
 
 
 def _as_moment(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """The same number of microseconds since 1970 UTC, whatever the zone."""
+    """Keep the number of microseconds since 1970 UTC, whatever the zone."""
     return array.cast(TIMESTAMP_NTZ).cast(BIGINT).cast(wanted)
 
 
@@ -323,7 +323,7 @@ def _as_decimal(array: pa.Array, wanted: pa.DataType) -> pa.Array:
 
 
 def _as_bits(array: pa.Array, leaf: Leaf, wanted: pa.DataType) -> pa.Array:
-    """The stored number, or the lower bits of one: neither dates nor times nor scaled numbers any more."""
+    """Return the stored number, or its lower bits, without the meaning of dates, times and scales."""
     if leaf.physical in ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"):
         return _as_text(array.storage if isinstance(array, pa.ExtensionArray) else array, wanted)
     if leaf.physical in ("FLOAT", "DOUBLE", "BOOLEAN", "INT96"):
@@ -337,7 +337,8 @@ def _as_bits(array: pa.Array, leaf: Leaf, wanted: pa.DataType) -> pa.Array:
 
 
 def _as_text(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Bytes as they are; NotSupportedError for those that are no UTF-8 but are read as STRING."""
+    """Return the bytes unchanged. Raises NotSupportedError for bytes that are not UTF-8 but are read as
+    STRING."""
     try:
         return to_physical(array, wanted)
     except pa.ArrowInvalid as error:

@@ -1,8 +1,8 @@
 """Members on a Spark session's executors.
 
 A session goes in, a running cluster comes out, with its keeper beside the driver. Reading order: ``cluster``
-(:class:`~sqlfront_connectors.spark.executors.cluster.ExecutorCluster`, the launcher), ``capacity`` (whether
-the session has executors and slots for it), ``job`` (the barrier job whose tasks are the members),
-``interrupts`` (Ctrl-C doesn't mean that one), ``member`` (what each task does), ``packages`` and
-``bootstrap`` (how our code comes to executors that have none of it, for any function of ours in any task).
+(:class:`~sqlfront_connectors.spark.executors.cluster.ExecutorCluster`, the launcher), ``capacity`` (the check
+for enough executors and slots), ``job`` (the barrier job whose tasks are the members), ``interrupts`` (Ctrl-C
+spares that job), ``member`` (the work of each task), ``packages`` and ``bootstrap`` (transport of our code to
+executors that lack it, for any function of ours in any task).
 """

@@ -1,5 +1,5 @@
-"""What runs first on an executor, where nothing of ours is: it travels there by value, so that it uses the
-standard library and Spark's own modules alone."""
+"""The first code of a task on an executor without our packages: the code travels by value, so that it uses
+only the standard library and Spark's own modules."""
 
 import importlib
 import json
@@ -12,8 +12,8 @@ from typing import cast
 
 
 def bound(packages: bytes, place: str, given: bytes) -> Callable[[Iterable[object]], Iterator[object]]:
-    """A function for Spark's tasks: it calls the one at ``place`` (``module:name``) with the values that were
-    pickled as ``given``, then with its own argument."""
+    """Return a function for Spark's tasks that calls the function at ``place`` (``module:name``) with the
+    values pickled as ``given``, then with the task's own argument."""
 
     def task(items: Iterable[object]) -> Iterator[object]:
         return cast("Iterator[object]", load(packages, place)(*pickle.loads(given), items))
@@ -22,15 +22,16 @@ def bound(packages: bytes, place: str, given: bytes) -> Callable[[Iterable[objec
 
 
 def barrier_task(packages: bytes, place: str, given: bytes) -> Callable[[Iterable[object]], Iterator[object]]:
-    """A function for the tasks of a barrier stage, which begin together or not at all: it calls the one at
-    ``place`` with the values ``given``, the task's number, and what :func:`greeting` gave in each task. What
-    that returns, a text, is the task's only row. If a task has found a failure, that is the row of all."""
+    """Return a function for the tasks of a barrier stage, which begin together or not at all: it calls the
+    function at ``place`` with the values ``given``, the task's number, and the results of :func:`greeting` of
+    all tasks. The function returns a text, which is the task's only row. If a task has found a failure, the
+    failure is the row of all tasks."""
 
     def task(items: Iterable[object]) -> Iterator[object]:
         import pyarrow as pa  # noqa: PLC0415 - on the executor
         from pyspark import BarrierTaskContext  # noqa: PLC0415 - on the executor
 
-        for _ in items:  # what isn't read would be in the way of the next task
+        for _ in items:  # unread items would disturb the next task
             pass
         context = BarrierTaskContext.get()
         greetings = [json.loads(text) for text in context.allGather(json.dumps(greeting(packages, place)))]
@@ -45,8 +46,8 @@ def barrier_task(packages: bytes, place: str, given: bytes) -> Callable[[Iterabl
 
 
 def greeting(packages: bytes, place: str) -> dict[str, str]:
-    """What a task tells the others: its ``executor``, its ``host``, and the ``failure`` that keeps it from
-    going on, empty if there is none."""
+    """Return a task's message to the other tasks: ``executor``, ``host``, and the ``failure`` that stops the
+    task, empty without failure."""
     host, failure = os.uname().nodename, ""
     try:
         load(packages, place)
@@ -57,7 +58,8 @@ def greeting(packages: bytes, place: str) -> dict[str, str]:
 
 
 def load(packages: bytes, place: str) -> Callable[..., object]:
-    """The function at the place, from the packages that came along unless this process has them already."""
+    """Return the function at the place, imported from the shipped packages unless this process has the
+    package already."""
     module, _, name = place.partition(":")
     root = module.partition(".")[0]
     if root not in sys.modules and not any("sqlfront-packages-" in entry for entry in sys.path):

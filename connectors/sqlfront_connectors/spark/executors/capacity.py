@@ -1,5 +1,5 @@
-"""Whether a session has the executors and slots for members, which is asked before they are started: Spark
-itself would try for minutes."""
+"""The check whether a session has the executors and slots for members, before the members are started: Spark
+would try for minutes."""
 
 import math
 import re
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.resource import ResourceProfile
     from pyspark.sql import SparkSession
 
-#: Seconds that executors have to register with their session.
+#: Time limit for executors to register with their session (s).
 PATIENCE: Final = 4.0
 _PERIOD: Final = 0.1
 _LOCAL: Final = re.compile(r"local(?:\[(\d+|\*)(?:,\d+)?\])?")
@@ -27,8 +27,9 @@ TOO_FEW: Final = "53000"
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """How many executors a session has now, and how many slots for its own tasks; each member takes ``each``
-    of these. ``members``: how many tasks like theirs can run at a time, None = as many as there are slots."""
+    """The present number of a session's executors, and of slots for the session's own tasks; each member
+    takes ``each`` slots. ``members``: the number of tasks with the members' profile that can run at a time,
+    None = the number of slots."""
 
     executors: int
     slots: int
@@ -36,8 +37,8 @@ class Capacity:
     members: int | None = None
 
     def refusal(self, size: int) -> str | None:
-        """Why that many members can't be had, None if they can: each needs an executor and its slots, and one
-        slot stays free for Spark's own work.
+        """Return the reason why the session can't hold so many members, None if it can: each member needs an
+        executor and ``each`` slots, and one slot stays free for Spark's own work.
 
         >>> Capacity(3, 6).refusal(3)
         >>> Capacity(3, 3).refusal(3)
@@ -57,9 +58,9 @@ class Capacity:
 def await_capacity(
     spark: "SparkSession", size: int | None, profile: "ResourceProfile | None"
 ) -> tuple[int, int]:
-    """Wait a little until the session has what ``size`` members need (None: one on each executor); returns
-    their number, and the slots of an executor. NotSupportedError if executors come and go, OperationalError
-    if there are too few."""
+    """Wait up to :data:`PATIENCE` seconds until the session has the capacity for ``size`` members (None: one
+    on each executor); returns the number of members, and the slots of an executor. Raises NotSupportedError
+    if executors are allocated dynamically, OperationalError for too few executors or slots."""
     if is_stopped(spark):
         raise gone()
     with while_it_lasts(spark):
@@ -88,11 +89,11 @@ def _await_capacity(
 
 
 def capacity(spark: "SparkSession", profile: "ResourceProfile | None" = None) -> Capacity:
-    """What the session has now, for members of that profile."""
+    """Return the session's present capacity for members of the profile."""
     if is_remote(spark):
         return _stated(spark, profile)
     context = spark.sparkContext._jsc.sc()
-    # Without any, the driver runs the tasks.
+    # With a local master, the driver runs the tasks.
     executors = 1 if _LOCAL.fullmatch(_master(spark)) else context.getExecutorIds().size()
     profiles = context.resourceProfileManager()
     slots = context.maxNumConcurrentTasks(profiles.defaultResourceProfile())
@@ -105,7 +106,7 @@ def capacity(spark: "SparkSession", profile: "ResourceProfile | None" = None) ->
 
 
 def _stated(spark: "SparkSession", profile: "ResourceProfile | None") -> Capacity:
-    """What a session over Connect was told to have, since its executors can't be asked."""
+    """Return the capacity by the settings of a session over Connect, whose executors can't be counted."""
     if profile is not None:
         raise NotSupportedError("over Spark Connect, slots of a resource profile can't be counted")
     if local := _LOCAL.fullmatch(_master(spark)):
@@ -123,7 +124,7 @@ def _stated(spark: "SparkSession", profile: "ResourceProfile | None") -> Capacit
 
 
 def _expected(spark: "SparkSession") -> int | None:
-    """How many executors the session was told to have; None if it wasn't."""
+    """Return the number of executors that the session's settings state; None if they state none."""
     cluster = _LOCAL_CLUSTER.match(_master(spark))
     stated = cluster[1] if cluster else setting(spark, "spark.executor.instances")
     return int(stated) if stated else None
@@ -134,5 +135,5 @@ def _master(spark: "SparkSession") -> str:
 
 
 def setting(spark: "SparkSession", name: str) -> str:
-    """A setting of the session, empty if it has none."""
+    """Return a setting of the session, empty if unset."""
     return spark.conf.get(name, "") or ""

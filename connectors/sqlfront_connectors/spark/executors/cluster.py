@@ -40,38 +40,39 @@ if TYPE_CHECKING:
     from pyspark.resource import ResourceProfile
     from pyspark.sql import SparkSession
 
-#: Seconds that the members have to join: Spark may have to wait for slots, and to start Python.
+#: Time limit for the members to join (s): Spark may have to wait for slots, and to start Python.
 START_TIMEOUT: Final = 120.0
-#: Seconds for which lost members are tried to be replaced, and between the tries.
+#: Time limit for replacing lost members, and the time between two attempts (s).
 REPLACE_TIMEOUT: Final = 60.0
 RETRY: Final = 1.0
-#: Seconds that the job has to end by itself.
+#: Time limit for the job to end by itself (s).
 STOP_TIMEOUT: Final = 5.0
 
-#: Nothing is sent there.
+#: A port to which nothing is sent.
 _ANY_PORT: Final = 9
 
 logger = logging.getLogger(__name__)
 
 
 class ExecutorCluster(Closing):
-    """``size`` members (None: as many as the session has executors), one on each executor, ready when the
-    constructor returns.
+    """A cluster of ``size`` members (None: as many as the session has executors), one on each executor, ready
+    when the constructor returns.
 
-    They are the tasks of one barrier job, which lasts as long as the cluster. The keeper lives in this
-    process, at ``host`` (None: the driver's address); members prove to it and to each other that they know
-    the secret, which they got with their task, and they encrypt what they say by certificates that came with
-    it: ``tls``, or such as are made here for this cluster; ``insecure``: they don't. When a member is lost,
-    Spark ends the whole job: what runs on the members fails, and others are started, with empty hands.
+    The members are the tasks of one barrier job, which lasts as long as the cluster. The keeper lives in this
+    process, at ``host`` (None: the driver's address). Each task brings the secret and the certificates:
+    members prove the knowledge of the secret to the keeper and to each other, and encrypt their connections
+    by the certificates, given as ``tls`` or made here for this cluster; ``insecure``: members don't encrypt.
+    When a member is lost, Spark ends the whole job: running jobs of the members fail, and new members without
+    data are started.
 
-    ``workers``: cooperative threads of each member, None = one per slot of its executor. ``memory_limit``:
-    bytes of each, None = six tenths of a host's memory for all members on it. ``preload``: modules that
-    register processors, of the packages that executors have or get. ``profile``: what Spark is to reserve for
-    each member; it must leave a slot. ``files``: those that members may open, ``user_code``: they run
-    functions that clients send.
+    ``workers``: cooperative threads of each member, None = one per slot of the executor. ``memory_limit``:
+    bytes of each member, None = six tenths of a host's memory for all members on the host. ``preload``:
+    modules that register processors, from packages that executors have or get. ``profile``: the resources
+    that Spark is to reserve for each member; the profile must leave a slot. ``files``: the files that members
+    may open, ``user_code``: members run functions that clients send.
 
-    NotSupportedError if the session allocates executors dynamically; OperationalError if there are too few
-    executors or slots, or members can't be started on them.
+    Raises NotSupportedError if the session allocates executors dynamically; OperationalError for too few
+    executors or slots, or if members can't be started.
     """
 
     def __init__(
@@ -92,7 +93,7 @@ class ExecutorCluster(Closing):
         insecure: bool = False,
     ) -> None:
         self.secret = secrets.token_bytes(32) if secret is None else secret
-        #: What opens the cluster.
+        #: The credentials of the cluster.
         self.security = Security(self.secret, tls, insecure).with_certificates()
         self._spark, self._profile = spark, profile
         self.size, cores = await_capacity(spark, size, profile)
@@ -107,7 +108,7 @@ class ExecutorCluster(Closing):
         transport = TcpTransport(
             network_settings(self.security), MESSAGES, listen=[str(Address(bind))], name=KEEPER
         )
-        #: Where the keeper can be reached.
+        #: The address of the keeper.
         self.address = str(Address(advertised, Address.parse(transport.addresses[0]).port))
         self._options = MemberOptions(
             "", self.address, "", workers or cores, memory_limit, silence_limit, files, user_code
@@ -123,7 +124,7 @@ class ExecutorCluster(Closing):
 
     @property
     def members(self) -> MemberList:
-        """The members of now."""
+        """The current members."""
         return self.keeper.members
 
     def client(
@@ -134,7 +135,7 @@ class ExecutorCluster(Closing):
         workers: int | None = None,
         memory_limit: int | None = None,
     ) -> RunningMember:
-        """See :func:`~sqlfront_cluster.launchers.running.client_of`."""
+        """Make a client, see :func:`~sqlfront_cluster.launchers.running.client_of`."""
         name = name or f"client-{os.getpid()}-{next(self._clients)}"
         return client_of(
             self._options, self.security, service, name=name, workers=workers, memory_limit=memory_limit
@@ -148,7 +149,7 @@ class ExecutorCluster(Closing):
 
     def _start(self) -> None:
         """Start a job, and wait until its members have joined. While an executor is new or busy, Spark may
-        prefer another one twice; it is asked again then."""
+        put two members on another executor; then the start is repeated."""
         deadline = time.monotonic() + START_TIMEOUT
         while True:
             failure = self._try(deadline)
@@ -161,7 +162,8 @@ class ExecutorCluster(Closing):
             self._pause()
 
     def _try(self, deadline: float) -> str | None:
-        """Start a job; returns why its members have not joined, None if they have."""
+        """Start a job; returns the reason why the job's members have not joined, None if all members have
+        joined."""
         self._names = tuple(f"executor-{next(self._numbers)}" for _ in range(self.size))
         orders = Orders(self._options, self._names, self.security, self._preload)
         self._job = job = BarrierJob(self._spark, self.size, orders, self._profile, self._notify)
@@ -188,14 +190,14 @@ class ExecutorCluster(Closing):
         return all(name in self.members for name in self._names)
 
     def _end_job(self, reason: str) -> None:
-        """See that the job has ended, and that nobody waits for its members."""
+        """Remove the job's members from the cluster, and make sure that the job has ended."""
         for name in self._names:
             self.keeper.remove(name, reason)
         if self._job is not None:
             self._job.end(0)
 
     def _supervise(self) -> None:
-        """Replace the members when one of them was lost, until closed."""
+        """Replace the members after each loss of a member, until closed."""
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._closing or self._ended or not self._complete)
@@ -210,7 +212,7 @@ class ExecutorCluster(Closing):
                 return
 
     def _replace(self) -> bool:
-        """Start other members; False, and the cluster has ended, if that can't be."""
+        """Start new members. Returns False, and ends the cluster, on failure."""
         deadline = time.monotonic() + REPLACE_TIMEOUT
         while not self._closing:
             try:
@@ -242,8 +244,8 @@ class ExecutorCluster(Closing):
 
 
 def _driver_hosts(spark: "SparkSession") -> tuple[str, str]:
-    """Where the keeper listens, and where executors find it."""
+    """Return the host on which the keeper listens, and the host by which executors find it."""
     host = setting(spark, "spark.driver.host")
-    if is_remote(spark):  # the driver is another process, perhaps of another machine
+    if is_remote(spark):  # the driver is another process, perhaps on another machine
         return (own_address(Address(host, _ANY_PORT)),) * 2
     return setting(spark, "spark.driver.bindAddress") or host, host

@@ -1,4 +1,5 @@
-"""Ctrl-C beside members: PySpark answers it by cancelling all jobs, and theirs would be one of them."""
+"""Ctrl-C beside members: PySpark answers Ctrl-C by cancelling all jobs, and would cancel the members' job,
+too."""
 
 import signal
 import threading
@@ -8,16 +9,16 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
-#: Seconds that cancelling the others may take.
+#: Time limit for cancelling the other jobs (s).
 _TIMEOUT: Final = 1.0
-#: The groups that are spared.
+#: The job groups that Ctrl-C spares.
 _spared: Final[set[str]] = set()
 
 
 def spare(context: "SparkContext", group: str) -> None:
-    """Have Ctrl-C cancel all jobs but those of the group, and of other groups of which that was said. As
-    PySpark's own handler this one is installed by the main thread only, and in its place: somebody else's
-    stays."""
+    """Let Ctrl-C cancel all jobs except those of the group, and of other groups spared before. Like PySpark's
+    own handler, this handler is installed by the main thread only, and only in place of PySpark's: a foreign
+    handler stays."""
     _spared.add(group)
     in_place = getattr(signal.getsignal(signal.SIGINT), "__module__", None)
     if threading.current_thread() is threading.main_thread() and in_place == "pyspark.core.context":
@@ -25,7 +26,7 @@ def spare(context: "SparkContext", group: str) -> None:
 
 
 def _interrupted(context: "SparkContext", number: int, frame: object) -> None:
-    # On a thread of its own: the interrupted one may be in the middle of a call to the JVM.
+    # Cancel on a separate thread: the interrupted thread may be in the middle of a call to the JVM.
     others = threading.Thread(target=_cancel_others, args=(context,), daemon=True)
     others.start()
     others.join(_TIMEOUT)

@@ -1,4 +1,5 @@
-"""The barrier job whose tasks are members: it begins when all of them can, and ends with the first."""
+"""The barrier job whose tasks are members: the job begins when all tasks can begin, and ends with the first
+task."""
 
 import re
 import secrets
@@ -23,9 +24,9 @@ _SERVE: Final = "sqlfront_connectors.spark.executors.member:serve"
 
 
 class BarrierJob:
-    """One such job of ``size`` tasks, each of which calls
-    :func:`~sqlfront_connectors.spark.executors.member.serve` with ``orders``. It runs from its making on;
-    ``on_end`` is called on its own thread when it has ended, whatever of."""
+    """A barrier job of ``size`` tasks, each of which calls
+    :func:`~sqlfront_connectors.spark.executors.member.serve` with ``orders``. The constructor starts the job;
+    ``on_end`` is called on the job's own thread when the job has ended, for whatever reason."""
 
     def __init__(
         self,
@@ -35,7 +36,7 @@ class BarrierJob:
         profile: "ResourceProfile | None",
         on_end: Callable[[], None],
     ) -> None:
-        #: Why it has ended; None while it runs.
+        #: The reason of the job's end; None while it runs.
         self.outcome: str | None = None
         self._spark = spark
         self._group = f"sqlfront-members-{secrets.token_hex(4)}"
@@ -46,7 +47,8 @@ class BarrierJob:
             one_each = spark.range(0, size, 1, size)
             self._tasks = one_each.mapInArrow(task, "outcome string", barrier=True, profile=profile)
         self._on_end = on_end
-        # Not one that inherits the caller's tags and job group: who cancels these doesn't mean the members.
+        # Not an InheritableThread, which has the caller's tags and job group: a cancellation of these doesn't
+        # mean the members.
         self._thread = threading.Thread(target=self._run, name="sqlfront-executors", daemon=True)
         self._thread.start()
 
@@ -64,7 +66,7 @@ class BarrierJob:
         self._on_end()
 
     def end(self, timeout: float) -> None:
-        """Cancel it, unless it has ended, or does within ``timeout`` seconds."""
+        """Cancel the job, unless the job ends within ``timeout`` seconds."""
         self._thread.join(timeout)
         if self._thread.is_alive() and not is_stopped(self._spark):
             with suppress(OperationalError), ours():  # a session that is gone runs nothing
@@ -76,7 +78,7 @@ class BarrierJob:
 
 
 def reason_of(error: Exception) -> str:
-    """What Spark says in one line, without the stacks of its JVM and of Python.
+    """Return Spark's message in one line, without the stacks of its JVM and of Python.
 
     >>> reason_of(Exception("Aborted\\nModuleNotFoundError: No module named 'pyarrow'\\n\\tat org.apache"))
     "ModuleNotFoundError: No module named 'pyarrow'"

@@ -1,4 +1,4 @@
-"""A member as its executor sees it: a task that lasts as long as the member."""
+"""A member in an executor: a task that lasts as long as the member."""
 
 import logging
 import os
@@ -17,17 +17,17 @@ from sqlfront_connectors.memory.holding import ShareHolder
 from sqlfront_engine.engine import MEMORY_SHARE, default_memory_limit
 from sqlfront_values.errors import OperationalError
 
-#: How the outcome begins if two members were to share an executor.
+#: The beginning of the outcome if two members were to share an executor.
 CROWDED: Final = "Spark put"
 
 logger = logging.getLogger(__name__)
 
 
 class Orders(msgspec.Struct, frozen=True):
-    """What the members of one barrier job are to be. ``options``: those of each, but for name, address, and
-    what ``memory_limit`` None means: six tenths of the host's memory for all members on it, and no more than
-    that of what Spark grants each. Task n is the member ``names[n]``. ``preload``: modules to import, which
-    register processors."""
+    """The configuration of the members of one barrier job. ``options``: the options of each member, without
+    name and address; a ``memory_limit`` of None stands for six tenths of the host's memory for all members on
+    the host, and at most the same share of the memory that Spark grants each member. Task n is the member
+    ``names[n]``. ``preload``: modules to import, which register processors."""
 
     options: MemberOptions
     names: tuple[str, ...]
@@ -36,9 +36,9 @@ class Orders(msgspec.Struct, frozen=True):
 
 
 def serve(orders: Orders, number: int, greetings: Iterable[Mapping[str, str]]) -> str:
-    """Be a member until it ends; returns why it has, empty if it was closed or has left.
+    """Run a member to its end; returns the reason of the end, empty if the member was closed or has left.
 
-    ``greetings`` are those of all tasks: if two of them run on one executor, none becomes a member.
+    ``greetings``: the greetings of all tasks; if two tasks run on one executor, no task becomes a member.
     """
     places = list(greetings)
     executors = [place["executor"] for place in places]
@@ -65,8 +65,8 @@ def serve(orders: Orders, number: int, greetings: Iterable[Mapping[str, str]]) -
 
 
 def _memory_limit(on_host: int) -> int:
-    """Bytes for one of so many members on this host, in what Spark lets Python have
-    (``spark.executor.pyspark.memory``) if it says so."""
+    """Return the bytes for one of ``on_host`` members on this host, within the memory that Spark grants
+    Python (``spark.executor.pyspark.memory``) if the setting is set."""
     granted, _ = resource.getrlimit(resource.RLIMIT_AS)
     mine = default_memory_limit() // on_host
     return mine if granted == resource.RLIM_INFINITY else min(mine, int(granted * MEMORY_SHARE))

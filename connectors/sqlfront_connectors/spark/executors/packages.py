@@ -1,8 +1,8 @@
-"""How our code comes to executors that have none of it: as an archive that travels with the task.
+"""Transport of our code to executors that lack it: an archive that travels with the task.
 
-What runs there needs ``pyarrow``, ``numpy``, ``msgspec`` and ``cloudpickle`` installed, nothing else. The
-archive has the compiled modules beside the sources, since executors keep no compiled ones; another version of
-Python than the driver's takes the sources.
+The code there needs ``pyarrow``, ``numpy``, ``msgspec`` and ``cloudpickle`` installed, nothing else. The
+archive has the compiled modules beside the sources, since executors keep no compiled modules; another version
+of Python than the driver's takes the sources.
 """
 
 import importlib
@@ -28,15 +28,15 @@ else:
     cloudpickle = lazy_module("pyspark.cloudpickle")
     bootstrap = lazy_module("sqlfront_connectors.spark.executors.bootstrap")
 
-#: What executors get.
+#: The packages in the archive.
 PACKAGES: Final = ("sqlfront_values", "sqlfront_engine", "sqlfront_cluster", "sqlfront_connectors")
-#: PEP 552: a compiled module that isn't compared with its source.
+#: PEP 552: the flag of a compiled module that isn't compared with its source.
 _UNCHECKED: Final = (1).to_bytes(4, "little")
 
 
 @cache
 def archive() -> bytes:
-    """The packages as a ZIP file that Python can import from.
+    """Return the packages as a ZIP file from which Python can import.
 
     >>> names = zipfile.ZipFile(io.BytesIO(archive())).namelist()
     >>> "sqlfront_engine/dag.py" in names and "sqlfront_engine/dag.pyc" in names
@@ -54,8 +54,8 @@ def archive() -> bytes:
 
 
 def _modules(name: str, folders: Iterable[str] | None) -> Iterator[tuple[SourceFileLoader, str]]:
-    """The module of that name in the folders, with its path in the archive, and all that it contains; none of
-    them is imported."""
+    """Yield the module ``name`` in the folders, with its path in the archive, and all submodules, without any
+    import."""
     spec = importlib.machinery.PathFinder.find_spec(name, None if folders is None else list(folders))
     assert spec is not None
     assert isinstance(spec.loader, SourceFileLoader)
@@ -67,15 +67,15 @@ def _modules(name: str, folders: Iterable[str] | None) -> Iterator[tuple[SourceF
 
 
 def on_executors(place: str, *given: object) -> Callable[[Iterable[object]], Iterator[object]]:
-    """A function for ``mapInArrow``, ``mapPartitions`` and their like: it calls the one at ``place``
-    (``module:name``, in one of :data:`PACKAGES`) on the executor with the values ``given`` and the task's own
-    argument. The values are pickled; the function need not be."""
+    """Return a function for ``mapInArrow``, ``mapPartitions`` and similar methods: it calls the function at
+    ``place`` (``module:name``, in one of :data:`PACKAGES`) on the executor with the values ``given`` and the
+    task's own argument. The values are pickled; the function need not be."""
     _travels_by_value()
     return bootstrap.bound(archive(), place, pickle.dumps(given))
 
 
 def on_barrier(place: str, *given: object) -> Callable[[Iterable[object]], Iterator[object]]:
-    """Likewise for ``mapInArrow(barrier=True)``; see
+    """Return a function for ``mapInArrow(barrier=True)``; see
     :func:`~sqlfront_connectors.spark.executors.bootstrap.barrier_task`."""
     _travels_by_value()
     return bootstrap.barrier_task(archive(), place, pickle.dumps(given))
