@@ -54,18 +54,18 @@ class Connection:
         process."""
         return self._closed or self._session.closed
 
-    def cursor(self) -> Cursor:
+    def cursor(self) -> "Cursor":
         """A new cursor."""
         self.check_open()
         return Cursor(self)
 
     def execute(
         self, operation: str, parameters: Parameters | None = None, *, timeout: float | None = None
-    ) -> Cursor:
+    ) -> "Cursor":
         """Run one statement on a new cursor."""
         return self.cursor().execute(operation, parameters, timeout=timeout)
 
-    def executemany(self, operation: str, seq_of_parameters: Sequence[Parameters]) -> Cursor:
+    def executemany(self, operation: str, seq_of_parameters: Sequence[Parameters]) -> "Cursor":
         """Run a statement once per set of parameters on a new cursor."""
         return self.cursor().executemany(operation, seq_of_parameters)
 

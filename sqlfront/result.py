@@ -4,7 +4,7 @@ import datetime
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, cast
 
 import msgspec
 import pyarrow as pa
@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from sqlfront.python_values import in_zone, rows_batch, slices, tuples
 from sqlfront.row import Row
+from sqlfront.run_facts import NO_FACTS, RunFacts
 from sqlfront_engine.closing import Closing
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.plan import QueryPlan
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
-    from sqlfront import run_facts
+    from sqlfront import run_explained
     from sqlfront_connectors.spark.run import SparkRun
     from sqlfront_engine.jobs.light_job import LightJob
     from sqlfront_engine.jobs.query_run import Progress
@@ -37,22 +38,10 @@ if TYPE_CHECKING:
 else:
     forms = lazy_module("sqlfront_values.arrow.forms")
     zone_names = lazy_module("sqlfront_values.zones.names")
-    run_facts = lazy_module("sqlfront.run_facts")
+    run_explained = lazy_module("sqlfront.run_explained")
 
 #: Arguments of a statement's parameters: values for ``?``, or a mapping for ``:name``.
 Parameters = Sequence[object] | Mapping[str, object]
-
-
-class RunFacts(msgspec.Struct, frozen=True):
-    """Scans, vertices and members of the run behind a result, as ``EXPLAIN`` and ``EXPLAIN ANALYZE`` show
-    them."""
-
-    scans: "tuple[explanations.ExplainedScan, ...]" = ()
-    vertices: "tuple[explanations.ExplainedVertex, ...]" = ()
-    members: tuple[str, ...] = ()
-
-
-NO_FACTS: Final = RunFacts()
 
 
 class Statistics(msgspec.Struct, frozen=True):
@@ -133,7 +122,7 @@ class Result(Closing):
     @property
     def stats(self) -> Statistics:
         """Facts about the run of the statement."""
-        look = partial(run_facts.facts, self._plan, self._arguments, self._ran, self._settings)
+        look = partial(run_explained.facts, self._plan, self._arguments, self._ran, self._settings)
         return replace(self._statistics, affected=self.affected, look=look)
 
     @property
@@ -305,7 +294,7 @@ class Result(Closing):
         if self._plan is None:
             print(f"lane: {self.stats.lane} ({self.stats.reason})")
         else:
-            print(run_facts.explained(self._plan, self._arguments, self._settings, extended=extended))
+            print(run_explained.explained(self._plan, self._arguments, self._settings, extended=extended))
 
     @property
     def progress(self) -> "Progress | None":

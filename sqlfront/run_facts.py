@@ -1,66 +1,20 @@
-"""Facts about a statement's run besides its rows: for ``Result.stats`` and ``Result.explain``."""
+"""Facts about the run behind a result."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from sqlfront.result import NO_FACTS, RunFacts
-from sqlfront_engine.jobs.light_job import LightJob
-from sqlfront_engine.row_programs.program import NotByRows
-from sqlfront_planner.explain import shown
-from sqlfront_planner.explain.explanation import (
-    Bound,
-    Explanation,
-    explained_job,
-    explained_scans,
-    explanation,
-)
-from sqlfront_planner.explain.rows import explained_rows
-from sqlfront_planner.plan import QueryPlan
-from sqlfront_planner.row_lowering.row_plan import RowPlan
-from sqlfront_planner.run_values import RunValues
-from sqlfront_values.errors import Error
-from sqlfront_values.settings import Settings
+import msgspec
 
 if TYPE_CHECKING:
-    from sqlfront_connectors.spark.run import SparkRun
+    from sqlfront_planner.explain import explanation as explanations
 
 
-def facts(
-    plan: QueryPlan | RowPlan | None,
-    values: Sequence[object],
-    job: "LightJob | SparkRun | None",
-    settings: Settings,
-) -> RunFacts:
-    """The facts about a plan with these values of its parameters, and about its job. The scans are missing if
-    reading the plan's tables for them now fails, for example because a table is gone."""
-    match plan:
-        case None:
-            return NO_FACTS
-        case RowPlan():
-            found = _by_rows(plan, values, settings).job
-            return RunFacts(found.scans, found.vertices)
-        case QueryPlan():
-            ran = explained_job(plan.dag, job.statistics() if isinstance(job, LightJob) else None)
-            try:
-                scans = explained_scans(plan.template, Bound(values, RunValues(settings)), None)
-            except Error:
-                scans = ()
-            return RunFacts(scans, ran.vertices, ran.members)
+class RunFacts(msgspec.Struct, frozen=True):
+    """Scans, vertices and members of the run behind a result, as ``EXPLAIN`` and ``EXPLAIN ANALYZE`` show
+    them."""
+
+    scans: "tuple[explanations.ExplainedScan, ...]" = ()
+    vertices: "tuple[explanations.ExplainedVertex, ...]" = ()
+    members: tuple[str, ...] = ()
 
 
-def explained(
-    plan: QueryPlan | RowPlan, values: Sequence[object], settings: Settings, *, extended: bool
-) -> str:
-    """The text that ``EXPLAIN`` shows of a plan with these values of its parameters."""
-    if isinstance(plan, RowPlan):
-        return shown(_by_rows(plan, values, settings))
-    return shown(explanation(plan, Bound(values, RunValues(settings)), extended=extended))
-
-
-def _by_rows(plan: RowPlan, values: Sequence[object], settings: Settings) -> Explanation:
-    """The explanation of a row plan with these values; without the values if its tables have changed too much
-    since the run."""
-    try:
-        return explained_rows(plan, values, settings)
-    except (NotByRows, Error):
-        return explained_rows(plan, None, settings)
+NO_FACTS: Final = RunFacts()
