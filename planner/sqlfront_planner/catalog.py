@@ -1,7 +1,7 @@
-"""The session's catalog: tables and views by name, as long as the session lives.
+"""The session's catalog: tables and views by name, for the life of the session.
 
-There is one database, ``default``, whose tables and views a temporary view of the same name hides. All
-methods may be called from several threads; a change makes a new version, and readers never see half of one.
+The only database is ``default``; a temporary view hides a table or view of the same name in it. All methods
+may be called from several threads: a change makes a new version, and readers never see half of a version.
 """
 
 import threading
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 DEFAULT_DATABASE: Final = "default"
 DEFAULT_CATALOG: Final = "spark_catalog"
-#: What stands before the names of global temporary tables and views.
+#: The qualifier of global temporary tables and views.
 GLOBAL_TEMP: Final = ("global_temp",)
 
 
 class TableEntry(msgspec.Struct, frozen=True, eq=False):
-    """A table under its name. ``temporary`` ones are views over a table to SQL: they have no database, unless
-    they stand for what another session has there (``database`` is that one's whole name then), or are global
-    (GLOBAL_TEMP)."""
+    """A named table. To SQL a ``temporary`` entry is a view over a table. A temporary entry has no database,
+    unless the entry stands for a relation of another session (``database`` is then the relation's whole
+    qualifier), or is global (GLOBAL_TEMP)."""
 
     name: str
     table: "Table"
@@ -34,20 +34,20 @@ class TableEntry(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The name with what has to stand before it."""
+        """The name with its mandatory qualifier."""
         return (*self.database, self.name)
 
     @property
     def qualifier(self) -> tuple[str, ...]:
-        """What may stand before a column's name."""
+        """The qualifier that may stand before a column's name."""
         if self.temporary:
             return tuple(part.lower() for part in self.parts)
         return (DEFAULT_CATALOG, DEFAULT_DATABASE, self.name.lower())
 
 
 class ViewEntry(msgspec.Struct, frozen=True, eq=False):
-    """A view: the text of its query, bound anew when it is used. ``columns`` rename the query's, if there
-    are any. ``database`` stands before the name of a global temporary view."""
+    """A view: the text of its query, bound again at each use. ``columns`` rename the query's columns, if any
+    are given. ``database`` is the qualifier of a global temporary view."""
 
     name: str
     sql: str
@@ -57,12 +57,12 @@ class ViewEntry(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The name with what has to stand before it."""
+        """The name with its mandatory qualifier."""
         return (*self.database, self.name)
 
     @property
     def qualifier(self) -> tuple[str, ...]:
-        """What may stand before a column's name."""
+        """The qualifier that may stand before a column's name."""
         if self.temporary:
             return tuple(part.lower() for part in self.parts)
         return (DEFAULT_CATALOG, DEFAULT_DATABASE, self.name.lower())
@@ -70,30 +70,30 @@ class ViewEntry(msgspec.Struct, frozen=True, eq=False):
 
 Entry = TableEntry | ViewEntry
 PathTables = Callable[[str, str], "Table | None"]
-#: What was asked (a dotted name, and whether temporary relations were to be seen) and what was found.
+#: Lookups (a dotted name, and whether temporary relations are visible) and their results.
 Lookups = Mapping[tuple[tuple[str, ...], bool], Entry | None]
 
 
 class Elsewhere(Protocol):
-    """Names of a session beside this one: its temporary views hide whatever is here, its other relations
-    are seen where nothing is here."""
+    """The names of another session beside this session: temporary views of the other session hide relations
+    here, its other relations are visible if no relation here has the name."""
 
     def has_view(self, name: str) -> bool:
-        """Whether there is a temporary view of that name."""
+        """Whether the other session has a temporary view of that name."""
 
     def whole_name(self, parts: tuple[str, ...]) -> tuple[str, ...] | None:
-        """The parts of the whole name of the relation that a dotted name stands for, None = there is none."""
+        """The parts of the whole name of a dotted name's relation, None = no such relation."""
 
     def entry(self, parts: tuple[str, ...]) -> Entry:
-        """The relation of a dotted name, to be read from here."""
+        """The relation of a dotted name, as an entry readable from here."""
 
 
 class FoundElsewhere(NotSupportedError):
-    """A name stands for what only the session beside this one can read."""
+    """The name of a relation that only the other session can read."""
 
 
 class _State(msgspec.Struct, frozen=True):
-    """One version of everything; replaced as a whole."""
+    """One version of the catalog; replaced as a whole."""
 
     version: int
     relations: Mapping[str, Entry]
@@ -101,44 +101,46 @@ class _State(msgspec.Struct, frozen=True):
 
 
 class Catalog:
-    """Names to tables and views.
+    """A mapping of names to tables and views.
 
-    ``path_tables(format, path)`` makes the table of ``format.`path```, or None if there is no such format.
+    ``path_tables(format, path)`` makes the table of ``format.`path```, or returns None if the format is
+    unknown.
     """
 
     def __init__(self, path_tables: PathTables | None = None) -> None:
         self._path_tables = path_tables
-        #: A session that has names, too; :meth:`lookup` raises FoundElsewhere for one that is its own.
+        #: The other session whose names are visible, too; :meth:`lookup` raises FoundElsewhere for its
+        #: relations.
         self.elsewhere: Elsewhere | None = None
         self._lock = threading.Lock()
         self._state = _State(0, MappingProxyType({}), MappingProxyType({}))
 
     def pinned(self) -> "PinnedCatalog":
-        """The catalog as it is now, for who reads only."""
+        """The current version of the catalog, for readers."""
         return PinnedCatalog(self._path_tables, self._state, elsewhere=self.elsewhere)
 
     def without_temporary(self) -> "PinnedCatalog":
-        """The same as a view that isn't temporary sees it."""
+        """The current version as a permanent view sees it, without temporary relations."""
         return self.pinned().without_temporary()
 
     def with_elsewhere(self) -> "PinnedCatalog":
-        """The same for who reads what is elsewhere, too."""
+        """The current version for readers that also read the other session's relations."""
         return _WideCatalog(self._path_tables, self._state, elsewhere=self.elsewhere)
 
     @property
     def version(self) -> int:
-        """Grows with every change of the set of tables and views."""
+        """A number that grows with every change of the set of tables and views."""
         return self._state.version
 
     def touch(self) -> None:
-        """Make a new version of the same, since names elsewhere may stand for something else."""
+        """Make a new version with the same content, since the other session's names may have changed."""
         with self._lock:
             state = self._state
             self._state = _State(state.version + 1, state.relations, state.temporary)
 
     def lookup(self, parts: tuple[str, ...], *, temporary: bool = True) -> Entry | None:
-        """The relation of a dotted name, or None. Case doesn't matter. ``temporary``: whether that may be a
-        temporary one. Raises FoundElsewhere."""
+        """The relation of a dotted name, or None; case-insensitive. ``temporary``: whether the result may be
+        a temporary relation. Raises FoundElsewhere."""
         elsewhere = self.elsewhere
         if elsewhere is not None and temporary and len(parts) == 1 and elsewhere.has_view(parts[0]):
             return self._found_elsewhere(parts, "temporary view")
@@ -149,11 +151,12 @@ class Catalog:
         return found
 
     def _found_elsewhere(self, parts: tuple[str, ...], kind: str) -> Entry:
-        """What is given for a name that is not of this session."""
+        """Handle a name of the other session: raise FoundElsewhere, or return an entry in subclasses."""
         raise FoundElsewhere(f"`{'.'.join(parts)}` is a {kind} of Spark's")
 
     def own(self, parts: tuple[str, ...], *, temporary: bool = True) -> Entry | None:
-        """The same, wherever else there is something of that name."""
+        """The relation of a dotted name in this session, as :meth:`lookup` without the other session's
+        names."""
         state = self._state
         found = state.temporary.get(_key(parts)) if temporary else None
         if found is None and (len(parts) == 1 or is_default(parts[:-1])):
@@ -161,11 +164,11 @@ class Catalog:
         return found
 
     def has_temporary(self, parts: tuple[str, ...]) -> bool:
-        """Whether the dotted name stands for a temporary table or view of this session's."""
+        """Whether the dotted name stands for a temporary table or view of this session."""
         return _key(parts) in self._state.temporary
 
     def agrees(self, lookups: Lookups) -> bool:
-        """Whether the same names still stand for the same relations."""
+        """Whether the names still stand for the same relations."""
         try:
             return all(
                 self.lookup(parts, temporary=temporary) is entry
@@ -175,8 +178,7 @@ class Catalog:
             return False
 
     def path_table(self, parts: tuple[str, ...]) -> "Table | None":
-        """The table of ``format.`path```, or None if the name isn't of that form or there is no such
-        format."""
+        """The table of ``format.`path```, or None if the name isn't of that form or the format is unknown."""
         if len(parts) != 2 or self._path_tables is None:
             return None
         return self._path_tables(parts[0].lower(), parts[1])
@@ -191,10 +193,10 @@ class Catalog:
         return tuple(sorted({entry.name for entry in self.entries()}))
 
     def add(self, entry: Entry, *, replace: bool = False) -> Entry | None:
-        """Enter a table or view; returns the entry that it took the place of.
+        """Add a table or view; return the entry that it replaced.
 
         Raises ProgrammingError (TABLE_OR_VIEW_ALREADY_EXISTS, or TEMP_TABLE_OR_VIEW_ALREADY_EXISTS for a
-        temporary one) if the name is taken and ``replace`` is false.
+        temporary entry) if the name is taken and ``replace`` is false.
         """
         with self._lock:
             state = self._state
@@ -207,7 +209,7 @@ class Catalog:
             return previous
 
     def remove(self, parts: tuple[str, ...]) -> Entry | None:
-        """Take out the relation of a dotted name, a temporary one first; returns what was removed, or
+        """Remove the relation of a dotted name, a temporary relation first; return the removed entry, or
         None."""
         with self._lock:
             state = self._state
@@ -223,7 +225,7 @@ class Catalog:
             return removed
 
     def _publish(self, group: Mapping[str, Entry], *, temporary: bool) -> None:
-        """Make a new version; the lock is held."""
+        """Make a new version; the caller holds the lock."""
         state, frozen = self._state, MappingProxyType(dict(group))
         if temporary:
             self._state = _State(state.version + 1, state.relations, frozen)
@@ -232,7 +234,7 @@ class Catalog:
 
 
 class PinnedCatalog(Catalog):
-    """One version of a catalog, which remembers what it was asked."""
+    """One version of a catalog, with a record of all lookups."""
 
     def __init__(
         self,
@@ -250,28 +252,28 @@ class PinnedCatalog(Catalog):
         self._lookups = {} if lookups is None else lookups
 
     def pinned(self) -> "PinnedCatalog":
-        """The same, which was asked nothing yet."""
+        """The same version, without recorded lookups."""
         return type(self)(self._path_tables, self._state, temporary=self._temporary, elsewhere=self.elsewhere)
 
     @property
     def lookups(self) -> Lookups:
-        """What was asked so far, and found."""
+        """The recorded lookups with their results."""
         return self._lookups
 
     def without_temporary(self) -> "PinnedCatalog":
-        """The same as a view that isn't temporary sees it."""
+        """The same version as a permanent view sees it, without temporary relations."""
         state = _State(self._state.version, self._state.relations, MappingProxyType({}))
         return type(self)(self._path_tables, state, self._lookups, temporary=False, elsewhere=self.elsewhere)
 
     def lookup(self, parts: tuple[str, ...], *, temporary: bool = True) -> Entry | None:
-        """See :meth:`Catalog.lookup`."""
+        """Look up and record, see :meth:`Catalog.lookup`."""
         seen = temporary and self._temporary
         entry = self._lookups[parts, seen] = super().lookup(parts, temporary=seen)
         return entry
 
 
 class _WideCatalog(PinnedCatalog):
-    """One in which names of the session beside stand for what can be read from here."""
+    """A pinned catalog in which names of the other session resolve to entries readable from here."""
 
     def _found_elsewhere(self, parts: tuple[str, ...], kind: str) -> Entry:
         assert self.elsewhere is not None
@@ -279,12 +281,12 @@ class _WideCatalog(PinnedCatalog):
 
 
 def _key(parts: tuple[str, ...]) -> str:
-    """What a temporary table or view is found by."""
+    """The key of a temporary table or view."""
     return "\0".join(parts).lower()  # a part may have dots of its own
 
 
 def is_default(qualifier: tuple[str, ...]) -> bool:
-    """Whether a qualifier names the one database there is.
+    """Whether a qualifier names the only database.
 
     >>> is_default(("default",)), is_default(("spark_catalog", "DEFAULT")), is_default(("other",))
     (True, True, False)

@@ -28,8 +28,8 @@ from sqlfront_values.types import BOOLEAN
 
 @deep
 def check(plan: LogicalPlan, outer: Sequence[Column] = ()) -> LogicalPlan:
-    """Return ``plan`` if it is well-formed: every column reference names an existing column of its type,
-    conditions are boolean, keys and branches agree in type, every name list has its length. Otherwise
+    """Return ``plan`` if it is well-formed: every column reference names an existing column of equal type,
+    conditions are boolean, keys and branches agree in type, the lengths of name lists match. Otherwise raise
     InternalError.
 
     ``outer`` is the enclosing query's row, which :class:`OuterColumn` may read.
@@ -49,7 +49,7 @@ def _name(plan: LogicalPlan) -> str:
 
 
 def _rows_read(plan: LogicalPlan) -> list[tuple[Column, ...]]:
-    """For each operand the row that it reads."""
+    """The input row of each operand."""
     match plan:
         case Scan(table=table):
             fields = enumerate(table.schema)

@@ -1,8 +1,8 @@
 """Statements other than queries: CREATE, DROP, INSERT, CACHE, SHOW, DESCRIBE, SET, EXPLAIN, ...
 
-The grammar is Spark's (``statements.lark``), with KILL QUERY besides; of its trees
-:mod:`sqlfront_planner.statement_builder` makes statements. The queries in them are handed to
-:func:`sqlfront_planner.query_parser.parse_query` with their place in the whole text.
+The grammar is Spark's (``statements.lark``), extended by KILL QUERY.
+:mod:`sqlfront_planner.statement_builder` turns the grammar's trees into statements.
+:func:`sqlfront_planner.query_parser.parse_query` parses the queries inside, with positions in the whole text.
 """
 
 from collections.abc import Callable
@@ -50,30 +50,30 @@ _GRAMMAR_WORDS: Final = frozenset(
         "KILL",
     )
 )
-#: What ends a statement's name, besides a name and a sign.
+#: Tokens that end a statement's name, besides a name and a sign.
 _NAME_ENDS: Final = frozenset({"FROM", "SELECT", "VALUES", "WITH", "(", "<string>"})
-#: How many words name a statement at most.
+#: The most words that name a statement.
 _NAME_WORDS: Final = 3
 _EXPLAIN_DETAILS: Final = ("EXTENDED", "ANALYZE")
 _OTHER_DETAILS: Final = ("CODEGEN", "COST", "FORMATTED", "LOGICAL")
-#: By whether EXTENDED and ANALYZE stand there.
+#: The mode of EXPLAIN, by the presence of EXTENDED and of ANALYZE.
 _EXPLAIN_MODES: Final = {
     (False, False): ExplainMode.SIMPLE,
     (True, False): ExplainMode.EXTENDED,
     (False, True): ExplainMode.ANALYZE,
     (True, True): ExplainMode.EXTENDED_ANALYZE,
 }
-#: What Java takes off both ends of a text.
+#: The characters that Java's ``trim`` removes.
 _CONTROLS: Final = "".join(map(chr, range(33)))
-#: Words of statements' names that say nothing about which statement it is.
+#: Words that don't help to tell statements apart, left out of a statement's name.
 _BESIDE: Final = frozenset({"OR", "REPLACE", "IF", "EXISTS", "GLOBAL", "EXTERNAL"})
 
 
 def parse_command(sql: str, word: str, start: int, parse_from: ParseFrom) -> Statement:
-    """The statement that the text holds from offset ``start``, whose first word (in upper case) is ``word``;
-    ``parse_from(sql, start)`` parses the one that EXPLAIN holds.
+    """Parse the statement that begins at offset ``start``, whose first word (in upper case) is ``word``.
+    ``parse_from(sql, start)`` parses the statement inside EXPLAIN.
 
-    Raises NotSupportedError for a statement that isn't built.
+    Raises NotSupportedError for a statement that isn't implemented.
     """
     if word == "EXPLAIN":
         return _explain(sql, start, parse_from)
@@ -86,7 +86,7 @@ def parse_command(sql: str, word: str, start: int, parse_from: ParseFrom) -> Sta
     if word not in _GRAMMAR_WORDS:
         raise _not_built(sql, start)
     try:
-        # A setting's value is the rest of the text as it stands.
+        # A setting's value is the rest of the text, comments included.
         tree = _parser().parse((sql if word == "SET" else without_comments(sql))[start:])
     except lark.UnexpectedInput as error:
         raise _not_built(sql, start, _place(error, sql, start)) from None
@@ -108,8 +108,8 @@ def _parser() -> lark.Lark:
 
 
 def _refreshed_path(sql: str, start: int) -> RefreshPath | None:
-    """What follows REFRESH as a path, unless it names a table or a function or has parameters: strings, or
-    else the text as it stands, with its comments and semicolons."""
+    """The path behind REFRESH: strings, or else the text as written, with comments and semicolons. None if
+    REFRESH names a table or a function or the text has parameters."""
     tokens = tokens_of(sql, start)
     kinds = tokens.kinds[1:]
     if kinds and kinds[-1] == "<unknown>" and sql.startswith("/*", tokens.starts[-1]):
@@ -142,7 +142,7 @@ def _refreshed_path(sql: str, start: int) -> RefreshPath | None:
 
 
 def _explain(sql: str, start: int, parse_from: ParseFrom) -> Statement:
-    """EXPLAIN, what it is to show, and the statement."""
+    """Parse EXPLAIN, its options, and the statement inside."""
     _, end = _word(sql, start)
     options: dict[str, str] = {}
     word, begin, after = _next(sql, end)
@@ -169,7 +169,7 @@ def _explain(sql: str, start: int, parse_from: ParseFrom) -> Statement:
 
 
 def _explain_options(sql: str, start: int, options: dict[str, str]) -> int:
-    """Add what stands in the parentheses behind EXPLAIN; returns where they end."""
+    """Add the options in the parentheses behind EXPLAIN to ``options``; return the end of the parentheses."""
     separator, end = ",", start
     while separator == ",":
         word, begin, end = _next(sql, end)
@@ -195,7 +195,7 @@ def _word(sql: str, start: int) -> tuple[int, int]:
 
 
 def _not_built(sql: str, start: int, place: tuple[int, int] | None = None) -> NotSupportedError:
-    """The refusal of a statement, or of what stands in it at ``place``."""
+    """The error for a statement that isn't implemented, or for the clause of the statement at ``place``."""
     what, words = _named(sql, start)
     if place is not None and place[0] >= words[1] and sql[place[0]].isalpha():
         what = f"{what} with {_named(sql, place[0])[0]}"
@@ -205,7 +205,7 @@ def _not_built(sql: str, start: int, place: tuple[int, int] | None = None) -> No
 
 
 def _named(sql: str, start: int) -> tuple[str, tuple[int, int]]:
-    """The words that say which statement or clause begins at ``start``, and their range: keywords up to the
+    """The words that name the statement or clause at ``start``, and the words' range: keywords up to the
     first name, three at most."""
     tokens = tokens_of(sql, start)
     keywords = spark_grammar().kinds
@@ -221,7 +221,7 @@ def _named(sql: str, start: int) -> tuple[str, tuple[int, int]]:
 
 
 def _place(error: lark.UnexpectedInput, sql: str, start: int) -> tuple[int, int] | None:
-    """Where the grammar gave up; None at the end of the text."""
+    """The position at which the grammar rejected the text; None for the end of the text."""
     if isinstance(error, lark.UnexpectedToken):
         return None if error.token.type == "$END" else lead(sql, start + int(error.token.start_pos or 0))
     if isinstance(error, lark.UnexpectedCharacters):

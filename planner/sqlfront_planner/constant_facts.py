@@ -1,5 +1,5 @@
-"""What constants say of columns: which conditions on them hold for all rows of a plan, and what these say of
-columns that are equal to them."""
+"""Facts: comparisons of columns with constants that hold for all rows of a plan, and the same facts restated
+for equal columns."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
@@ -33,7 +33,7 @@ from sqlfront_values.types import BOOLEAN, DOUBLE, is_decimal, is_integral
 
 _EQUALITIES: Final = frozenset({"equal", "equal_null_safe", "in"})
 _STATED: Final = COMPARISONS | _EQUALITIES
-#: Lists of that many rows say something of their columns.
+#: The limit on the rows of a Values node from which facts are derived.
 _MOST_ROWS: Final = 100
 
 
@@ -41,8 +41,8 @@ _MOST_ROWS: Final = 100
 
 
 def is_fact(condition: Expr) -> bool:
-    """Whether a condition does no more than compare columns with constants, so that it says the same of all
-    that equals them: even 0.0 and -0.0 compare alike. Its constants can't fail.
+    """Whether a condition only compares columns with constants, so that the condition holds for equal
+    columns, too: even 0.0 and -0.0 compare alike. Evaluating the constants can't fail.
 
     >>> import pyarrow as pa
     >>> a, five = Column(pa.int32(), 3, "a"), Literal(pa.int32(), 5)
@@ -63,7 +63,7 @@ def is_fact(condition: Expr) -> bool:
 
 
 def _is_subject(expression: Expr) -> bool:
-    """A column, or several put together in a row."""
+    """Whether the expression is a column, or a struct of columns."""
     if isinstance(expression, Call) and expression.function == "struct":
         return all(isinstance(field, Column) for field in expression.arguments)
     return isinstance(expression, Column)
@@ -75,7 +75,7 @@ def _is_constant(expression: Expr) -> bool:
 
 @deep
 def facts(plan: LogicalPlan) -> tuple[Expr, ...]:
-    """Conditions that hold for every row of a plan, over its row (see :func:`is_fact`)."""
+    """Conditions that hold for every row of a plan, over the plan's output row (see :func:`is_fact`)."""
     match plan:
         case Filter():
             parts = conjuncts(plan.condition)
@@ -134,7 +134,8 @@ def _values_facts(plan: Values) -> tuple[Expr, ...]:
 
 
 def _set_facts(plan: SetOperation) -> tuple[Expr, ...]:
-    """A row of an intersection is one of both branches, a row of a union one of any."""
+    """Facts of a set operation: a row of an intersection is a row of both branches, a row of a union is a row
+    of any branch."""
     first, *others = (facts(branch) for branch in plan.branches)
     match plan.kind:
         case SetKind.INTERSECT | SetKind.INTERSECT_ALL:
@@ -150,14 +151,14 @@ def _set_facts(plan: SetOperation) -> tuple[Expr, ...]:
 
 
 class _Link(msgspec.Struct, frozen=True):
-    """A column equals ``other`` once it is cast to ``type`` (None: as it is)."""
+    """An equality of a column, cast to ``type`` (None: not cast), with the expression ``other``."""
 
     other: Expr
     type: pa.DataType | None
 
 
 class Equalities:
-    """Columns that predicates make equal, as they are or through casts that keep values apart."""
+    """Columns that predicates make equal, directly or through casts that keep values distinct."""
 
     def __init__(self, predicates: Iterable[Expr]) -> None:
         self._links: dict[int, list[_Link]] = {}
@@ -172,7 +173,7 @@ class Equalities:
                     pass
 
     def _learn(self, column: Column, cast: Expr, other: Expr) -> None:
-        """``cast``: the column as it stands in the equality."""
+        """Add one direction of an equality. ``cast`` is the side that holds ``column``, casts included."""
         link = _Link(other, None if cast is column else cast.type)
         self._links.setdefault(column.ordinal, []).append(link)
 
@@ -180,8 +181,8 @@ class Equalities:
         return bool(self._links)
 
     def reached(self, ordinal: int) -> Iterator[tuple[int, _Link]]:
-        """All columns that equal the given one, itself left out, nearest first; from one cast on no
-        further."""
+        """All columns that equal the given column, nearest first, without the column itself. The search
+        doesn't go on behind a cast."""
         seen, waiting = {ordinal}, [ordinal]
         while waiting:
             for link in self._links.get(waiting.pop(0), ()):
@@ -196,7 +197,7 @@ class Equalities:
 
 
 def _cast_column(expression: Expr) -> Column | None:
-    """The column under casts that can't fail and keep values apart."""
+    """The column under casts that can't fail and keep values distinct, or None."""
     while isinstance(expression, Cast):
         if not keeps_equality(expression.operand.type, expression.type):
             return None
@@ -205,11 +206,10 @@ def _cast_column(expression: Expr) -> Column | None:
 
 
 def restated(known: Iterable[Expr], equalities: Equalities, belongs: Callable[[int], bool]) -> list[Expr]:
-    """What facts (see :func:`is_fact`) say of the columns that ``belongs`` accepts, by way of those that are
-    equal to them.
+    """Restate facts (see :func:`is_fact`) for equal columns that ``belongs`` accepts.
 
-    From ``a = b`` and ``a = 5 OR a = 7`` follows ``b = 5 OR b = 7``, from ``cast(a as bigint) = b`` and
-    ``a = 5`` follows ``b = 5`` (a bigint).
+    From ``a = b`` and ``a = 5 OR a = 7`` follows ``b = 5 OR b = 7``, from ``cast(a as bigint) = b`` and ``a =
+    5`` follows ``b = 5`` (a bigint).
     """
     if not equalities:
         return []
@@ -225,7 +225,8 @@ def restated(known: Iterable[Expr], equalities: Equalities, belongs: Callable[[i
 def _ways(
     used: Sequence[int], equalities: Equalities, belongs: Callable[[int], bool]
 ) -> Iterator[dict[int, _Link]]:
-    """For each column an equal one that belongs; at least one of them is another one."""
+    """Yield replacements: for each column an equal column that ``belongs`` accepts; at least one column is
+    replaced by another."""
     if not used:
         return
     choices: list[list[_Link | None]] = []
@@ -284,7 +285,7 @@ def _restate_call(
 
 
 def _converted(constant: Expr, wide: pa.DataType) -> Expr:
-    """The constant in a type that holds its value."""
+    """The constant in the type ``wide``, which holds the value."""
     if isinstance(constant, Literal) and isinstance(constant.value, int) and wide == DOUBLE:
         return Literal(wide, float(constant.value))
     if isinstance(constant, Literal) and (is_integral(wide) or is_decimal(wide)):
@@ -295,8 +296,9 @@ def _converted(constant: Expr, wide: pa.DataType) -> Expr:
 
 
 def _restate_rows(condition: Call, links: Mapping[int, _Link]) -> Expr | None:
-    """A comparison of several columns at once: they all have to be replaced by columns of their types. None,
-    too, where one stands deeper in an expression (``cast(a as double) IN (0.5, 1.5)``)."""
+    """Restate a comparison of several columns at once. Every column has to be replaced by a column of equal
+    type. Return None otherwise, and if a column stands deeper in an expression (``cast(a as double) IN (0.5,
+    1.5)``)."""
     if any(link.type is not None or not isinstance(link.other, Column) for link in links.values()):
         return None
     others = {ordinal: link.other for ordinal, link in links.items() if isinstance(link.other, Column)}

@@ -1,7 +1,6 @@
-"""Names of relations: dotted texts whose parts stand in backticks where they need to, and the parts.
+"""Names of relations: dotted texts, and the parts of a name. A part stands in backticks if needed.
 
-Statements hold a name as one text, as written or with more backticks than there were. This is the only place
-that reads one.
+Statements hold a name as one text, as written or with more backticks. Only this module reads these texts.
 """
 
 import re
@@ -36,7 +35,7 @@ def last_part(name: str) -> str:
 
 
 def dotted(parts: Sequence[str]) -> str:
-    """The parts as one text, each in backticks where it needs them.
+    """Join the parts with dots. A part that needs backticks gets them.
 
     >>> dotted(("a", "b.c", "d`e", ""))
     'a.`b.c`.`d``e`.``'
@@ -47,9 +46,9 @@ def dotted(parts: Sequence[str]) -> str:
 
 
 def check_permanent(name: str) -> None:
-    """Raise ProgrammingError for the name of a relation that outlives its session and has more in it than
-    letters, digits and underscores: INVALID_SCHEMA_OR_RELATION_NAME, or INVALID_ATTRIBUTE_NAME_SYNTAX for
-    what Spark can't even put into that message, as ``a..b``."""
+    """Raise ProgrammingError if the name of a relation that outlives its session has other characters than
+    letters, digits and underscores: INVALID_SCHEMA_OR_RELATION_NAME, or INVALID_ATTRIBUTE_NAME_SYNTAX for a
+    name that Spark can't put into that message, as ``a..b``."""
     last = last_part(name)
     if _PERMANENT.fullmatch(last) is not None:
         return

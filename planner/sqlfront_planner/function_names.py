@@ -1,4 +1,4 @@
-"""The names of the functions that SQL has here, as SHOW FUNCTIONS shows them."""
+"""The names of the available SQL functions, as SHOW FUNCTIONS lists them."""
 
 from typing import Final
 
@@ -9,14 +9,14 @@ from sqlfront_values.functions.aggregates.registry import aggregate_names
 from sqlfront_values.functions.registry import names
 from sqlfront_values.functions.windows.registry import window_names
 
-#: Operators in words; Spark counts them among the functions.
+#: Operators written as words; Spark lists them as functions.
 _WORDS: Final = frozenset({"and", "between", "case", "in", "not", "or", "when"})
-#: Operators that Spark shows and nobody can call.
+#: Operators that Spark lists and that no call can name.
 _SHOWN_ONLY: Final = frozenset({"!=", "<>", "||"})
 
 
 def function_names() -> tuple[str, ...]:
-    """Functions and operators of Spark that are built here, sorted.
+    """Spark's functions and operators that are implemented here, sorted.
 
     >>> [name for name in function_names() if name.startswith("ab") or name[0] in "<|"]
     ['<', '<<', '<=', '<=>', '<>', 'abs', '|', '||']

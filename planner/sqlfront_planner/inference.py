@@ -1,4 +1,4 @@
-"""Predicates that follow from others."""
+"""Derived predicates."""
 
 from collections.abc import Callable, Sequence
 
@@ -7,10 +7,11 @@ from sqlfront_values.expressions import Expr, columns_used, conjunction, conjunc
 
 
 def implied(predicate: Expr, belongs: Callable[[frozenset[int]], bool]) -> Expr | None:
-    """What an OR says of some columns alone, if every branch says something of them.
+    """The condition on a subset of the columns that follows from an OR, if every branch restricts the subset;
+    else None.
 
     From ``(a = 1 AND b = 2) OR (a = 3 AND b = 4)`` follows ``a = 1 OR a = 3``. ``belongs`` tells whether a
-    set of columns is among those asked for.
+    set of columns is in the subset.
     """
     branches = disjuncts(predicate)
     if len(branches) == 1:
@@ -26,7 +27,7 @@ def implied(predicate: Expr, belongs: Callable[[frozenset[int]], bool]) -> Expr 
 
 
 def unknown_yet(derived: Sequence[Expr], known: Sequence[Expr]) -> list[Expr]:
-    """Those derived predicates that nobody has stated, each once."""
+    """The derived predicates that are not among the known predicates, without duplicates."""
     if not derived:
         return []
     seen = [nameless(predicate) for predicate in known]

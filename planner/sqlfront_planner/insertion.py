@@ -1,4 +1,5 @@
-"""What INSERT puts before the table: a projection to the table's columns, by Spark's store assignment.
+"""The projection that INSERT puts before the table: the rows cast to the table's columns by Spark's store
+assignment.
 
 Source: Spark's ``spark.sql.storeAssignmentPolicy=ANSI`` (the default).
 """
@@ -13,8 +14,8 @@ from sqlfront_values.types import VOID, is_numeric, is_string, sql_name
 
 
 def assign(plan: LogicalPlan, table: str, schema: pa.Schema, columns: tuple[str, ...] = ()) -> LogicalPlan:
-    """The plan's rows as rows of the table: by position, to the named ``columns`` if there are any; the
-    others get null.
+    """Project the plan's rows to rows of the table: by position, onto the named ``columns`` if there are any.
+    Columns that are not named get null.
 
     Raises ProgrammingError: INSERT_COLUMN_ARITY_MISMATCH, UNRESOLVED_COLUMN, COLUMN_ALREADY_EXISTS, or
     INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_SAFELY_CAST for types that store assignment doesn't convert.
@@ -31,8 +32,8 @@ def assign(plan: LogicalPlan, table: str, schema: pa.Schema, columns: tuple[str,
 
 
 def store_assigned(value: Expr, field: pa.Field, table: str) -> Expr:
-    """The value as the column's type; INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_SAFELY_CAST if it isn't storable as
-    that."""
+    """The value cast to the column's type. Raises INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_SAFELY_CAST if store
+    assignment doesn't allow the cast."""
     if value.type == field.type:
         return value
     if not is_storable(value.type, field.type):
@@ -45,8 +46,8 @@ def store_assigned(value: Expr, field: pa.Field, table: str) -> Expr:
 
 
 def is_storable(source: pa.DataType, target: pa.DataType) -> bool:
-    """Whether store assignment converts: numbers to numbers, dates and timestamps to each other, anything
-    atomic to string, null to anything; nested types element by element.
+    """Whether store assignment converts ``source`` to ``target``: numbers to numbers, dates and timestamps to
+    each other, anything atomic to string, null to anything; nested types element by element.
 
     >>> is_storable(pa.float64(), pa.int32()), is_storable(pa.string(), pa.int32())
     (True, False)

@@ -1,11 +1,11 @@
 """A tree of inner joins as a graph: relations, and the predicates between them, in no order.
 
-What the rules on joins share: :func:`flatten` takes a tree apart, :func:`build` puts one together in a wanted
-shape. All expressions of a graph are over the *graph's row*: the rows of all relations one after another,
-where each relation's columns begin at its ``start``.
+The shared part of the rules on joins: :func:`flatten` takes a tree apart, :func:`build` builds a tree of a
+given shape. All expressions of a graph are over the *graph's row*: the rows of all relations one after
+another, where each relation's columns begin at its ``start``.
 
-Semi and anti joins belong to the graph as *filtering* relations: they give no columns and may be applied to
-any part that has the columns that they compare.
+Semi and anti joins belong to the graph as *filtering* relations: a filtering relation adds no columns and may
+be applied to any part that has the columns of its predicates.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,8 +21,8 @@ from sqlfront_values.types import BOOLEAN
 
 
 class Relation(msgspec.Struct, frozen=True):
-    """One input of the joins. ``kind`` other than INNER: it filters, by ``predicates`` over the graph's
-    row."""
+    """One input of the joins. A relation of another ``kind`` than INNER filters, by ``predicates`` over the
+    graph's row."""
 
     plan: LogicalPlan
     start: int
@@ -36,21 +36,21 @@ class Relation(msgspec.Struct, frozen=True):
 
 
 class JoinGraph(msgspec.Struct, frozen=True):
-    """``predicates`` are the inner joins' conjuncts over the graph's row; ``row`` gives for each output
-    column its place in the graph's row."""
+    """A graph of joins. ``predicates`` are the inner joins' conjuncts over the graph's row; ``row`` gives for
+    each output column its place in the graph's row."""
 
     relations: tuple[Relation, ...]
     predicates: tuple[Expr, ...]
     row: tuple[int, ...]
 
     def owners(self) -> tuple[int, ...]:
-        """For each place of the graph's row the index of its relation."""
+        """The index of the owning relation for each place of the graph's row."""
         return tuple(
             [index for index, relation in enumerate(self.relations) for _ in range(relation.plan.width)]
         )
 
     def columns(self) -> list[Column]:
-        """For each place of the graph's row the column of its relation that stands there."""
+        """The column of the owning relation for each place of the graph's row."""
         return [column for relation in self.relations for column in relation.plan.row()]
 
 
@@ -59,7 +59,7 @@ Shape = int | tuple["Shape", "Shape"]
 
 
 def is_join_tree(plan: LogicalPlan) -> bool:
-    """True if :func:`flatten` finds more than one relation in it."""
+    """True if :func:`flatten` finds more than one relation in the plan."""
     while True:
         match plan:
             case Join(kind=kind):
@@ -94,7 +94,7 @@ class _Flattening:
         self.depth = 0
 
     def add(self, plan: LogicalPlan) -> list[int]:
-        """Add a subtree; returns the places of its output columns."""
+        """Add a subtree; return the places of its output columns."""
         if not is_join_tree(plan):
             return self._add_relation(Relation(plan, self.width))
         self.depth += 1
@@ -144,12 +144,12 @@ def _predicates(join: Join, left: Sequence[int], right: Sequence[int]) -> tuple[
 
 
 class EqualityClasses:
-    """The places of a graph's row that its predicates make equal, as ``frozenset``s of at least two
+    """Classes of places of a graph's row that its predicates make equal: ``frozenset``s of at least two
     places."""
 
     def __init__(self, predicates: Iterable[Expr]) -> None:
         self._class: dict[int, frozenset[int]] = {}
-        #: The predicates that no class stands for.
+        #: The predicates that the classes don't express.
         self.others: tuple[Expr, ...] = tuple(item for item in predicates if not self._learn(item))
 
     def _learn(self, predicate: Expr) -> bool:
@@ -162,7 +162,7 @@ class EqualityClasses:
         return True
 
     def of(self, place: int) -> frozenset[int]:
-        """All places that are equal to ``place``, itself included."""
+        """All places that are equal to ``place``, including ``place``."""
         return self._class.get(place) or frozenset((place,))
 
     def all(self) -> tuple[frozenset[int], ...]:
@@ -171,7 +171,7 @@ class EqualityClasses:
 
 
 def column_equality(predicate: Expr) -> tuple[int, int] | None:
-    """The two places, if the predicate says no more than that two columns are equal."""
+    """The two places, if the predicate is just the equality of two columns; else None."""
     if isinstance(predicate, Call) and predicate.function == "equal":
         left, right = predicate.arguments
         if isinstance(left, Column) and isinstance(right, Column) and left.ordinal != right.ordinal:
@@ -180,9 +180,10 @@ def column_equality(predicate: Expr) -> tuple[int, int] | None:
 
 
 def split_keys(parts: Iterable[Expr], left_width: int) -> tuple[tuple[JoinKey, ...], tuple[Expr, ...]]:
-    """Conjuncts over a concatenated row as join keys and what is no key.
+    """Split conjuncts over a concatenated row into join keys and other conjuncts.
 
-    A key is an equality of an expression over the left row only with one over the right row only.
+    A key is an equality between an expression over the left row only and an expression over the right row
+    only.
     """
     keys: list[JoinKey] = []
     rest: list[Expr] = []
@@ -213,19 +214,19 @@ def _key(part: Expr, left_width: int) -> JoinKey | None:
 
 
 class _Part(msgspec.Struct):
-    """A piece of the tree under construction: its plan, and where in the plan's row the places of the graph's
-    row stand that it gives."""
+    """A piece of the tree under construction: its plan, and the position in the plan's row of each available
+    place of the graph's row."""
 
     plan: LogicalPlan
     positions: dict[int, int]
 
     def shared(self, places: Iterable[int]) -> int | None:
-        """The first of the places that the piece gives."""
+        """The first of the places that the piece has, or None."""
         return next((place for place in places if place in self.positions), None)
 
 
 class _Building:
-    """The tree under construction: every predicate is applied as soon as its columns are there."""
+    """The tree under construction. Every predicate is applied as soon as its columns are available."""
 
     def __init__(self, graph: JoinGraph) -> None:
         self.graph = graph
@@ -278,7 +279,7 @@ class _Building:
         return _Part(plan, left.positions)
 
     def where(self, positions: dict[int, int]) -> dict[int, int]:
-        """The positions of all places that are there, or that something equal to them stands for."""
+        """The positions of all available places, and of places that equal an available place."""
         found = dict(positions)
         for members in self.classes:
             stand_in = next((place for place in members if place in positions), None)
@@ -287,12 +288,12 @@ class _Building:
         return found
 
     def column(self, place: int, part: _Part) -> Column:
-        """What stands at a place of the graph's row, as a column of a part that gives it."""
+        """The column at a place of the graph's row, as a column of a part that has it."""
         column = self.columns[place]
         return Column(column.type, part.positions[place], column.name)
 
     def output(self, part: _Part) -> LogicalPlan:
-        """The graph's output row over the part that gives it; no Project if that is it as it stands."""
+        """The graph's output row over the complete part; the part's own plan if the rows are equal."""
         places = self.graph.row
         if [part.positions[place] for place in places] == list(range(part.plan.width)):
             return part.plan
@@ -300,8 +301,8 @@ class _Building:
         return Project(part.plan, columns, tuple([column.name for column in columns]))
 
     def take(self, positions: dict[int, int]) -> list[Expr]:
-        """The pending predicates whose columns are all there, over the row of these positions; they are
-        pending no more."""
+        """Remove the pending predicates whose columns are all available, and return the predicates over the
+        row of ``positions``."""
         if not self.pending:
             return []
         there = self.where(positions)
@@ -311,8 +312,8 @@ class _Building:
 
 
 def build(graph: JoinGraph, shape: Shape) -> LogicalPlan:
-    """The tree of joins of that shape, giving the graph's output row. A filtering relation is a right
-    child."""
+    """Build the tree of joins of a shape; its output row is the graph's output row. A filtering relation is a
+    right child."""
     building = _Building(graph)
     part = building.part(shape)
     assert not building.pending, "a shape must hold all relations"
@@ -320,7 +321,7 @@ def build(graph: JoinGraph, shape: Shape) -> LogicalPlan:
 
 
 def left_deep(graph: JoinGraph) -> Shape:
-    """The relations from left to right, as they were written."""
+    """The left-deep shape of the relations, in the order of the query."""
     shape: Shape = 0
     for index in range(1, len(graph.relations)):
         shape = (shape, index)

@@ -1,4 +1,4 @@
-"""Which way a query goes, and why."""
+"""The choice of a query's lane, with the reason."""
 
 from collections.abc import Iterable
 from enum import Enum, StrEnum
@@ -17,49 +17,49 @@ if TYPE_CHECKING:
 else:
     joins = lazy_module("sqlfront_planner.pruning.joins")
 
-#: Up to that many rows of input a query runs on the caller's thread.
+#: Queries of up to this many input rows run on the caller's thread.
 INLINE_ROWS: Final = 10_000
-#: Up to that many rows of input a second instance costs more than it brings.
+#: Up to this many input rows a second instance costs more than it saves.
 SERIAL_ROWS: Final = 100_000
 
 
 class Lane(StrEnum):
-    """The ways that a query can go."""
+    """The lanes of queries."""
 
     DIRECT = "direct"
-    """Rows by their key, projected and filtered; no job."""
+    """Rows looked up by key, projected and filtered; no job."""
     LIGHT = "light"
     """A light job on the DAG engine."""
     MIXED = "mixed"
-    """A light job over rows that Spark has filtered, projected and grouped before."""
+    """A light job over rows that Spark filtered, projected and grouped before."""
     SPARK = "spark"
-    """Spark runs the text."""
+    """Spark runs the query's text."""
 
 
-#: With fewer workers than that, sending rows to the instance of their key costs more than the instances save:
-#: measured on TPC-H at scale 1 with two workers, half of the CPU time of the queries that did it.
+#: With fewer workers, routing rows to the instance of their key costs more than the instances save: measured
+#: on TPC-H at scale 1 with two workers, half of the CPU time of the queries with such routing.
 EXCHANGE_WORKERS: Final = 4
 
 
-#: Over several members, inputs of up to that many estimated rows are collected by the coordinator instead of
-#: being exchanged.
+#: With several members, the coordinator collects inputs of up to this many estimated rows instead of
+#: exchanging them.
 COLLECT_ROWS: Final = 20_000
 
 
 class Regime(Enum):
-    """How much of the machine a light job takes."""
+    """The parallelism of a light job."""
 
     INLINE = "inline"
-    """Every operator once, on the caller's thread."""
+    """One instance of every operator, on the caller's thread."""
     SERIAL = "serial"
-    """Every operator once, on the workers."""
+    """One instance of every operator, on the workers."""
     PARALLEL = "parallel"
-    """Operators in several instances; with many workers rows go to the instance of their key, with few all
-    that belongs together is collected by one."""
+    """Operators in several instances. With many workers rows are routed to the instance of their key; with
+    few workers one instance collects the rows that belong together."""
 
 
 class InputSize(msgspec.Struct, frozen=True):
-    """The estimated input of a query: what its scans read, not what the tables hold."""
+    """The estimated input of a query: the rows that its scans read, not all rows of the tables."""
 
     rows: float
     size: float
@@ -77,8 +77,9 @@ class Choice(msgspec.Struct, frozen=True):
 def input_size(
     plans: Iterable[LogicalPlan], cardinality: Cardinality, conditions: "KeyConditions | None" = None
 ) -> InputSize:
-    """What the scans of a query's plans read: a scan by so many keys (``conditions`` are those of the scans),
-    or by those of a join's other side, reads what it finds, any other the whole table."""
+    """The estimated input of the scans of a query's plans. A scan by a bounded number of keys (``conditions``
+    holds the scans' key conditions), or by the keys of a join's other side, reads the rows that it finds; any
+    other scan reads the whole table."""
     conditions = conditions or KeyConditions()
     rows = size = 0.0
     nodes = [node for plan in plans for node in walk_plan(plan)]
@@ -101,7 +102,7 @@ def input_size(
 
 
 def choose(size: InputSize) -> Choice:
-    """The lane and regime for an input of that size.
+    """The lane and regime for an input of ``size``.
 
     >>> print(choose(InputSize(2_000, 80_000, 1)).reason)
     about 2,000 rows of 1 table, inline on the caller's thread

@@ -1,9 +1,9 @@
-"""A query's text without its literals: texts that differ in nothing else share a plan.
+"""Separation of a query's text from its literals: texts that differ only in literals share a plan.
 
-:func:`split` takes numbers and strings out of a text by one regular expression, in about a microsecond. It
-knows no grammar: whether a literal may differ from run to run is for the binder to say
-(:mod:`sqlfront_planner.binder.literals`), which has the place of each in the syntax tree. All others are part
-of the plan's key, so that a plan is only ever used for a text that means the same.
+:func:`split` takes numbers and strings out of a text by one regular expression, in about a microsecond. The
+function knows no grammar: the binder decides whether a literal may differ from run to run
+(:mod:`sqlfront_planner.binder.literals`), from the literal's place in the syntax tree. All other literals are
+part of the plan's key, so a plan is used only for texts of the same meaning.
 """
 
 import re
@@ -17,21 +17,22 @@ from sqlfront_planner.tokens import unescape
 from sqlfront_values.errors import Error
 from sqlfront_values.types import INT, STRING
 
-#: A number, or a string, as most texts have them. It begins with a set of characters and not with two
-#: alternatives, so that the regular expression finds the next of them three times faster.
+#: A number or a string in its most common form. The pattern begins with a character set rather than two
+#: alternatives, which makes the regular expression find the next match three times faster.
 _PLAIN: Final = re.compile(r"""([0-9'](?:(?<=')[^']*'|(?<=\b[0-9])[\w.]*))""")
-#: Other texts take a closer look at what isn't a literal (comments, quoted names), or one that is written
-#: otherwise; compiled when it is needed.
+#: For other texts: also matches non-literals (comments, quoted names) and literals in other forms. Compiled
+#: at first use.
 _CAREFUL: Final = (
     r"""(?s)((?<!\w)'(?:[^'\\]|\\.)*'|\b[0-9][\w.]*)"""
     r"""|(?:(?<=\w)'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\r\n]*|/\*.*?\*/)"""
 )
-#: Where a number stands that is looked at without its tree.
+#: The tree for the position of a number that has no tree.
 _NOWHERE: Final = exp.Literal.number(0)
 
 
 def split(text: str) -> tuple[tuple[str, ...], list[str]]:
-    """The text without its literals, and the literals as written, in order. The text follows from both.
+    """Split the text into the pieces around its literals, and the literals as written, in order. Pieces and
+    literals together give the text.
 
     >>> split("select a from t where k = 17 and c1 = 'it'")
     (('select a from t where k = ', ' and c1 = ', ''), ['17', "'it'"])
@@ -43,7 +44,7 @@ def split(text: str) -> tuple[tuple[str, ...], list[str]]:
 
 
 def _split_with_care(text: str) -> tuple[tuple[str, ...], list[str]]:
-    """The same for any text: comments are no part of what is left, hints are.
+    """Split any text as :func:`split`. Comments are dropped from the pieces, hints are kept.
 
     >>> _split_with_care("select a /* 17 */ from t where k = 17 -- b")
     (('select a   from t where k = ', ''), ['17'])
@@ -68,8 +69,8 @@ def _split_with_care(text: str) -> tuple[tuple[str, ...], list[str]]:
 
 
 def _has_plain_comments(text: str) -> bool:
-    """Whether there are comments, and their ends are where the pattern sees them: none is in another, none is
-    continued, and no raw string ends in a backslash."""
+    """Whether the text has comments whose ends the pattern finds: no comment is nested or continued, and no
+    raw string ends in a backslash."""
     if "\\" in text or "\r" in text:
         return False
     opened = text.count("/*")
@@ -77,7 +78,7 @@ def _has_plain_comments(text: str) -> bool:
 
 
 def spaced(skeleton: tuple[str, ...]) -> tuple[str, ...]:
-    """A skeleton with one blank for any white space, where that is none of a quoted name.
+    """Normalize white space outside of quoted names in a skeleton to single blanks.
 
     >>> spaced(("select a\\n  from t where k =  ", ""))
     ('select a from t where k = ', '')
@@ -85,7 +86,7 @@ def spaced(skeleton: tuple[str, ...]) -> tuple[str, ...]:
     text = "0".join(skeleton)
     if (
         "  " not in text and text.isprintable() and text == text.strip()
-    ):  # but for blanks no space is printable
+    ):  # the blank is the only printable white space
         return skeleton
     if '"' in text or "`" in text or "\\" in text or "--" in text:
         return skeleton
@@ -97,12 +98,12 @@ def spaced(skeleton: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def is_plain(text: str) -> bool:
-    """Whether literals are as they seem: there are no comments, quoted names or escapes."""
+    """Whether the simple pattern finds all literals: the text has no comments, quoted names or escapes."""
     return not ('"' in text or "`" in text or "\\" in text or "--" in text or "/*" in text)
 
 
 def spans(text: str) -> list[tuple[int, int]]:
-    """Where the literals of :func:`split` stand in the text.
+    """The ranges of the literals of :func:`split` in the text.
 
     >>> spans("select `c 1` /* 2 */ from t where k = 17")
     [(38, 40)]
@@ -112,8 +113,8 @@ def spans(text: str) -> list[tuple[int, int]]:
 
 
 def plain_literal(text: str) -> tuple[object, pa.DataType] | None:
-    """The value and type of a literal as :func:`split` gives it, with a minus before it or not; None for a
-    number that is none in Spark, and for a string that isn't as it stands (``${name}``).
+    """The value and type of a literal from :func:`split`, with or without a minus sign. None for an invalid
+    number in Spark, and for a string with a variable (``${name}``).
 
     >>> plain_literal("-17"), plain_literal("'it''s'")[0], plain_literal("9" * 39), plain_literal("'${x}'")
     ((-17, DataType(int32)), "it's", None, None)

@@ -1,8 +1,8 @@
 """The logical plan: bound, typed, and frozen; columns are ordinals of the input row.
 
-A join's output row is the left row followed by the right row (left only for semi and anti joins). Every node
-refuses to be built wrong: :func:`sqlfront_planner.check.check` is run on the whole tree after every rule in
-tests.
+A join's output row is the left row followed by the right row (only the left row for semi and anti joins).
+Tests run :func:`sqlfront_planner.check.check` on the whole tree after every rule, which finds malformed
+nodes.
 
 Three subquery expressions extend the engine's expression language; the optimizer removes them all before
 lowering.
@@ -40,14 +40,14 @@ else:
 
 
 class JoinKind(Enum):
-    """How unmatched rows are treated."""
+    """The treatment of unmatched rows."""
 
     __hash__ = (
         object.__hash__
-    )  # by identity: there is one member of each name, and sets of kinds are all over
+    )  # by identity: there is one member of each name, and sets of kinds are used everywhere
 
     INNER = "inner"
-    """Only matches."""
+    """Matching pairs only."""
     LEFT = "left"
     """Unmatched left rows with nulls."""
     RIGHT = "right"
@@ -55,18 +55,19 @@ class JoinKind(Enum):
     FULL = "full"
     """Unmatched rows of both sides."""
     SEMI = "semi"
-    """Left rows with at least one match, once."""
+    """Left rows with at least one match; each left row once."""
     ANTI = "anti"
     """Left rows without a match."""
     NULL_AWARE_ANTI = "null-aware anti"
     """NOT IN: left rows for which the condition is false (not null) for every right row."""
 
 
-#: The joins that only filter their left side: the output row is the left row.
+#: Joins that only filter their left side: the output row is the left row.
 FILTERING_JOINS: Final = frozenset({JoinKind.SEMI, JoinKind.ANTI, JoinKind.NULL_AWARE_ANTI})
 
 
-#: What :func:`table_row` has made, by the identity of the schema, which is held beside it.
+#: Results of :func:`table_row` by the identity of the schema. The entry holds the schema, so that the
+#: identity stays valid.
 _TABLE_ROWS: Final[dict[tuple[int, tuple[int, ...] | None], tuple[pa.Schema, tuple[Column, ...]]]] = {}
 _MOST_TABLE_ROWS: Final = 1000
 
@@ -76,11 +77,12 @@ class LogicalPlan(msgspec.Struct, frozen=True):
 
     @property
     def schema(self) -> pa.Schema:
-        """Logical names and types of the output row; names need not be unique."""
+        """Names and types of the output row's columns; names need not be unique."""
         raise NotImplementedError
 
     def row(self) -> tuple[Column, ...]:
-        """The output row as references to its columns: what :attr:`schema` says, at a tenth of its price."""
+        """The output row as references to its columns: the content of :attr:`schema` at a tenth of its
+        cost."""
         raise NotImplementedError
 
     @property
@@ -93,16 +95,16 @@ class LogicalPlan(msgspec.Struct, frozen=True):
         return ()
 
     def with_inputs(self, inputs: tuple["LogicalPlan", ...]) -> "LogicalPlan":
-        """The same node over other inputs of the same schemas."""
+        """The node over new inputs of equal schemas."""
         assert not inputs
         return self
 
     def operands(self) -> tuple[Expr, ...]:
-        """All expressions that the node evaluates, in the order in which they are written in it."""
+        """All expressions that the node evaluates, in the order of the node's fields."""
         return ()
 
     def with_operands(self, operands: tuple[Expr, ...]) -> "LogicalPlan":
-        """The same node with other expressions of the same types; as many as :meth:`operands` gives."""
+        """The node with new expressions of equal types, as many as :meth:`operands` returns."""
         assert not operands
         return self
 
@@ -120,7 +122,7 @@ class UnaryPlan(LogicalPlan, frozen=True):
 
 
 class PassingPlan(UnaryPlan, frozen=True):
-    """A node whose rows are rows of its input."""
+    """A node that only passes rows of its input."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -135,17 +137,17 @@ class PassingPlan(UnaryPlan, frozen=True):
 
 
 class Subquery(Expr, frozen=True, tag_field="kind", tag=True):
-    """Base of the subquery expressions. ``plan`` may hold :class:`OuterColumn`."""
+    """The base of the subquery expressions. ``plan`` may hold :class:`OuterColumn`."""
 
     plan: LogicalPlan
 
     def describe(self) -> str:
-        """The text that EXPLAIN shows; the plan is printed below the node that holds the expression."""
+        """The text that EXPLAIN shows. EXPLAIN prints the plan below the node that holds the expression."""
         return "(scalar subquery)"
 
 
 class OuterColumn(Expr, frozen=True, tag_field="kind", tag=True):
-    """A column of the row of the enclosing query, seen from within a subquery."""
+    """A column of the enclosing query's row, read by a subquery."""
 
     ordinal: int
     name: str = ""
@@ -156,18 +158,19 @@ class OuterColumn(Expr, frozen=True, tag_field="kind", tag=True):
 
 
 class ScalarSubquery(Subquery, frozen=True, tag_field="kind", tag=True):
-    """The only value of the only row, null if there is no row; more than one row is an error."""
+    """The only value of the subquery's only row, or null if the subquery has no row; more than one row is an
+    error."""
 
 
 class Exists(Subquery, frozen=True, tag_field="kind", tag=True):
-    """Whether there is a row."""
+    """Whether the subquery has a row."""
 
     def describe(self) -> str:
         return "EXISTS (subquery)"
 
 
 class InSubquery(Subquery, frozen=True, tag_field="kind", tag=True):
-    """``(operands) IN (plan)``, three-valued; ``operands`` are over the enclosing row."""
+    """``(operands) IN (plan)`` in three-valued logic; ``operands`` are over the enclosing row."""
 
     operands: tuple[Expr, ...]
 
@@ -182,8 +185,9 @@ class InSubquery(Subquery, frozen=True, tag_field="kind", tag=True):
 
 
 class Scan(LogicalPlan, frozen=True):
-    """A table's columns. ``columns`` are table ordinals; ``filters`` are conjuncts over *table* ordinals that
-    are to be applied; no more than ``limit`` of the rows that pass are needed (None = all)."""
+    """A scan of some columns of a table. ``columns`` are table ordinals; ``filters`` are conjuncts over
+    *table* ordinals that the scan has to apply; at most ``limit`` of the rows that pass are needed (None =
+    all)."""
 
     name: str
     table: "Table"
@@ -211,8 +215,9 @@ class Scan(LogicalPlan, frozen=True):
 
 
 def table_row(schema: pa.Schema, ordinals: tuple[int, ...] | None = None) -> tuple[Column, ...]:
-    """The row of these columns of a table (None: of all) as references to its columns. It is kept: planning a
-    join asks for it dozens of times, and asking a schema for a field makes new objects each time."""
+    """The row of the columns ``ordinals`` of a table (None: of all columns) as references to its columns.
+    Results are cached: planning a join needs the row dozens of times, and each ``schema.field`` makes a new
+    object."""
     known = _TABLE_ROWS.get((id(schema), ordinals))
     if known is not None and known[0] is schema:
         return known[1]
@@ -291,14 +296,14 @@ class JoinKey(NamedTuple):
     """An equality between the two sides of a join; both expressions have one type."""
 
     left: Expr
-    """Over the left row."""
+    """The expression over the left row."""
     right: Expr
-    """Over the right row, whose columns count from 0."""
+    """The expression over the right row, whose columns count from 0."""
     null_safe: bool = False
     """Whether null equals null (``<=>``)."""
 
     def over_both(self, left_width: int) -> Expr:
-        """The same as a condition over the concatenated row."""
+        """The key as a condition over the concatenated row."""
         moved = map_columns(
             self.right, lambda column: Column(column.type, column.ordinal + left_width, column.name)
         )
@@ -306,10 +311,10 @@ class JoinKey(NamedTuple):
 
 
 class Join(LogicalPlan, frozen=True, dict=True):
-    """Rows of both sides that satisfy ``keys`` and ``condition``.
+    """Pairs of rows of both sides that satisfy ``keys`` and ``condition``.
 
-    ``keys`` are filled by the optimizer; ``condition`` is over the concatenated row, None = true. A cross
-    join is INNER without either.
+    The optimizer fills ``keys``. ``condition`` is over the concatenated row, None = true. A cross join is
+    INNER without either.
     """
 
     left: LogicalPlan
@@ -325,7 +330,8 @@ class Join(LogicalPlan, frozen=True, dict=True):
         return pa.schema([*self.left.schema, *self.right.schema])
 
     def row(self) -> tuple[Column, ...]:
-        # Kept, and made from the innermost join on: of joins in a row each is asked many times.
+        # Cached, and computed from the innermost join outward: in a chain of joins each join's row is needed
+        # many times.
         for join in self._unknown("_row"):
             row = join.left.row()
             if join.kind not in FILTERING_JOINS:
@@ -345,7 +351,7 @@ class Join(LogicalPlan, frozen=True, dict=True):
         return known
 
     def _unknown(self, name: str) -> "list[Join]":
-        """The joins on the left of which that isn't known yet, innermost first."""
+        """The joins along the left inputs whose attribute ``name`` isn't cached yet, innermost first."""
         found: list[Join] = []
         plan: LogicalPlan = self
         while isinstance(plan, Join) and name not in plan.__dict__:
@@ -372,8 +378,8 @@ class Join(LogicalPlan, frozen=True, dict=True):
 
 
 class Aggregate(UnaryPlan, frozen=True):
-    """One row per distinct key (null is a key); without keys exactly one row. Output: keys, then aggregates.
-    DISTINCT is an Aggregate without calls."""
+    """One row per distinct key (null is a key); without keys exactly one row. The output columns are the
+    keys, then the aggregates. DISTINCT is an Aggregate without calls."""
 
     keys: tuple[Expr, ...]
     calls: tuple[AggregateCall, ...]
@@ -402,7 +408,7 @@ class Aggregate(UnaryPlan, frozen=True):
 
 
 class Window(UnaryPlan, frozen=True):
-    """The input row followed by one column per call; all calls share partitioning and ordering, whose
+    """The input row followed by one column per call. All calls share the partitioning and the ordering, whose
     expressions are over the input row (``order`` as (expression, descending, nulls first))."""
 
     partition: tuple[Expr, ...]
@@ -429,8 +435,8 @@ class Window(UnaryPlan, frozen=True):
         return below.width + len(added)
 
     def _added(self) -> tuple[LogicalPlan, list[tuple[str, WindowCall]]]:
-        """The plan below all windows that stand directly on each other, and what they add to it: a row that
-        each asked of the one below would be made anew at each."""
+        """The plan below a stack of window nodes, and the columns that the stack adds. One pass over the
+        stack, instead of one recursion per window, avoids making each row anew."""
         plan: LogicalPlan = self
         windows: list[Window] = []
         while isinstance(plan, Window):
@@ -477,23 +483,23 @@ class Limit(PassingPlan, frozen=True):
 
 
 class SetKind(Enum):
-    """Which rows a set operation keeps; UNION (distinct) is an Aggregate over UNION ALL."""
+    """The rows that a set operation keeps; UNION (distinct) is an Aggregate over UNION ALL."""
 
     UNION_ALL = "union all"
     """All rows of all branches."""
     INTERSECT = "intersect"
-    """Distinct rows that are in both."""
+    """Distinct rows that are in both branches."""
     INTERSECT_ALL = "intersect all"
-    """Rows in both, as often as in the side that has fewer."""
+    """Rows in both branches, as often as in the branch with fewer occurrences."""
     EXCEPT = "except"
-    """Distinct rows of the left that are not in the right."""
+    """Distinct rows of the left branch that are not in the right branch."""
     EXCEPT_ALL = "except all"
-    """Rows of the left, less the right's occurrences."""
+    """Rows of the left branch, less their occurrences in the right branch."""
 
 
 class SetOperation(LogicalPlan, frozen=True):
-    """Branches of equal types, column by column; names of the first. INTERSECT and EXCEPT have two branches;
-    null equals null."""
+    """Branches of equal types, column by column; the names are those of the first branch. INTERSECT and
+    EXCEPT have two branches; null equals null."""
 
     kind: SetKind
     branches: tuple[LogicalPlan, ...]
@@ -517,24 +523,24 @@ class SetOperation(LogicalPlan, frozen=True):
 
 
 class ScalarRow(PassingPlan, frozen=True):
-    """The only row of its input; a row of nulls if there is none, SCALAR_SUBQUERY_TOO_MANY_ROWS if there are
-    more. The optimizer makes it of an uncorrelated scalar subquery."""
+    """The only row of the input; a row of nulls if the input is empty, SCALAR_SUBQUERY_TOO_MANY_ROWS if the
+    input has more than one row. The optimizer turns an uncorrelated scalar subquery into this node."""
 
 
 def call_operands(call: AggregateCall) -> tuple[Expr, ...]:
-    """The expressions that an aggregate call evaluates: its arguments, then its filter if it has one."""
+    """The expressions that an aggregate call evaluates: the arguments, then the filter if present."""
     return call.arguments if call.filter is None else (*call.arguments, call.filter)
 
 
 def with_call_operands(call: AggregateCall, operands: Iterator[Expr]) -> AggregateCall:
-    """The call with its :func:`call_operands` replaced by the next ones of ``operands``."""
+    """The call with its :func:`call_operands` replaced by the next items of ``operands``."""
     arguments = tuple(islice(operands, len(call.arguments)))
     condition = None if call.filter is None else next(operands)
     return AggregateCall(call.function, arguments, call.type, call.distinct, condition)
 
 
 def walk_plan(plan: LogicalPlan) -> Iterator[LogicalPlan]:
-    """The plan and everything below it, parents first (not into subquery expressions)."""
+    """Yield the plan and all nodes below, parents first, without the plans of subquery expressions."""
     waiting = [plan]
     while waiting:
         node = waiting.pop()
@@ -543,7 +549,7 @@ def walk_plan(plan: LogicalPlan) -> Iterator[LogicalPlan]:
 
 
 def distinct_nodes(plan: LogicalPlan) -> Iterator[LogicalPlan]:
-    """The same, but a node that stands in several places comes once."""
+    """Yield the nodes of :func:`walk_plan`; a node that stands in several places comes once."""
     waiting, seen = [plan], set[int]()
     while waiting:
         node = waiting.pop()
@@ -556,9 +562,9 @@ def distinct_nodes(plan: LogicalPlan) -> Iterator[LogicalPlan]:
 def all_nodes(
     plan: LogicalPlan, *, repeated: bool = False, seen: set[int] | None = None
 ) -> Iterator[LogicalPlan]:
-    """The plan's nodes, those of its subquery expressions included; each once, or as often as it stands in
-    the plan. Nodes whose identity is in ``seen`` are left out with all below them, and those that come join
-    them there."""
+    """Yield the plan's nodes, including the nodes of its subquery expressions: each node once, or with
+    ``repeated`` as often as it stands in the plan. Nodes whose identity is in ``seen`` are left out with
+    their subtrees. The identities of the yielded nodes are added to ``seen``, unless ``repeated``."""
     waiting, passed = [plan], set[int]() if seen is None else seen
     while waiting:
         node = waiting.pop()
@@ -577,8 +583,8 @@ def _below(node: LogicalPlan) -> list[LogicalPlan]:
 
 
 def repeats(plan: LogicalPlan) -> int:
-    """How many nodes more the plan has if what stands in several places is counted in each, subquery
-    expressions included."""
+    """The number of nodes by which the plan grows if shared nodes are counted in each of their places,
+    subquery expressions included."""
     sizes: dict[int, int] = {}
     waiting = [(plan, False)]
     while waiting:
@@ -592,23 +598,23 @@ def repeats(plan: LogicalPlan) -> int:
 
 
 def over(plan: LogicalPlan, inputs: Iterable[LogicalPlan]) -> LogicalPlan:
-    """The node over other inputs of the same schemas; the node itself if these are its own."""
+    """The node over new inputs of equal schemas; the node itself if the inputs are unchanged."""
     given = tuple(inputs)
     return plan.with_inputs(given) if any(map(is_not, given, plan.inputs())) else plan
 
 
 def map_inputs(plan: LogicalPlan, rewrite: Callable[[LogicalPlan], LogicalPlan]) -> LogicalPlan:
-    """The node over its inputs rewritten; the node itself if that changes none."""
+    """The node over its rewritten inputs; the node itself if no input changes."""
     inputs = plan.inputs()
     return over(plan, [rewrite(child) for child in inputs]) if inputs else plan
 
 
 def transform_plan(plan: LogicalPlan, rewrite: Callable[[LogicalPlan], LogicalPlan]) -> LogicalPlan:
-    """Rewrite bottom-up; nodes under which nothing changed are kept as they are, and one that stands in two
-    places stays one. ``rewrite`` is pure."""
+    """Rewrite the plan bottom-up. Nodes under which nothing changed are kept, and a node that stands in two
+    places stays one node. ``rewrite`` is pure."""
     chain: list[UnaryPlan] = []
     node = plan
-    while isinstance(node, UnaryPlan):  # on the way to these there is no other
+    while isinstance(node, UnaryPlan):  # a chain of nodes with one input each needs no recursion
         chain.append(node)
         node = node.input
     try:

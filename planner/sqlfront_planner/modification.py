@@ -1,7 +1,9 @@
-"""DELETE and UPDATE as plans: of the rows that they mean, with their numbers, or of all that they leave.
+"""Plans of DELETE and UPDATE: either the affected rows with their numbers, or all rows of the table
+afterwards.
 
-Source: Spark's row-level operations. A row is meant where the condition is true, not where it is null; values
-are computed from the row as it was, for the rows that are meant only, and stored as INSERT stores them.
+Source: Spark's row-level operations. A statement affects the rows for which the condition is true, and no
+rows for which the condition is null. New values are computed from the old row, for affected rows only, and
+stored as INSERT stores values.
 """
 
 from typing import TYPE_CHECKING
@@ -22,18 +24,18 @@ if TYPE_CHECKING:
 
 
 def deleted(bound: LogicalPlan, numbered: "Table", keys: tuple[int, ...]) -> LogicalPlan:
-    """The rows that DELETE means: their columns ``keys`` and their numbers. ``bound`` gives the table's
-    columns and the condition; ``numbered`` is the table with others behind its columns, of which the last one
-    is the number."""
+    """The columns ``keys`` and the numbers of the rows that DELETE removes. ``bound`` yields the table's
+    columns and the condition. ``numbered`` is the table with further columns at the end; the last column is
+    the row number."""
     rows = _meant(bound, numbered)
     row = rows.row()
     return _select(rows, (*(row[key] for key in keys), row[-1]))
 
 
 def changed(bound: LogicalPlan, numbered: "Table", columns: tuple[str, ...], name: str) -> LogicalPlan:
-    """The rows that UPDATE means, as they are to be, with what ``numbered`` has behind the table's columns.
-    ``bound`` gives the table's columns, a value for each of ``columns``, and the condition; ``name`` is the
-    table's."""
+    """The rows that UPDATE changes, with their new values and the further columns of ``numbered``. ``bound``
+    yields the table's columns, a value for each of ``columns``, and the condition; ``name`` is the table's
+    name."""
     rows = _meant(bound, numbered)
     items: list[Expr] = list(rows.row())
     for place, stored in _assignments(bound, columns, name, _scan(bound).table.schema).items():
@@ -42,7 +44,7 @@ def changed(bound: LogicalPlan, numbered: "Table", columns: tuple[str, ...], nam
 
 
 def remaining(bound: LogicalPlan, schema: pa.Schema) -> LogicalPlan:
-    """The rows that DELETE leaves; ``bound`` gives the table's columns and the condition."""
+    """The rows that DELETE leaves. ``bound`` yields the table's columns and the condition."""
     rows = _with_condition(bound, schema)
     meant = Call(BOOLEAN, "coalesce", (rows.row()[-1], Literal(BOOLEAN, False)))
     kept = Filter(rows, Call(BOOLEAN, "not", (meant,)))
@@ -50,8 +52,8 @@ def remaining(bound: LogicalPlan, schema: pa.Schema) -> LogicalPlan:
 
 
 def matched(bound: LogicalPlan, schema: pa.Schema) -> LogicalPlan | None:
-    """The rows for which UPDATE's condition is true, with the condition as their only column; None if the
-    condition is random."""
+    """The rows for which UPDATE's condition is true, with the condition as the only column; None if the
+    condition is nondeterministic."""
     rows = _with_condition(bound, schema)
     if not is_deterministic(rows.expressions[-1]):
         return None
@@ -60,8 +62,8 @@ def matched(bound: LogicalPlan, schema: pa.Schema) -> LogicalPlan | None:
 
 
 def updated(bound: LogicalPlan, columns: tuple[str, ...], table: str, schema: pa.Schema) -> LogicalPlan:
-    """All rows after UPDATE; ``bound`` gives the table's columns, a value for each of ``columns``, and the
-    condition."""
+    """All rows of the table after UPDATE. ``bound`` yields the table's columns, a value for each of
+    ``columns``, and the condition."""
     rows = _with_condition(bound, schema)
     *old, meant = rows.row()
     items: list[Expr] = list(old)
@@ -71,14 +73,15 @@ def updated(bound: LogicalPlan, columns: tuple[str, ...], table: str, schema: pa
 
 
 def check_table(bound: LogicalPlan, table: "Table", name: str) -> None:
-    """Raise OperationalError with SQLSTATE 40001 unless ``bound`` reads that table, for which ``name`` stood
-    before."""
+    """Raise OperationalError with SQLSTATE 40001 unless ``bound`` reads ``table``, the table that ``name``
+    named before."""
     if _scan(bound).table is not table:
         raise OperationalError(f"`{name}` was replaced; run the statement again", sqlstate="40001")
 
 
 def places(columns: tuple[str, ...], schema: pa.Schema, table: str) -> tuple[int, ...]:
-    """The ordinals of the columns to be set; an error for one that isn't there, or that is set twice."""
+    """The ordinals of the columns that UPDATE sets. Raises an error for a column that doesn't exist or is set
+    twice."""
     found: list[int] = []
     for column in columns:
         place = named_column(schema, column)
@@ -94,7 +97,7 @@ def places(columns: tuple[str, ...], schema: pa.Schema, table: str) -> tuple[int
 def _assignments(
     bound: LogicalPlan, columns: tuple[str, ...], table: str, schema: pa.Schema
 ) -> dict[int, Expr]:
-    """What is stored in the columns that are set, by their ordinals."""
+    """The expressions stored in the columns that UPDATE sets, by the columns' ordinals."""
     assert isinstance(bound, Project)
     values = bound.expressions[len(schema) : -1]
     return {
@@ -113,7 +116,8 @@ def _meant(bound: LogicalPlan, numbered: "Table") -> Filter:
 
 
 def _scan(bound: LogicalPlan) -> Scan:
-    """Where the rows come from; an error for a plan that makes others of them."""
+    """The scan of the table. Raises UNSUPPORTED_EXPR_FOR_OPERATOR if the plan has more than a projection over
+    the scan."""
     if not isinstance(bound, Project) or not isinstance(bound.input, Scan):
         raise spark_error(
             "UNSUPPORTED_EXPR_FOR_OPERATOR",

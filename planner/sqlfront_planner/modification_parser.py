@@ -1,7 +1,7 @@
-"""DELETE and UPDATE: their rows as a query.
+"""DELETE and UPDATE, parsed as a query for their rows.
 
-The tokens are put into the order of ``SELECT *, value, ..., condition FROM table``, each with its place in
-the text, so that everything in them is parsed and bound as in a query.
+The parser puts the tokens into the order of ``SELECT *, value, ..., condition FROM table``. Each token keeps
+its position in the text. So the expressions are parsed and bound as in a query.
 """
 
 from typing import Final
@@ -16,13 +16,14 @@ from sqlfront_planner.tokens import replaced, unread_at
 from sqlfront_values.errors import spark_error
 
 _OPENING: Final = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET})
-#: The parts of a SELECT of one table.
+#: The parts of a SELECT that reads one table and has no other clause.
 _ONLY: Final = {"expressions", "from_"}
 _CLOSING: Final = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET})
 
 
 def parse_delete(sql: str, start: int = 0) -> Delete:
-    """``DELETE FROM table [[AS] alias] [WHERE condition]``; PARSE_SYNTAX_ERROR for anything else."""
+    """Parse ``DELETE FROM table [[AS] alias] [WHERE condition]``. Raises PARSE_SYNTAX_ERROR for anything
+    else."""
     tokens = statement_tokens(sql, start)
     if len(tokens) < 2 or tokens[1].token_type != TokenType.FROM:
         raise unread_at(tokens[1] if len(tokens) > 1 else None, sql)
@@ -32,7 +33,7 @@ def parse_delete(sql: str, start: int = 0) -> Delete:
 
 
 def parse_update(sql: str, start: int = 0) -> Update:
-    """``UPDATE table [[AS] alias] SET column = value, ... [WHERE condition]``."""
+    """Parse ``UPDATE table [[AS] alias] SET column = value, ... [WHERE condition]``."""
     tokens = statement_tokens(sql, start)
     place = _find(tokens, TokenType.SET)
     if place is None:
@@ -49,7 +50,7 @@ def parse_update(sql: str, start: int = 0) -> Update:
 
 
 def _rows(first: Token, relation: list[Token], values: list[list[Token]], sql: str) -> tuple[Query, str]:
-    """The query for all rows of the table with the values behind them, and the table's name."""
+    """The query for all rows of the table, with the values as further columns, and the table's name."""
     if not relation:
         raise unread_at(None, sql)
     selected = [replaced(first, TokenType.SELECT, "SELECT"), replaced(first, TokenType.STAR, "*")]
@@ -73,7 +74,7 @@ def _rows(first: Token, relation: list[Token], values: list[list[Token]], sql: s
 
 
 def _refuse_aggregates(tree: exp.Select, first: Token) -> None:
-    """UNSUPPORTED_EXPR_FOR_OPERATOR for what takes more than a row or gives more than a value."""
+    """Raise UNSUPPORTED_EXPR_FOR_OPERATOR for aggregate functions, window functions and generators."""
     for value in tree.expressions[1:]:
         for node in value.walk(prune=lambda node: isinstance(node, exp.Query)):
             if isinstance(node, exp.AggFunc | exp.Window | exp.UDTF):
@@ -87,7 +88,8 @@ def _refuse_aggregates(tree: exp.Select, first: Token) -> None:
 
 
 def _assignment(tokens: list[Token], sql: str) -> tuple[str, list[Token]]:
-    """The column's name, and the tokens of its value; DEFAULT is null, since no column has another."""
+    """The column's name and the tokens of its value. DEFAULT becomes NULL, since every column's default is
+    null."""
     place = _find(tokens, TokenType.EQ)
     target = tokens[:place]
     names = target[::2]
@@ -103,7 +105,7 @@ def _assignment(tokens: list[Token], sql: str) -> tuple[str, list[Token]]:
 
 
 def _where(tokens: list[Token], sql: str) -> tuple[list[Token], list[Token]]:
-    """What stands before WHERE, and the condition after it; none: all rows."""
+    """The tokens before WHERE, and the tokens of the condition (empty without WHERE: all rows)."""
     place = _find(tokens, TokenType.WHERE)
     if place is None:
         return tokens, []
@@ -113,7 +115,7 @@ def _where(tokens: list[Token], sql: str) -> tuple[list[Token], list[Token]]:
 
 
 def _find(tokens: list[Token], kind: TokenType) -> int | None:
-    """The place of the first token of that kind outside of brackets."""
+    """The position of the first token of that type outside of brackets."""
     depth = 0
     for place, token in enumerate(tokens):
         depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)

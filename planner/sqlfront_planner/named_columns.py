@@ -1,5 +1,5 @@
 """The columns of a table that a statement names: in the list of INSERT or CREATE INDEX, in UPDATE's SET, or
-those of a new table or view."""
+in the definition of a new table or view."""
 
 from collections.abc import Iterable
 
@@ -10,7 +10,8 @@ from sqlfront_values.errors import DatabaseError, ProgrammingError, spark_error
 
 
 def named_column(schema: pa.Schema, name: str) -> int:
-    """The ordinal of the column of that name, in whatever case; UNRESOLVED_COLUMN if there is none.
+    """The ordinal of the column of that name, case-insensitive. Raises UNRESOLVED_COLUMN if no column has the
+    name.
 
     >>> named_column(pa.schema([("a", pa.int32()), ("b", pa.int32())]), "B")
     1
@@ -22,7 +23,7 @@ def named_column(schema: pa.Schema, name: str) -> int:
 
 
 def named_columns(schema: pa.Schema, names: Iterable[str]) -> tuple[int, ...]:
-    """The ordinals of several columns; COLUMN_ALREADY_EXISTS for one that is named twice."""
+    """The ordinals of several columns. Raises COLUMN_ALREADY_EXISTS if a column is named twice."""
     found: list[int] = []
     for name in names:
         ordinal = named_column(schema, name)
@@ -33,7 +34,7 @@ def named_columns(schema: pa.Schema, names: Iterable[str]) -> tuple[int, ...]:
 
 
 def check_unique(names: Iterable[str]) -> None:
-    """COLUMN_ALREADY_EXISTS if two of the names are the same, in whatever case.
+    """Raise COLUMN_ALREADY_EXISTS if two names are equal, case-insensitive.
 
     >>> check_unique(["a", "b"])
     """
@@ -45,7 +46,7 @@ def check_unique(names: Iterable[str]) -> None:
 
 
 def _column_exists(name: str) -> ProgrammingError:
-    """COLUMN_ALREADY_EXISTS: the name stands in a list twice."""
+    """The error COLUMN_ALREADY_EXISTS for a name that stands in a list twice."""
     return ProgrammingError(
         f"The column {quoted((name,))} already exists. Choose another name or rename the existing column.",
         condition="COLUMN_ALREADY_EXISTS",

@@ -1,7 +1,7 @@
-"""How deeply a query's text is nested, and how long it is, before a parser sees it that nests as deeply.
+"""Limits on the nesting and length of a query's text, checked before a parser recurses into the text.
 
 Spark's own parser gives up at some four hundred levels, by FAILED_TO_PARSE_TOO_COMPLEX or for want of stack.
-Parentheses that only repeat what stands in them (``(((((1)))))``) are no level: they are left out.
+Redundant pairs of parentheses (``(((((1)))))``) are removed and count as no level.
 """
 
 from collections import Counter
@@ -15,23 +15,23 @@ from sqlfront_values.errors import too_complex
 
 _T = TokenType
 
-#: Levels of parentheses, brackets, CASE, operators in front and types within types.
+#: The limit on levels of parentheses, brackets, CASE, prefix operators and types within types.
 MOST_LEVELS: Final = 400
-#: Levels of types within types, in which the parser's time grows faster than their square.
+#: The limit on levels of types within types; the parser's time grows faster than the square of their number.
 MOST_TYPE_LEVELS: Final = 100
-#: So many words of a kind make a statement that is planned within seconds.
+#: The limits on keywords, by type, under which a statement is planned within seconds.
 _MOST_WORDS: Final = {_T.AND: 20_000, _T.OR: 20_000, _T.UNION: 10_000, _T.JOIN: 1_000, _T.WHEN: 10_000}
-#: So many pairs of parentheses directly around each other mean the same as any greater number.
+#: The number of directly nested pairs of parentheses that are kept: further pairs change no meaning.
 _PAIRS_KEPT: Final = 8
 
 _OPENING: Final = frozenset({_T.L_PAREN, _T.L_BRACKET, _T.L_BRACE})
 _CLOSING: Final = frozenset({_T.R_PAREN, _T.R_BRACKET, _T.R_BRACE})
 #: Operators before their operand, each of which is a level for the parser.
 _PREFIXES: Final = frozenset({_T.NOT, _T.DASH, _T.PLUS, _T.TILDE})
-#: What can make a level.
+#: Token types that can open a level.
 _LEVELS: Final = _OPENING | _PREFIXES | {_T.CASE, _T.LT}
 _TYPES: Final = frozenset({_T.ARRAY, _T.MAP, _T.STRUCT})
-#: Nodes that are no level of their own beside what they hold.
+#: Nodes of the tree that add no level to the level of their children.
 _FRAMES: Final = (
     exp.Select,
     exp.Subquery,
@@ -49,8 +49,8 @@ _FRAMES: Final = (
 
 
 def bounded(tokens: list[Token], sql: str) -> list[Token]:
-    """The tokens without needless parentheses. Raises FAILED_TO_PARSE_TOO_COMPLEX for those that are nested
-    deeper than :data:`MOST_LEVELS`, and for more of them than are planned within seconds."""
+    """Return the tokens without redundant parentheses. Raises FAILED_TO_PARSE_TOO_COMPLEX if the tokens are
+    nested deeper than :data:`MOST_LEVELS`, or if there are more keywords than are planned within seconds."""
     words = Counter([token.token_type for token in tokens])
     if any(words[kind] > most for kind, most in _MOST_WORDS.items()):
         raise too_complex()
@@ -62,7 +62,7 @@ def bounded(tokens: list[Token], sql: str) -> list[Token]:
 
 
 def _without_repeated_pairs(tokens: list[Token]) -> list[Token]:
-    """Of many pairs of parentheses directly around each other, the outer and the inner ones."""
+    """Remove the middle ones of many pairs of parentheses directly around each other."""
     partners = _pairs(tokens)
     needless: set[int] = set()
     around = 0
@@ -76,7 +76,7 @@ def _without_repeated_pairs(tokens: list[Token]) -> list[Token]:
 
 
 def _pairs(tokens: Sequence[Token]) -> dict[int, int]:
-    """The position of the closing parenthesis by that of the opening one."""
+    """The position of each closing parenthesis, by the position of its opening parenthesis."""
     pairs: dict[int, int] = {}
     open_ones: list[int] = []
     for place, token in enumerate(tokens):
@@ -107,9 +107,9 @@ def _refuse_deep(tokens: Sequence[Token], sql: str) -> None:
 
 
 def refuse_deep_tree(tree: exp.Expr, tokens: Sequence[Token]) -> None:
-    """Raise FAILED_TO_PARSE_TOO_COMPLEX for a tree that is deeper than its text is nested, as ``a[0][0][0]``
-    and ``x::int::int`` are. What is on an operator's left is no deeper than the operator: the binder goes
-    along these chains in loops."""
+    """Raise FAILED_TO_PARSE_TOO_COMPLEX for a tree that is deeper than its text is nested, as the trees of
+    ``a[0][0][0]`` and ``x::int::int`` are. The left operand of an operator adds no level: the binder follows
+    chains of operators in loops."""
     if len(tokens) <= MOST_LEVELS:
         return
     waiting = [(tree, 0)]

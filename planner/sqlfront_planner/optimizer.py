@@ -1,9 +1,9 @@
 """The optimizer: a list of rules, each a function from plan to plan.
 
-A rule keeps the plan's answer: types, order and number of columns, and the multiset of rows. Names of columns
-are for display only; those of the result are taken from the bound plan. Order is significant: each rule says
-in its docstring what it needs from those before. A rule that concerns certain nodes only is neither loaded
-nor run for plans without them.
+A rule preserves the plan's result: types, order and number of columns, and the multiset of rows. Names of
+columns are for display only; the result takes its names from the bound plan. The order of the rules matters:
+the docstring of each rule states its requirements on the rules before. A rule for certain nodes only is
+neither loaded nor run for plans without such nodes.
 """
 
 from collections.abc import Callable
@@ -30,15 +30,16 @@ from sqlfront_values.expressions import Call, Case, Cast, Column, Expr, Literal,
 from sqlfront_values.room import check
 from sqlfront_values.settings import Settings
 
-#: A rewrite of the whole plan; ``Settings`` are the session's, for what folds constants.
+#: A rewrite of the whole plan. ``Settings`` are the session's settings, for rules that fold constants.
 Rewrite = Callable[[LogicalPlan, Settings], LogicalPlan]
 
 
 class Rule:
-    """The rewrite ``name`` in the module :mod:`sqlfront_planner.rules` of the same name.
+    """The rewrite ``name`` in the module of :mod:`sqlfront_planner.rules` of the same name.
 
-    ``concerns``: of what a plan must hold something for the rule to change anything, see :func:`constructs`;
-    none given: any plan. ``brings``: whether the rule makes what later rules concern out of what they don't.
+    ``concerns``: constructs (see :func:`constructs`) of which a plan must hold at least one for the rule to
+    change the plan; without any, the rule runs on every plan. ``brings``: whether the rule adds constructs
+    that concern later rules.
     """
 
     def __init__(self, name: str, *concerns: object, brings: bool = False) -> None:
@@ -52,7 +53,7 @@ class Rule:
 
     @cached_property
     def rewrite(self) -> Rewrite:
-        """The rule's function, loaded when first asked for."""
+        """The rule's function, loaded at the first access."""
         return cast(Rewrite, getattr(import_module(f"sqlfront_planner.rules.{self.name}"), self.name))
 
 
@@ -82,8 +83,8 @@ RULES: Final = (
 def optimize(
     plan: LogicalPlan, settings: Settings | None = None, held: frozenset[object] | None = None
 ) -> LogicalPlan:
-    """The plan after all rules: without subquery expressions, fit for lowering. ``held``: its
-    :func:`constructs`, if they are known."""
+    """Apply all rules. The result has no subquery expressions and is ready for lowering. ``held``: the plan's
+    :func:`constructs`, if known."""
     settings = settings or Settings()
     if held is None:
         held = constructs(plan)
@@ -99,13 +100,13 @@ def optimize(
 
 
 def constructs(plan: LogicalPlan) -> frozenset[object]:
-    """What a plan is made of, subqueries included: the classes of its nodes, expressions and tables, and the
-    kinds of its joins. A call without arguments is a constant, and counts as a :class:`Literal` too; any
+    """The constructs of a plan, subqueries included: the classes of its nodes, expressions and tables, and
+    the kinds of its joins. A call without arguments is a constant and counts as a :class:`Literal`, too; any
     subquery counts as a :class:`Subquery`."""
     held: set[object] = set()
     seen: set[int] = set()
     items: list[LogicalPlan | Expr] = [plan]
-    for item in items:  # grows
+    for item in items:  # the loop appends
         held.add(type(item))
         if isinstance(item, Column):
             continue

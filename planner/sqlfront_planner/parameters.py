@@ -1,4 +1,4 @@
-"""The parameters that a text has: ``?`` by position, ``:name`` by name."""
+"""The parameters of a text: ``?`` by position, ``:name`` by name."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -10,15 +10,16 @@ from sqlfront_values.errors import ProgrammingError
 
 
 class _Parameters(msgspec.Struct, frozen=True):
-    """How many parameters a text has by position, and the names of the others. Among these may be words that
-    follow a colon for another reason, as in ``struct<a:int>``."""
+    """The number of a text's positional parameters, and the names of its named parameters. The names may
+    include words that follow a colon for another reason, as in ``struct<a:int>``."""
 
     count: int
     names: frozenset[str]
 
 
 def refuse_surplus(text: str, given: "Sequence[object] | Mapping[str, object]") -> None:
-    """Raise ProgrammingError if more values are given than the text has parameters, or a name that it hasn't.
+    """Raise ProgrammingError if more values are given than the text has parameters, or a name that no
+    parameter has.
 
     >>> refuse_surplus("SELECT ?, '?'", [1])
     >>> refuse_surplus("SELECT :a", {"a": 1, "b": 2})

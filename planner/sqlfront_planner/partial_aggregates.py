@@ -1,7 +1,7 @@
-"""Aggregates in two steps, where one relation of a join is better grouped before its rows are moved.
+"""Partial aggregation: group one relation of a join before the join, to move fewer rows.
 
-Not a rule of the optimizer's: here rows cost so little that grouping twice doesn't pay. Whose rows come from
-far away (:mod:`sqlfront.spark`) asks for it.
+Not among the optimizer's rules: local rows cost so little that grouping twice doesn't pay.
+:mod:`sqlfront.spark`, whose rows come from another system, applies the rewrite.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,18 +25,18 @@ from sqlfront_values.expressions import AggregateCall, Call, Cast, Column, Expr,
 from sqlfront_values.functions.aggregates.registry import lookup_aggregate
 from sqlfront_values.types import BIGINT, DOUBLE
 
-#: The function that gives the value over all rows from the values over parts of them.
+#: The function that merges the values over parts of the rows into the value over all rows.
 _MERGED_BY: Final = {"count": "sum", "min": "min", "max": "max", "sum": "sum"}
 
 
 def push_partial_aggregates(plan: LogicalPlan, wanted: Callable[[LogicalPlan], bool]) -> LogicalPlan:
-    """Group a ``wanted`` relation of inner joins before they join it, where all aggregates are over its
+    """Group a ``wanted`` relation of inner joins before the join, if all aggregates read only the relation's
     columns.
 
     Rows of the relation that agree in all columns that keys and join conditions read find the same partners,
-    so that sums, counts, minima and maxima over them can stand for them. Means are sums and counts, unless
-    of decimals. What a plan gives stays the same; the joins have lost their order. But an aggregate may fail
-    for rows that find no partner, which nobody would have computed.
+    so sums, counts, minima and maxima over such rows can replace the rows. Means become sums and counts,
+    except means of decimals. The plan's result stays the same; the order of the joins is lost. But an
+    aggregate may fail for rows without a partner, over which the original plan wouldn't have computed it.
     """
     return transform_plan(plan, lambda node: _rewrite(node, wanted))
 
@@ -55,7 +55,7 @@ def _rewrite(plan: LogicalPlan, wanted: Callable[[LogicalPlan], bool]) -> Logica
 
 
 def _without_projection(plan: Aggregate) -> Aggregate:
-    """The aggregation over its input's input, if that is a projection."""
+    """The aggregation merged with its input, if the input is a deterministic projection."""
     below = plan.input
     if not isinstance(below, Project) or not all(map(is_deterministic, below.expressions)):
         return plan
@@ -65,15 +65,15 @@ def _without_projection(plan: Aggregate) -> Aggregate:
 
 
 class _Parts(msgspec.Struct, frozen=True):
-    """What is computed of a call for each part (``calls``, over the graph's row), and ``merge``, which makes
-    the call's value of the sums (or whatever merges them) of these."""
+    """The two steps of a call: ``calls`` are computed for each part (over the graph's row), and ``merge``
+    computes the call's value from the merged values of ``calls``."""
 
     calls: tuple[AggregateCall, ...]
     merge: Callable[[tuple[Expr, ...]], Expr]
 
 
 def _parts(call: AggregateCall) -> _Parts | None:
-    """How a call is computed in two steps; None if it isn't."""
+    """The two steps of a call; None if the call can't be split."""
     if call.distinct or not all(map(is_deterministic, call_operands(call))):
         return None
     if call.function in _MERGED_BY:
@@ -92,14 +92,15 @@ def _cast(expression: Expr) -> Expr:
 
 
 def _as_type(merged: Expr, call: AggregateCall) -> Expr:
-    """The merged value as the call gives it: no count is null, and a sum of sums is wider than the sum."""
+    """The merged value with the call's type and nullability: a count is never null, and a sum of sums has a
+    wider type than the sum."""
     if call.function == "count":
         return Call(BIGINT, "coalesce", (merged, Literal(BIGINT, 0)))
     return merged if merged.type == call.type else Cast(call.type, merged)
 
 
 def _two_steps(plan: Aggregate, graph: JoinGraph, relation: Relation) -> LogicalPlan | None:
-    """Group the relation, join, group what was joined; None if that isn't the same."""
+    """Group the relation, join, and group the joined rows; None if the result could differ."""
     above = plan.with_operands(tuple(remap(item, graph.row) for item in plan.operands()))
     assert isinstance(above, Aggregate)
     own = range(relation.start, relation.start + relation.plan.width)
@@ -110,10 +111,10 @@ def _two_steps(plan: Aggregate, graph: JoinGraph, relation: Relation) -> Logical
     if not kept or not read <= set(own) or len(parts) < len(above.calls):
         return None
     if not all(map(is_deterministic, compared)):
-        return None  # rows that agree may have different keys, or partners
+        return None  # rows that agree in the kept columns may have different keys, or partners
     columns = relation.plan.row()
     if any(_holds_floats(columns[place - relation.start].type) for place in kept):
-        return None  # -0.0 and 0.0 are one group, and not the same
+        return None  # -0.0 and 0.0 are one group, but different values
     first = [call for part in parts for call in part.calls]
 
     def local(item: Expr) -> Expr:
@@ -148,13 +149,12 @@ def _holds_floats(data_type: pa.DataType) -> bool:
 
 
 def _compared(keys: tuple[Expr, ...], graph: JoinGraph) -> tuple[Expr, ...]:
-    """What is read of the graph's row beside the aggregates."""
+    """The expressions over the graph's row that the query evaluates besides the aggregates."""
     return (*keys, *graph.predicates, *(item for each in graph.relations for item in each.predicates))
 
 
 def _places(graph: JoinGraph, relation: Relation, kept: list[int], width: int) -> dict[int, int]:
-    """Where the columns of the graph's row are when the relation has ``width`` columns, the kept ones
-    first."""
+    """The new places of the graph's columns if the relation has ``width`` columns, the kept columns first."""
     moved = width - relation.plan.width
     end = relation.start + relation.plan.width
     places = {place: relation.start + index for index, place in enumerate(kept)}
@@ -167,7 +167,7 @@ def _places(graph: JoinGraph, relation: Relation, kept: list[int], width: int) -
 
 
 def _joined(graph: JoinGraph, relation: Relation, grouped: LogicalPlan, places: dict[int, int]) -> JoinGraph:
-    """The graph with the grouped relation in the place of the other."""
+    """The graph with the grouped relation in the place of the relation."""
 
     def relations() -> Iterator[Relation]:
         for each in graph.relations:
@@ -182,7 +182,7 @@ def _joined(graph: JoinGraph, relation: Relation, grouped: LogicalPlan, places: 
 
 
 def _merging(call: AggregateCall, value: Column) -> AggregateCall:
-    """What merges the values of a call over parts."""
+    """The call that merges the values of ``call`` over parts."""
     function = lookup_aggregate(_MERGED_BY[call.function])
     assert function is not None
     return AggregateCall(function.name, (value,), function.result_type((value.type,)))

@@ -1,4 +1,4 @@
-"""A planned query: made once, bound for each run."""
+"""A query's plan: made once, bound for each run."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -38,11 +38,11 @@ else:
 
 
 class Template(msgspec.Struct, frozen=True):
-    """A DAG, the objects that its sources need, and what in it differs from run to run. ``distributed``: it
-    runs on all members, else on the one that plans it.
+    """A DAG, the objects for its sources, and the parts that differ from run to run. ``distributed``: the DAG
+    runs on all members, else on the planning member.
 
-    ``scans`` and ``fields`` (vertex, its processor, names of its fields) are those that hold parameters or
-    values of the run; ``reads`` are all scans.
+    ``scans`` and ``fields`` (vertex, processor, names of the processor's fields) are the parts with
+    parameters or values of the run; ``reads`` are all scans.
     """
 
     dag: "DAG"
@@ -55,11 +55,12 @@ class Template(msgspec.Struct, frozen=True):
     def bind(
         self, arguments: Sequence[object] = (), values: "run_values.RunValues | None" = None
     ) -> "tuple[DAG, Mapping[str, object]]":
-        """The DAG of one run, without parameters, and what its sources need; the template's own if nothing
-        differs. OperationalError (SQLSTATE 40001) if rows don't lie any more as the plan needs.
+        """The DAG of one run, without parameters, and the objects for its sources; the template's own if
+        nothing differs. Raises OperationalError (SQLSTATE 40001) if the rows no longer lie where the plan
+        needs them.
 
-        ``arguments``: a value for each Parameter by index, as a Literal holds it. ``values``: those of the
-        run (``current_date``), None = of this moment in UTC.
+        ``arguments``: a value for each Parameter by index, as a Literal holds it. ``values``: the values of
+        the run (``current_date``), None = the values of this moment in UTC.
         """
         if not self.scans and not self.fields:
             return self.dag, self.resources
@@ -91,12 +92,12 @@ class Template(msgspec.Struct, frozen=True):
     def literals(
         arguments: Sequence[object] = (), values: "run_values.RunValues | None" = None
     ) -> Callable[[Expr], Expr]:
-        """What gives the literal of each parameter and value of a run."""
+        """The function that returns the literal of each parameter and run value."""
         return _literals(arguments, values or run_values.RunValues(Settings()))
 
 
 class SharedPlan(msgspec.Struct, frozen=True):
-    """A subplan that a job of its own computes once per run; later jobs of the query find the rows as their
+    """A subplan that a separate job computes once per run; later jobs of the query read the rows from their
     resource ``key``. ``name`` is for display."""
 
     key: str
@@ -106,12 +107,11 @@ class SharedPlan(msgspec.Struct, frozen=True):
 
 
 class QueryPlan(msgspec.Struct, frozen=True):
-    """A query after planning; immutable, valid as long as the versions of the tables that it reads are
-    wanted.
+    """A planned query; immutable, valid as long as the table versions that the plan reads are wanted.
 
-    ``schema`` is the result's, in logical types. ``reason`` says why the query goes that way. ``bound`` and
-    ``optimized`` are the plans that the DAG was made from, for EXPLAIN. ``shared`` are the subplans to be
-    computed before, in that order.
+    ``schema`` is the result's schema, in logical types. ``reason`` explains the choice of the lane. ``bound``
+    and ``optimized`` are the plans from which the DAG was made, for EXPLAIN. ``shared`` are the subplans to
+    be computed before, in that order.
     """
 
     template: Template
@@ -132,18 +132,19 @@ class QueryPlan(msgspec.Struct, frozen=True):
 
     @property
     def inline(self) -> bool:
-        """Whether the job is to run on the caller's thread."""
+        """Whether the job should run on the caller's thread."""
         return self.regime is Regime.INLINE
 
     def bind(
         self, arguments: Sequence[object] = (), values: "run_values.RunValues | None" = None
     ) -> "tuple[DAG, Mapping[str, object]]":
-        """The DAG of one run and what its sources need beside the shared rows, see :meth:`Template.bind`."""
+        """The DAG of one run and the objects for its sources besides the shared rows, see
+        :meth:`Template.bind`."""
         return self.template.bind(arguments, values)
 
 
 def template_of(lowered: "Lowered") -> Template:
-    """What a lowered plan needs for its runs."""
+    """The template of a lowered plan."""
     sources = {scan.vertex for scan in lowered.scans}
     scans = tuple(scan for scan in lowered.scans if any(map(is_open, scan.request.filters)))
     fields = []
@@ -169,7 +170,7 @@ def _literals(arguments: Sequence[object], values: "run_values.RunValues") -> Ca
 
 
 def is_open(expression: Expr) -> bool:
-    """True if the expression has another value in another run."""
+    """True if the expression's value may differ from run to run."""
     if isinstance(expression, Column | Literal):
         return False
     return any(isinstance(item, Parameter | RunValue) for item in walk(expression))

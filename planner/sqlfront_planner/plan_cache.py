@@ -1,10 +1,10 @@
-"""Plans that are used again: by the text without its literals, and by whatever else a plan depends on.
+"""The cache of plans, by the text without literals and all further inputs of planning.
 
-A plan is found by the skeleton of its text (:mod:`sqlfront_planner.literal_lifting`), the session's settings,
-the types of the arguments and of the literals that the binder made parameters of, and the values of all other
-literals and of the arguments that decided something. It is used if the names in it still stand for the same
-relations and, where it reads pinned versions of tables, these are still the current ones; else it is
-forgotten.
+The key of a plan consists of the skeleton of the text (:mod:`sqlfront_planner.literal_lifting`), the
+session's settings, the types of the arguments and of the lifted literals, and the values of all fixed
+literals and of the arguments whose values planning used. A plan is valid if the names still stand for the
+relations of planning and, for a plan of pinned versions, the versions are still current; an invalid plan is
+removed.
 """
 
 import threading
@@ -21,7 +21,8 @@ from sqlfront_planner.catalog import Catalog, Lookups
 from sqlfront_planner.literal_lifting import plain_literal, spaced, spans, split
 from sqlfront_values import types
 
-#: The part of a full cache that goes at once, least recently used first.
+#: The divisor of a full cache's size that gives the number of plans evicted at once, least recently used
+#: first.
 _EVICTED: Final = 8
 
 PlanT = TypeVar("PlanT")
@@ -30,10 +31,10 @@ Skeleton = tuple[str, ...]
 
 
 class CachedPlan(msgspec.Struct, Generic[PlanT], eq=False):
-    """A plan and what it depends on. ``snapshots``: the versions that it reads, none if it takes the current
-    ones in each run; ``pinned``: the arguments (by position) whose values it was made for; ``literals``:
-    the values of its text's literals that are parameters. ``last_used`` in nanoseconds, ``made`` in seconds
-    since the epoch."""
+    """A plan and its dependencies. ``snapshots``: the versions that the plan reads, empty if each run reads
+    the current versions; ``pinned``: the positions of the arguments whose values the plan depends on;
+    ``literals``: the values of the text's literals that are parameters. ``last_used`` is in nanoseconds,
+    ``made`` in seconds since the epoch."""
 
     plan: PlanT
     text: str
@@ -48,13 +49,13 @@ class CachedPlan(msgspec.Struct, Generic[PlanT], eq=False):
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """The tables and views that its text names, or that these name."""
+        """The tables and views that the text names, directly or through views."""
         return tuple(
             sorted({".".join(parts) for (parts, _), entry in self.lookups.items() if entry is not None})
         )
 
     def is_current(self, catalog: Catalog) -> bool:
-        """Whether planning anew would read the same."""
+        """Whether planning again would find the same relations and versions."""
         version = catalog.version
         if version != self.catalog_version:
             if not catalog.agrees(self.lookups):
@@ -65,8 +66,9 @@ class CachedPlan(msgspec.Struct, Generic[PlanT], eq=False):
 
 
 class _Shape(msgspec.Struct, Generic[PlanT], eq=False):
-    """What texts of one skeleton have in common. ``lifted``: the literals (by number) that are parameters,
-    True for one behind a minus; ``fixed``: all others; ``pinned``: arguments whose value decides."""
+    """The common part of the texts of one skeleton. ``lifted``: the literals (by number) that are parameters,
+    True for a literal behind a minus sign; ``fixed``: all other literals; ``pinned``: arguments whose values
+    the plans depend on."""
 
     literals: int
     lifted: tuple[tuple[int, bool], ...]
@@ -76,26 +78,26 @@ class _Shape(msgspec.Struct, Generic[PlanT], eq=False):
 
 
 class PlanCache(Generic[PlanT]):
-    """The plans of one session; safe to use from several threads. ``size`` 0: nothing is kept."""
+    """The plans of one session; safe to use from several threads. With ``size`` 0 nothing is kept."""
 
     def __init__(self, size: int) -> None:
         self._size = size
-        # Guards what is added and removed; a reader may find what is being removed, and uses it then.
+        # Guards changes; a reader may find and use a plan that is being removed.
         self._lock = threading.Lock()
         self._shapes: dict[Skeleton, _Shape[PlanT]] = {}
-        # A skeleton by itself without needless white space; it may have no plans any more.
+        # The skeleton by its form with normalized white space; the skeleton may have no plans any more.
         self._alike: dict[Skeleton, Skeleton] = {}
         self._count = 0
 
     def find(
         self, text: str, arguments: Arguments, settings: object, catalog: Catalog
     ) -> tuple[CachedPlan[PlanT], tuple[object, ...]] | None:
-        """The plan for a text, and the values of its literals that are parameters, which come behind the
-        arguments' values; None if there is none that is current."""
+        """The plan for a text, and the values of the text's literals that are parameters, which follow the
+        arguments' values; None if no current plan exists."""
         skeleton, literals = split(text)
         shape = self._shapes.get(skeleton)
         if shape is None:
-            # The same but for white space, in a text that is new.
+            # A new text may equal a known text except for white space.
             skeleton = self._alike.get(spaced(skeleton), skeleton)
             shape = self._shapes.get(skeleton)
             if shape is None:
@@ -121,7 +123,8 @@ class PlanCache(Generic[PlanT]):
         cached.last_used = time.time_ns()
         if len(values) == len(cached.literals):
             return cached, tuple(values)
-        # A plan may have parameters for more literals than are free in its shape: these are in its key.
+        # A plan may have parameters for more literals than its shape lifts: the values of the others are in
+        # the plan's key.
         filled = list(cached.literals)
         for (number, _), value in zip(shape.lifted, values, strict=True):
             filled[number] = value
@@ -138,9 +141,9 @@ class PlanCache(Generic[PlanT]):
         pins: bool,
         catalog_version: int,
     ) -> CachedPlan[PlanT] | None:
-        """Keep a plan, made of ``binding`` for these arguments; None if it isn't fit for it. ``pins``: it
-        reads the versions that it was bound to; ``catalog_version``: of the catalog that it was bound with,
-        or an earlier one."""
+        """Keep a plan, made of ``binding`` for these arguments; return None if the plan isn't cacheable.
+        ``pins``: the plan reads the versions that it was bound to; ``catalog_version``: the version of the
+        catalog at binding, or an earlier version."""
         if not binding.repeatable or self._size <= 0:
             return None
         given = arguments.given
@@ -177,7 +180,7 @@ class PlanCache(Generic[PlanT]):
     def _shaped(
         self, skeleton: Skeleton, count: int, lifted: dict[int, bool], pinned: set[int]
     ) -> _Shape[PlanT]:
-        """The shape of a skeleton, in which nothing is free that this plan fixes."""
+        """The shape of a skeleton, in which literals and arguments fixed by the new plan are fixed."""
         known = self._shapes.get(skeleton)
         if known is not None:
             before = dict(known.lifted)
@@ -192,14 +195,14 @@ class PlanCache(Generic[PlanT]):
         return shape
 
     def sweep(self, catalog: Catalog) -> None:
-        """Forget the plans that read what has changed: they hold on to it."""
+        """Forget the plans whose tables have changed: such plans keep old versions alive."""
         for skeleton, shape in tuple(self._shapes.items()):
             for key, cached in tuple(shape.plans.items()):
                 if not cached.is_current(catalog):
                     self._remove(skeleton, shape, key)
 
     def entries(self) -> Iterator[CachedPlan[PlanT]]:
-        """What is kept, least recently used first."""
+        """The cached plans, least recently used first."""
         found = [cached for shape in tuple(self._shapes.values()) for cached in tuple(shape.plans.values())]
         return iter(sorted(found, key=lambda cached: cached.last_used))
 
@@ -207,7 +210,7 @@ class PlanCache(Generic[PlanT]):
         return self._count
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Forget all plans."""
         with self._lock:
             self._shapes, self._alike, self._count = {}, {}, 0
 
@@ -220,7 +223,7 @@ class PlanCache(Generic[PlanT]):
                 del self._shapes[skeleton]
 
     def _evict(self) -> None:
-        """With the lock held: make room."""
+        """Make room; the caller holds the lock."""
         plans = [
             (cached.last_used, skeleton, shape, key)
             for skeleton, shape in self._shapes.items()
@@ -235,7 +238,8 @@ class PlanCache(Generic[PlanT]):
 
 
 def with_literals(text: str, arguments: Arguments) -> Arguments:
-    """The arguments with room for the text's literals, for a binder that may make parameters of them."""
+    """The arguments with room for the text's literals, for a binder that may turn literals into
+    parameters."""
     return arguments.with_room_for(spans(text))
 
 
@@ -246,7 +250,7 @@ def _key(
     literals: list[str],
     kinds: tuple[object, ...],
 ) -> object:
-    """What a plan of a shape depends on besides."""
+    """The key of a plan within its shape."""
     fixed = tuple([literals[number] for number in shape.fixed]) if shape.fixed else ()
     if not arguments.values:
         return settings, fixed, kinds
@@ -254,14 +258,14 @@ def _key(
 
 
 def arguments_key(arguments: Arguments, pinned: tuple[int, ...]) -> object:
-    """What a plan depends on of the arguments that the user gave: their names and types, and the values of
-    those in ``pinned``."""
+    """The part of a plan's key that the user's arguments give: their names and types, and the values of the
+    arguments in ``pinned``."""
     values = tuple([repr(arguments.values[place]) for place in pinned]) if pinned else ()
     given = tuple([_code(arguments.types[place]) for place in range(arguments.given)])
     return arguments.names, given, values
 
 
-#: Types by identity, since hashing one costs more than a lookup may.
+#: Codes of types by identity, since hashing a type is too slow for a lookup.
 _CODES: Final[dict[int, int]] = {
     id(kind): number
     for number, kind in enumerate((types.INT, types.BIGINT, types.STRING, types.DOUBLE, types.BOOLEAN), 1)
@@ -269,7 +273,7 @@ _CODES: Final[dict[int, int]] = {
 
 
 def _code(kind: pa.DataType) -> object:
-    """Something hashable that equal types have in common, and no others."""
+    """A hashable code: equal types, and only those, have equal codes."""
     return _CODES.get(id(kind)) or _CODES_BY_TEXT.get(text := str(kind), text)
 
 

@@ -1,4 +1,4 @@
-"""Logical plans as text: one line per node, inputs indented below."""
+"""Text of logical plans: one line per node, inputs indented below."""
 
 from collections.abc import Iterator
 
@@ -22,7 +22,7 @@ from sqlfront_values.expressions import Column, Expr, walk
 
 def plan_text(plan: LogicalPlan) -> str:
     """The whole tree, two spaces per level; the plans of subquery expressions stand below the node that holds
-    them."""
+    the expressions."""
     lines: list[str] = []
     waiting: list[tuple[int, LogicalPlan | str]] = [(0, plan)]
     while waiting:
@@ -34,7 +34,7 @@ def plan_text(plan: LogicalPlan) -> str:
 
 
 def _below(plan: LogicalPlan, depth: int) -> Iterator[tuple[int, LogicalPlan | str]]:
-    """What stands below a node's line."""
+    """The items below a node's line, with their depth."""
     for operand in plan.operands():
         for item in walk(operand):
             if isinstance(item, Subquery):

@@ -1,4 +1,4 @@
-"""The planner's way from a statement to a plan that can run: bind, optimize, lower."""
+"""The path from a statement to an executable plan: bind, optimize, lower."""
 
 from typing import TYPE_CHECKING, Final
 
@@ -33,16 +33,16 @@ if TYPE_CHECKING:
     from sqlfront_planner import lowering
     from sqlfront_planner.lowering import Store
     from sqlfront_planner.pruning import scans
-else:  # what runs row by row needs neither
+else:  # row programs need neither
     lowering = lazy_module("sqlfront_planner.lowering")
     scans = lazy_module("sqlfront_planner.pruning.scans")
 
 
 class Target(msgspec.Struct, frozen=True):
-    """Whom a plan is for: members of so many workers each (None = one per core); ``distributed``: those of a
-    cluster, however many there are, else the one in this process. Inputs of up to ``collect_rows`` estimated
-    rows are collected by the coordinator instead of being exchanged between members. ``most_keys``: how many
-    keys of a table are looked up at most, 0 = no scan is pruned."""
+    """Capabilities of the cluster that a plan targets: members with ``workers`` workers each (None = one per
+    core). ``distributed``: any number of members of a cluster, else the member in this process. The
+    coordinator collects inputs of up to ``collect_rows`` estimated rows, which are then not exchanged between
+    members. ``most_keys``: the limit on keys of a table that are looked up, 0 = no scan is pruned."""
 
     workers: int | None = None
     distributed: bool = False
@@ -51,7 +51,7 @@ class Target(msgspec.Struct, frozen=True):
 
 
 ONE_MEMBER: Final = Target()
-#: A plan without any of these has no shared rows once it is optimized.
+#: A bound plan without any of these constructs has no shared rows after optimization.
 _SHARED: Final = frozenset({SharedRows, Subquery})
 
 
@@ -62,10 +62,10 @@ def plan_query(
     arguments: Arguments = NO_ARGUMENTS,
     target: Target = ONE_MEMBER,
 ) -> QueryPlan:
-    """The plan of a query as a job: bound to the catalog's tables, optimized, lowered to a DAG for these
-    members.
+    """The plan of a query as a job: bound to the catalog's tables, optimized, lowered to a DAG for the
+    target.
 
-    Raises ProgrammingError for what is wrong with the text, NotSupportedError for what is not built,
+    Raises ProgrammingError for an invalid query, NotSupportedError for features that aren't implemented,
     DataError for a constant that can't be computed.
     """
     binding = bind_query(query, catalog, settings, arguments)
@@ -73,30 +73,30 @@ def plan_query(
 
 
 def plan_small(binding: Binding, settings: Settings, target: Target = ONE_MEMBER) -> RowPlan | QueryPlan:
-    """The plan of a bound query: a program over its few rows if it is one for that, else a job. Its estimates
-    are those of the values that the query was bound with; with others it is as right."""
+    """The plan of a bound query: a program over rows if the query qualifies, else a job. The estimates use
+    the values that the query was bound with; for other values the plan is still correct."""
     optimized = optimize_all(binding.plan, settings)
     rows = _plan_rows(binding, optimized, settings, target)
     return rows or _plan_optimized(binding.plan, optimized, settings, target, None)
 
 
 def plan_rows(binding: Binding, settings: Settings, target: Target = ONE_MEMBER) -> RowPlan | None:
-    """The same, None if it isn't one for a program."""
+    """The plan of a bound query as a program over rows; None if the query doesn't qualify."""
     return _plan_rows(binding, optimize_all(binding.plan, settings), settings, target)
 
 
 def _plan_rows(
     binding: Binding, optimized: LogicalPlan, settings: Settings, target: Target
 ) -> RowPlan | None:
-    # Shared rows can't be found one by one: what reads them is lowered to None anyhow.
+    # Shared rows have no keys: a plan that reads them is lowered to None anyway.
     return row_plan(optimized, binding.plan.schema, settings, binding.titles, target.most_keys)
 
 
 def plan_logical(
     bound: LogicalPlan, settings: Settings, target: Target = ONE_MEMBER, store: "Store | None" = None
 ) -> QueryPlan:
-    """The plan of a bound query. With ``store``, for a cluster only, its rows are stored by them and
-    the plan's result is what they say about it."""
+    """The plan of a bound query. With ``store``, which requires a cluster, the members store the query's
+    rows, and the result holds their reports."""
     return _plan_optimized(bound, optimize_all(bound, settings), settings, target, store)
 
 
@@ -143,7 +143,7 @@ def _plan_optimized(
 
 
 def optimize_all(bound: LogicalPlan, settings: Settings) -> LogicalPlan:
-    """The optimized plan over optimized shared rows; those that one scan reads are none any more."""
+    """The optimized plan over optimized shared rows. Shared rows that only one scan reads are inlined."""
     done: set[str] = set()
 
     def place(table: SharedRows, plan: LogicalPlan) -> Scan:

@@ -1,4 +1,4 @@
-"""Casts backwards: the value of a narrower type that a cast turns into a given one."""
+"""Inverse casts: the value of a narrower type that a cast turns into a given value."""
 
 import struct
 from collections.abc import Callable
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 else:
     evaluate = lazy_module("sqlfront_values.evaluate")
 
-#: A double has that many decimal digits that no other double has.
+#: Decimals of at most this many digits become distinct doubles.
 _DOUBLE_DIGITS: Final = 15
-#: From here on bigints are rounded when they become doubles.
+#: Bigints from this magnitude on are rounded when they become doubles.
 _EXACT_DOUBLES: Final = 1 << 53
 #: Python's default context would round to 28 digits.
 _EXACT: Final = Context(prec=80)
@@ -43,7 +43,7 @@ class NoSuchValue(Exception):
 
 
 class UnknownValue(Exception):
-    """What value of the narrower type that is, or whether there is one, can't be told."""
+    """The value of the narrower type, or its existence, can't be determined."""
 
 
 def keeps_order(narrow: pa.DataType, wide: pa.DataType) -> bool:
@@ -68,8 +68,8 @@ def keeps_order(narrow: pa.DataType, wide: pa.DataType) -> bool:
 
 
 def keeps_equality(narrow: pa.DataType, wide: pa.DataType) -> bool:
-    """True if every value of ``narrow`` can be cast to ``wide``, null to null alone, and no two values to
-    equal ones; but for those of which :func:`preimage` says that it doesn't know.
+    """True if every value of ``narrow`` can be cast to ``wide``, only null becomes null, and distinct values
+    stay distinct. Values for which :func:`preimage` raises UnknownValue are excepted.
 
     >>> from sqlfront_values.types import INT
     >>> keeps_equality(INT, STRING), keeps_equality(STRING, INT), keeps_equality(TIMESTAMP, DATE)
@@ -81,7 +81,8 @@ def keeps_equality(narrow: pa.DataType, wide: pa.DataType) -> bool:
         return narrow in (FLOAT, BIGINT) or (is_decimal(narrow) and narrow.precision <= _DOUBLE_DIGITS)
     if wide == STRING:
         return is_integral(narrow) or narrow == BOOLEAN
-    # What the clock says at midnight tells the day; two clock times may be one instant, where one is skipped.
+    # Midnight's clock time determines the date; two clock times may be one instant, where clocks skip an
+    # hour.
     return narrow == DATE and wide in (TIMESTAMP, TIMESTAMP_NTZ)
 
 
@@ -91,10 +92,10 @@ def is_always_known(narrow: pa.DataType, wide: pa.DataType) -> bool:
 
 
 def preimage(value: object, narrow: pa.DataType, wide: pa.DataType, settings: Settings) -> object:
-    """The only value of ``narrow`` that a cast to ``wide`` turns into ``value``, which isn't null.
+    """Return the only value of ``narrow`` that a cast to ``wide`` turns into ``value``, which isn't null.
 
-    For types that :func:`keeps_equality`. Raises NoSuchValue if there is none, UnknownValue if the cast isn't
-    exact there or Python has no such value.
+    The types must satisfy :func:`keeps_equality`. Raises NoSuchValue if no value does, UnknownValue if the
+    cast isn't exact there or Python can't represent the value.
 
     >>> from sqlfront_values.types import INT
     >>> preimage(Decimal("5.0"), INT, pa.decimal128(11, 1), Settings())
@@ -121,7 +122,7 @@ def preimage(value: object, narrow: pa.DataType, wide: pa.DataType, settings: Se
 
 
 def narrowed(literal: Literal, narrow: pa.DataType) -> Literal | None:
-    """The number as one of type ``narrow``, or None if that type doesn't have its value."""
+    """The number as a literal of type ``narrow``, or None if the type can't hold the value."""
     value = literal.value
     if value is None:
         return Literal(narrow, None)
@@ -139,7 +140,7 @@ def _number(value: int | float | Decimal, narrow: pa.DataType) -> int | Decimal:
         if value != value or value in (float("inf"), float("-inf")):
             raise NoSuchValue
         if is_decimal(narrow):
-            # The shortest text that gives the double; a decimal of few digits is read from it as it was.
+            # ``repr`` gives the shortest text of the double, so a decimal of few digits comes back unchanged.
             exact = _scaled(Decimal(repr(value)), narrow)
             if float(exact) != value:
                 raise NoSuchValue
@@ -171,7 +172,7 @@ def _single(value: float) -> float:
 
 
 def _reversed(value: object, narrow: pa.DataType, settings: Settings) -> object:
-    """The value that casting back gives."""
+    """The result of casting the value back to ``narrow``."""
     convert = _BACK.get(type(value))
     if convert is None:
         raise NoSuchValue

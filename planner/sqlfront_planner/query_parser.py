@@ -1,4 +1,4 @@
-"""From a query's text to sqlglot's tree, for texts that Spark's grammar takes."""
+"""Parsing of a query's text into sqlglot's tree, for texts that Spark's grammar accepts."""
 
 import re
 from collections.abc import Mapping
@@ -20,13 +20,13 @@ from sqlfront_values.errors import DatabaseError, NotSupportedError
 from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.stacks import on_fresh_stack
 
-#: What the SELECT that stands for DELETE or UPDATE has in its meta data.
+#: The key in the meta data of the SELECT that represents DELETE or UPDATE.
 CHANGES: Final = "changes"
 
 
 def lead(sql: str, start: int = 0) -> tuple[int, int] | None:
-    """The range of the first word from ``start``, or of the first character if that isn't a letter; comments
-    are skipped. None if there is nothing.
+    """The range of the first word from ``start``, or of the first character if that isn't a letter, behind
+    white space and comments. None if nothing follows.
 
     >>> lead("/* a */ select 1"), lead("/* a /* b */ */ select 1")
     ((8, 14), (16, 22))
@@ -44,13 +44,14 @@ if TYPE_CHECKING:
 else:
     nesting = lazy_module("sqlfront_planner.nesting")
 
-#: Texts of fewer tokens are neither deep nor long.
+#: Texts of at most this many tokens are neither deep nor long.
 _FEW_TOKENS: Final = 100
-#: Longer texts are not searched for keywords that are names, which takes time by the square of their length.
+#: Longer texts are not searched for keywords used as names: the search takes time by the square of their
+#: length.
 _MOST_TOKENS_WITH_NAMES: Final = 2_000
 _T: Final = TokenType
-#: Keywords that sqlglot takes for clauses wherever they stand; such items with what stands before them, and
-#: what stands behind them.
+#: Keywords that sqlglot reads as clauses in any place; the pairs of a preceding token and such a keyword that
+#: begin an item of a SELECT; and the tokens that may follow a name there.
 _CLAUSES: Final = frozenset(
     {
         _T.ALL, _T.DISTINCT, _T.EXCEPT, _T.FETCH, _T.FROM, _T.INTERSECT, _T.INTO, _T.JOIN, _T.LATERAL,
@@ -63,23 +64,23 @@ _LEAD: Final = re.compile(r"(?:\s|--[^\n]*(?:\n|$))*+([^\W\d]\w*|/\*|\S)")
 
 
 def parse_query(sql: str, start: int = 0) -> Query:
-    """The query that the text holds from offset ``start`` to its end.
+    """Parse the query between offset ``start`` and the end of the text.
 
-    Raises NotSupportedError: UNSUPPORTED_DATATYPE, and for what sqlglot can't read, or reads otherwise than
-    Spark (see :mod:`sqlfront_planner.token_checks`).
+    Raises NotSupportedError: UNSUPPORTED_DATATYPE, and for text that sqlglot can't read, or reads differently
+    from Spark (see :mod:`sqlfront_planner.token_checks`).
     """
     return query_of(statement_tokens(sql, start), sql)
 
 
 def statement_tokens(sql: str, start: int = 0) -> list[Token]:
-    """The tokens of the one statement that the text holds from offset ``start`` to its end; there is at least
-    one."""
+    """The tokens of the only statement between offset ``start`` and the end of the text; at least one
+    token."""
     blank = re.sub(r"[^\n]", " ", sql[:start]) + sql[start:] if start else sql
     return _single_statement(tokenize(blank), sql)
 
 
 def query_of(tokens: list[Token], sql: str) -> Query:
-    """The query that the tokens make; they need not stand in the text's order. Raises as
+    """Parse tokens into a query; the tokens need not stand in the text's order. Raises as
     :func:`parse_query`."""
     if len(tokens) > _FEW_TOKENS:
         tokens = nesting.bounded(tokens, sql)
@@ -101,8 +102,8 @@ def query_of(tokens: list[Token], sql: str) -> Query:
 
 
 def _begins_item_with_keyword(tokens: list[Token]) -> bool:
-    """Whether an item of a SELECT may be a name that sqlglot reads as a clause without an error: ``SELECT
-    union FROM t``."""
+    """Whether an item of a SELECT may be a name that sqlglot silently reads as a clause: ``SELECT union FROM
+    t``."""
     kinds = [token.token_type for token in tokens]
     if _BEGINNINGS.isdisjoint(pairwise(kinds)):
         return False
@@ -133,8 +134,8 @@ def _trees(tokens: list[Token], sql: str) -> list[exp.Expr | None]:
 
 
 def with_names(tokens: list[Token], sql: str) -> list[Token] | None:
-    """The tokens with keywords that are names in the text as quoted names: no word is reserved in Spark, and
-    sqlglot takes most for what they usually are. None if there are none."""
+    """Quote the keywords that are names in the text: no word is reserved in Spark, and sqlglot reads most
+    keywords as keywords. None if no keyword is a name."""
     found = tokens_of(sql)
     if len(found.kinds) > _MOST_TOKENS_WITH_NAMES:
         return None
@@ -166,8 +167,8 @@ def _single_statement(tokens: list[Token], sql: str) -> list[Token]:
 
 
 def _unread(error: ParseError, tokens: list[Token], sql: str) -> DatabaseError:
-    """The refusal of what sqlglot's parser fails at, or, where it misses something after the last token, of
-    the end."""
+    """The error at the token at which sqlglot's parser fails, or at the end of the text if sqlglot misses
+    something after the last token."""
     detail = error.errors[0]
     description = str(detail.get("description"))
     if description.startswith("Expected TYPE"):
@@ -184,7 +185,7 @@ def _unread(error: ParseError, tokens: list[Token], sql: str) -> DatabaseError:
 
 
 def _unknown_type(detail: Mapping[str, object], tokens: list[Token], sql: str) -> DatabaseError:
-    """Spark's UNSUPPORTED_DATATYPE for the word that sqlglot doesn't know as a type."""
+    """Spark's UNSUPPORTED_DATATYPE for a word that sqlglot doesn't know as a type."""
     place = (detail.get("line"), detail.get("col"))
     token = next((token for token in tokens if (token.line, token.col) == place), None)
     if token is None or token.token_type == TokenType.R_PAREN:

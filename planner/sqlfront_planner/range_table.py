@@ -1,4 +1,4 @@
-"""The table behind the table function ``range``."""
+"""The table of the table function ``range``."""
 
 import pyarrow as pa
 
@@ -18,8 +18,8 @@ _SCHEMA = pa.schema([("id", BIGINT)])
 
 
 class RangeTable:
-    """The bigints from ``start`` (inclusive) to ``end`` (exclusive) by ``step`` (not 0), in a column ``id``.
-    It is its own, only snapshot."""
+    """A table of the bigints from ``start`` (inclusive) to ``end`` (exclusive) by ``step`` (not 0), in a
+    column ``id``. The table is its own only snapshot."""
 
     def __init__(self, start: int, end: int, step: int) -> None:
         self._numbers = range(start, end, step)
@@ -31,22 +31,22 @@ class RangeTable:
 
     @property
     def format(self) -> str:
-        """``range``."""
+        """The name of the format, ``range``."""
         return "range"
 
     @property
     def partitioning(self) -> Partitioning | None:
-        """None."""
+        """None: the rows are not partitioned by key."""
         return None
 
     @property
     def version(self) -> int:
-        """Always 0."""
+        """The version, always 0."""
         return 0
 
     @property
     def statistics(self) -> TableStatistics:
-        """Exact."""
+        """Exact statistics."""
         numbers = self._numbers
         count = len(numbers)
         ends = (numbers[0], numbers[-1]) if numbers else (None, None)
@@ -58,15 +58,15 @@ class RangeTable:
         return self
 
     def exact_filters(self, filters: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        """None."""
+        """None of the filters: the scan applies no filter exactly."""
         return ()
 
     def scan(self, request: ScanRequest) -> ScanPlan:
-        """The numbers, no more than the limit."""
+        """The plan of a source of the numbers, up to the limit."""
         numbers = self._numbers
         count = len(numbers) if request.limit is None else min(len(numbers), request.limit)
         source = Range(numbers.start, numbers.step, count, bool(request.columns))
         return ScanPlan(source, location=Location.ANYWHERE)
 
     def drop(self) -> None:
-        """Nothing to free."""
+        """Do nothing: the table has nothing to free."""

@@ -1,4 +1,4 @@
-"""Small tools that the rules are made of: moving expressions between rows, questions about expressions."""
+"""Helpers of the rules: moving expressions between rows, and properties of expressions."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
@@ -47,12 +47,12 @@ UNKNOWN: Final = Literal(BOOLEAN, None)
 
 COMPARISONS: Final = frozenset({"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"})
 
-#: So many nodes of an expression tell it from most others.
+#: The number of an expression's nodes in its digest, which tell the expression from most others.
 _COMPARED: Final = 8
-#: Values of literals that can be hashed.
+#: Types of literals' values that can be hashed.
 _HASHED: Final = (int, str, bytes, float, Decimal)
 
-#: The comparison that holds when the operands change places.
+#: The equivalent comparison with swapped operands.
 MIRRORED: Final = {
     "equal": "equal",
     "not_equal": "not_equal",
@@ -84,18 +84,18 @@ def remap(expression: Expr, places: Mapping[int, int] | Sequence[int]) -> Expr:
 
 
 def substitute(expression: Expr, values: Sequence[Expr] | Mapping[int, Expr]) -> Expr:
-    """The expression with every column ``i`` replaced by ``values[i]``: what it says of a projection's
-    input."""
+    """The expression with every column ``i`` replaced by ``values[i]``: moves an expression over a
+    projection's output to the projection's input."""
     return map_columns(expression, lambda column: values[column.ordinal])
 
 
 def columns_to_outer(expression: Expr) -> Expr:
-    """An expression of the enclosing row as a subquery of it says it."""
+    """An expression over the enclosing row, for use inside a subquery: its columns become outer columns."""
     return map_columns(expression, lambda column: OuterColumn(column.type, column.ordinal, column.name))
 
 
 def nameless(expression: Expr) -> Expr:
-    """The expression without the columns' names, so that ``==`` compares what it computes.
+    """The expression without the columns' names, so that ``==`` compares the computations alone.
 
     >>> import pyarrow as pa
     >>> nameless(Column(pa.int32(), 1, "a")) == nameless(Column(pa.int32(), 1, "b"))
@@ -107,12 +107,12 @@ def nameless(expression: Expr) -> Expr:
 
 
 def without_repeats(expressions: Iterable[Expr]) -> tuple[Expr, ...]:
-    """The expressions in their order, each meaning once."""
+    """The expressions in order, without repeated computations."""
     given = tuple(expressions)
     if len(given) < 2:
         return given
     kept: list[Expr] = []
-    # By what equal meanings have in common, since not all literals can be hashed.
+    # Keyed by a hashable digest of the expression, since not all literals can be hashed.
     seen: dict[object, list[Expr]] = {}
     for expression in given:
         meaning = nameless(expression)
@@ -124,7 +124,7 @@ def without_repeats(expressions: Iterable[Expr]) -> tuple[Expr, ...]:
 
 
 def _resemblance(expression: Expr) -> object:
-    """Something hashable that equal expressions have in common, and few others."""
+    """A hashable digest: equal for equal expressions, different for most others."""
     if isinstance(expression, Literal) and isinstance(expression.value, _HASHED):
         return expression.value
     parts: list[object] = []
@@ -142,8 +142,8 @@ def _resemblance(expression: Expr) -> object:
 
 
 def is_deterministic(expression: Expr) -> bool:
-    """True if the value depends on the row only, so that it may be computed elsewhere, again, or not at
-    all."""
+    """True if the value depends on the row only, so that the value may be computed elsewhere, again, or not
+    at all."""
     items = [expression]
     for item in items:  # grows
         if isinstance(item, Call) and not _is_deterministic_itself(item):
@@ -158,7 +158,7 @@ def _is_deterministic_itself(call: Call) -> bool:
 
 
 def is_null_propagating(call: Call) -> bool:
-    """True if the call is null as soon as one of its operands is."""
+    """True if the call is null whenever one of its operands is null."""
     if call.function in ("and", "or"):
         return False
     entry = registry.lookup(call.function)
@@ -166,8 +166,8 @@ def is_null_propagating(call: Call) -> bool:
 
 
 def is_fixed(expression: Expr) -> bool:
-    """True if the expression has one value for all rows of a run: it reads no column and is
-    deterministic."""
+    """True if the expression has one value for all rows of a run: the expression is deterministic and reads
+    no column."""
     return all(map(_is_fixed_itself, walk(expression)))
 
 
@@ -182,12 +182,12 @@ def _is_fixed_itself(expression: Expr) -> bool:
 
 
 def is_trivial(expression: Expr) -> bool:
-    """True for what costs nothing to compute twice."""
+    """True for an expression that costs nothing to compute twice."""
     return isinstance(expression, Column | Literal)
 
 
 def holds_subquery(expression: Expr) -> bool:
-    """True if there is a subquery anywhere in the expression."""
+    """True if the expression holds a subquery at any depth."""
     return any(isinstance(item, Subquery) for item in walk(expression))
 
 
@@ -202,12 +202,12 @@ def disjuncts(expression: Expr) -> tuple[Expr, ...]:
 
 
 def disjunction(parts: tuple[Expr, ...]) -> Expr:
-    """The parts joined by OR; FALSE when there are none."""
+    """The parts joined by OR; FALSE for no parts."""
     return connected("or", parts) if parts else FALSE
 
 
 def map_operands(plan: LogicalPlan, rewrite: Callable[[Expr], Expr]) -> LogicalPlan:
-    """The node with every expression rewritten; the node itself if that changes nothing."""
+    """The node with every expression rewritten; the node itself if no expression changes."""
     operands = plan.operands()
     if not operands:
         return plan
@@ -216,26 +216,26 @@ def map_operands(plan: LogicalPlan, rewrite: Callable[[Expr], Expr]) -> LogicalP
 
 
 def rewrite_operands(plan: LogicalPlan, rewrite: Callable[[Expr], Expr]) -> LogicalPlan:
-    """The plan with the operands of all nodes rewritten. ``rewrite`` gets whole operands and has to go down
-    itself, into the plans of subqueries too (:func:`within`)."""
+    """The plan with the operands of all nodes rewritten. ``rewrite`` gets whole operands and has to descend
+    itself, also into the plans of subqueries (:func:`within`)."""
     return transform_plan(plan, lambda node: map_operands(node, rewrite))
 
 
 def within(subquery: Subquery, rewrite: Callable[[LogicalPlan], LogicalPlan]) -> Subquery:
-    """The subquery with its plan rewritten; itself if that changes nothing."""
+    """The subquery with its plan rewritten; the subquery itself if the plan doesn't change."""
     plan = rewrite(subquery.plan)
     return subquery if plan is subquery.plan else structs.replace(subquery, plan=plan)
 
 
 def filtered(plan: LogicalPlan, parts: tuple[Expr, ...]) -> LogicalPlan:
-    """The rows of ``plan`` that satisfy all of ``parts``; no Filter if there are none."""
+    """The rows of ``plan`` that satisfy all of ``parts``; ``plan`` itself if ``parts`` is empty."""
     condition = conjunction(parts)
     return plan if condition is None else Filter(plan, condition)
 
 
 def selected(plan: LogicalPlan, ordinals: Sequence[int]) -> LogicalPlan:
-    """The columns ``ordinals`` of ``plan``, in that order; no Project if these are all of them as they
-    stand."""
+    """The columns ``ordinals`` of ``plan``, in order; ``plan`` itself if the columns are all columns of
+    ``plan`` in order."""
     if list(ordinals) == list(range(plan.width)):
         return plan
     row = plan.row()
@@ -244,7 +244,7 @@ def selected(plan: LogicalPlan, ordinals: Sequence[int]) -> LogicalPlan:
 
 
 def null_rejected_columns(condition: Expr) -> frozenset[int]:
-    """The columns whose being null keeps the condition from being true.
+    """The columns that make the condition false or null when null.
 
     >>> import pyarrow as pa
     >>> a, b = Column(pa.int32(), 0, "a"), Column(pa.int32(), 1, "b")
@@ -263,7 +263,7 @@ def null_rejected_columns(condition: Expr) -> frozenset[int]:
 
 
 def strict_columns(expression: Expr) -> frozenset[int]:
-    """The columns whose being null makes the expression null."""
+    """The columns that make the expression null when null."""
     found: set[int] = set()
     waiting = [expression]
     while waiting:

@@ -17,20 +17,20 @@ else:
     getpass = lazy_module("getpass")
     zone_names = lazy_module("sqlfront_values.zones.names")
 
-#: What gives the time of a run.
+#: The clock of a run.
 Now = Callable[[], datetime]
 
-#: What ``version()`` gives: the Spark whose answers these are.
+#: The result of ``version()``: the version of Spark whose answers the engine gives.
 SPARK_VERSION: Final = "4.3.0 sqlfront"
 
 
 def utc_now() -> datetime:
-    """The system's clock."""
+    """The time of the system's clock, in UTC."""
     return datetime.now(UTC)
 
 
 class RunValues:
-    """The values of one run; all that depend on the time agree on it."""
+    """The values of one run; all values that depend on the time agree on the time."""
 
     def __init__(self, settings: Settings, now: Now = utc_now) -> None:
         self.settings = settings
@@ -38,7 +38,7 @@ class RunValues:
         self._now = now()
 
     def literal(self, value: RunValue) -> Expr:
-        """The value of this run, as an expression of the same type.
+        """The value in this run, as an expression of the same type.
 
         >>> import pyarrow as pa
         >>> from datetime import datetime, timezone

@@ -1,4 +1,4 @@
-"""What the scans of a plan read of their tables in one run: for EXPLAIN and for statistics."""
+"""The pruning of a plan's scans in one run, for EXPLAIN and for statistics."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -26,13 +26,13 @@ else:
 
 
 class ScanPruning(msgspec.Struct, frozen=True):
-    """What one scan reads. ``columns`` are the names of those by which it finds its rows (none: it reads all
-    of the table that it can't skip otherwise), ``keys`` their values in this run; None = all, since they are
-    too many or not to be told.
+    """The part of a table that one scan reads. ``columns`` are the names of the columns by whose values the
+    scan finds rows (empty: the scan reads everything that isn't skipped), ``keys`` the values in this run;
+    None = all, since the keys are too many or unknown.
 
-    ``partitions``: those of the table that can hold the keys, None = all of the ``of_partitions`` that the
-    table has (0 = it is not partitioned). ``pieces`` of the table's data are skipped by what is known of
-    their values.
+    ``partitions``: the partitions of the table that can hold the keys, None = all of the table's
+    ``of_partitions`` partitions (0 = the table is not partitioned). ``pieces`` of the table's data are
+    skipped by known bounds of the values.
     """
 
     vertex: str
@@ -47,7 +47,7 @@ class ScanPruning(msgspec.Struct, frozen=True):
 def scan_prunings(
     template: "Template", arguments: Sequence[object] = (), values: "run_values.RunValues | None" = None
 ) -> tuple[ScanPruning, ...]:
-    """What each scan of a plan reads in a run with these arguments (see :meth:`~.plan.Template.bind`)."""
+    """The pruning of each scan of a plan in a run with these arguments (see :meth:`~.plan.Template.bind`)."""
     values = values or run_values.RunValues(Settings())
     literal, settings = template.literals(arguments, values), values.settings
     found = []
@@ -73,7 +73,7 @@ def _pieces(
     filters = tuple(folding.fold(transform(part, literal), settings) for part in scan.request.filters)
     try:
         return scan.snapshot.pieces(replace(scan.request, filters=filters))
-    except OperationalError:  # such as files that are gone: whoever reads them says so
+    except OperationalError:  # such as deleted files: reading the table reports the error
         return ()
 
 

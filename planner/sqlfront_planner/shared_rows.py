@@ -1,9 +1,9 @@
-"""Subplans that a query computes once although it reads them in several places.
+"""Subplans that a query computes once although the query reads them in several places.
 
-A DAG is a tree: what is read twice is computed twice, which is right only if both times give the same rows.
-Where they may differ (:func:`is_repeatable` says no), the subplan stands in the plan as a scan of a
-:class:`SharedRows`, which a job of its own computes before the query's job. Spark agrees about WITH queries
-that call nondeterministic functions; a view is bound anew for each use, with other random numbers.
+A DAG is a tree: a subplan that is read twice is computed twice. That is right only if both computations give
+the same rows. If the rows may differ (:func:`is_repeatable` says no), the plan scans a :class:`SharedRows` in
+the place of the subplan, which a separate job computes before the query's job. Spark does the same for WITH
+queries that call nondeterministic functions; a view is bound anew for each use, with other random numbers.
 """
 
 import itertools
@@ -43,40 +43,40 @@ _ADDING: Final = frozenset({"sum", "avg", "mean", "try_sum", "try_avg"})
 _COUNTING: Final = frozenset({"count", "count_if", "approx_count_distinct"})
 _CHOOSING: Final = frozenset({"min", "max", "bool_and", "bool_or", "every", "some", "any"})
 _COMBINING: Final = frozenset({"bit_and", "bit_or", "bit_xor"})
-#: Aggregates that give the same value in whatever order the rows come, unless they add floats.
+#: Aggregates whose value doesn't depend on the order of the rows, unless they add floats.
 _ORDERLESS: Final = _ADDING | _COUNTING | _CHOOSING | _COMBINING
 
 _numbers = itertools.count(1)
 
 
 class SharedRows:
-    """The rows of ``plan`` as a table, which is its own only snapshot. Each object is computed once per run,
-    whoever scans it; ``name`` is for display."""
+    """The rows of ``plan`` as a table; the table is its own only snapshot. A run computes each object once,
+    for all scans of the object. ``name`` is for display."""
 
     def __init__(self, name: str, plan: LogicalPlan) -> None:
         self.name = name
         self.plan = plan
-        #: The job's resource that holds the rows.
+        #: The name of the job's resource that holds the rows.
         self.key = f"shared-{next(_numbers)}"
 
     @property
     def schema(self) -> pa.Schema:
-        """The plan's."""
+        """The plan's schema."""
         return self.plan.schema
 
     @property
     def format(self) -> str:
-        """``shared``."""
+        """The name of the format, ``shared``."""
         return "shared"
 
     @property
     def partitioning(self) -> "base.Partitioning | None":
-        """None."""
+        """None: the rows are not partitioned by key."""
         return None
 
     @property
     def version(self) -> int:
-        """Always 0."""
+        """The version, always 0."""
         return 0
 
     @property
@@ -89,30 +89,30 @@ class SharedRows:
         return self
 
     def exact_filters(self, filters: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        """None."""
+        """None of the filters: the scan applies no filter exactly."""
         return ()
 
     def scan(self, request: "base.ScanRequest") -> "base.ScanPlan":
-        """A source that reads the rows from the job's resources."""
+        """The plan of a source that reads the rows from the job's resources."""
         return base.ScanPlan(held_rows.HeldRows(self.key, self.name, request.columns))
 
     def drop(self) -> None:
-        """Nothing to free."""
+        """Do nothing: the table has nothing to free."""
 
 
 def scan_of(table: SharedRows) -> Scan:
-    """All columns of the shared rows."""
+    """A scan of all columns of the shared rows."""
     return Scan(table.name, table, table, tuple(range(table.plan.width)))
 
 
 def shared_scan(name: str, plan: LogicalPlan) -> Scan:
-    """All rows of the plan, computed once however often this scan stands in a query."""
+    """A scan of all rows of the plan, which are computed once for all uses of this scan in a query."""
     return scan_of(SharedRows(name, plan))
 
 
 def is_repeatable(plan: LogicalPlan, known: set[int] | None = None) -> bool:
-    """Whether computing the plan twice gives the same rows, in whatever order the rows below come. ``known``
-    keeps the identities of nodes for which that was asked before, and is so."""
+    """Whether computing the plan twice gives the same rows, whatever the order of the input rows. ``known``
+    keeps the identities of nodes that are known to be repeatable."""
     asked = set[int](known or ())
     found = all(_is_repeatable_node(node) for node in all_nodes(plan, seen=asked))
     if found and known is not None:
@@ -121,7 +121,7 @@ def is_repeatable(plan: LogicalPlan, known: set[int] | None = None) -> bool:
 
 
 def varies_by_order_only(plan: LogicalPlan) -> bool:
-    """Whether binding and computing the query anew may give other rows, although all its functions are
+    """Whether binding and computing the query again may give other rows, although all functions are
     deterministic."""
     parts = (plan, *(table.plan for table in shared_rows(plan)))
     if len(parts) == 1 and is_repeatable(plan):
@@ -154,8 +154,8 @@ def _is_orderless(call: AggregateCall) -> bool:
 
 
 def shared_rows(plan: LogicalPlan) -> tuple[SharedRows, ...]:
-    """The shared rows that the plan reads, directly or through others; each once, after those that it
-    reads."""
+    """The shared rows that the plan reads, directly or indirectly. Each table appears once, after the tables
+    that it reads."""
     found: dict[str, SharedRows] = {}
 
     def collect(plan: LogicalPlan) -> None:
@@ -169,12 +169,12 @@ def shared_rows(plan: LogicalPlan) -> tuple[SharedRows, ...]:
 
 
 def has_shared_rows(plan: LogicalPlan) -> bool:
-    """Whether an optimized plan, which has no subquery expressions any more, reads shared rows."""
+    """Whether an optimized plan, which has no subquery expressions left, reads shared rows."""
     return any(isinstance(node, Scan) and isinstance(node.table, SharedRows) for node in distinct_nodes(plan))
 
 
 def inline_single_uses(plan: LogicalPlan) -> LogicalPlan:
-    """The plan with those shared rows that only one scan reads computed in that place."""
+    """Inline the plan of shared rows that only one scan reads."""
     tables = shared_rows(plan)
     if not tables:
         return plan
@@ -192,8 +192,9 @@ def inline_single_uses(plan: LogicalPlan) -> LogicalPlan:
 
 
 def rewrite_shared(plan: LogicalPlan, place: Callable[[SharedRows, LogicalPlan], LogicalPlan]) -> LogicalPlan:
-    """The plan with the scans of each shared table over ``place(table, its plan rewritten likewise)``, which
-    is asked for once; a scan of some columns stays a scan."""
+    """Rewrite the plan of each shared table and replace the table's scans by ``place(table, rewritten
+    plan)``, which is called once per table. If the replacement is a scan of shared rows, a scan of some
+    columns keeps its columns."""
     if not shared_rows(plan):
         return plan
     known: dict[str, LogicalPlan] = {}

@@ -1,11 +1,11 @@
-"""Step one of a query's way: SQL text becomes a statement.
+"""The first step of a query: SQL text becomes a statement.
 
-:func:`parse` asks Spark's grammar (:mod:`sqlfront_planner.syntax`) whether the text is a statement at all:
-that alone says what a syntax error is. Then it looks at the first word. Queries go through sqlglot's Spark
-parser (:mod:`sqlfront_planner.query_parser`), after :mod:`sqlfront_planner.token_rewriting` has prepared the
-tokens; everything else (SHOW, CREATE, INSERT, EXPLAIN, ...) has a grammar of its own
-(:mod:`sqlfront_planner.commands`), because sqlglot refuses, warns about or mangles it. A query inside another
-statement keeps its positions in the whole text.
+:func:`parse` checks the text against Spark's grammar (:mod:`sqlfront_planner.syntax`), which alone decides
+about syntax errors. Then the first word selects the parser. Queries go through sqlglot's Spark parser
+(:mod:`sqlfront_planner.query_parser`), after :mod:`sqlfront_planner.token_rewriting` has prepared the tokens.
+All other statements (SHOW, CREATE, INSERT, EXPLAIN, ...) have a separate grammar
+(:mod:`sqlfront_planner.commands`), because sqlglot refuses, warns about or mangles these statements. A query
+inside of a statement keeps the positions in the whole text.
 """
 
 import re
@@ -86,11 +86,11 @@ _QUERY_WORDS: Final = frozenset({"SELECT", "WITH", "VALUES", "FROM", "TABLE", "(
 
 
 def parse(sql: str) -> Statement:
-    """The only statement of a text (a trailing semicolon is fine).
+    """Parse the only statement of a text (a trailing semicolon is allowed).
 
-    Raises ProgrammingError for what Spark's parser refuses, see
-    :func:`sqlfront_planner.syntax.check.check_syntax`; NotSupportedError for what it takes and isn't built,
-    by name.
+    Raises ProgrammingError for text that Spark's parser refuses, see
+    :func:`sqlfront_planner.syntax.check.check_syntax`; NotSupportedError, with the statement's name, for a
+    statement that Spark accepts and that isn't implemented.
 
     >>> parse("select 1 + 1").text
     'select 1 + 1'
@@ -101,13 +101,13 @@ def parse(sql: str) -> Statement:
 
 
 def is_query(sql: str) -> bool:
-    """Whether the text, if it is right, is a query: to be told by its first word."""
+    """Whether the text, if it is valid, is a query; decided by the first word."""
     place = lead(sql)
     return place is not None and sql[place[0] : place[1]].upper() in _QUERY_WORDS
 
 
 def parse_from(sql: str, start: int = 0) -> Statement:
-    """The statement that a text of right syntax holds from offset ``start`` to its end."""
+    """Parse the statement between offset ``start`` and the end of a text whose syntax was checked."""
     place = lead(sql, start)
     word = "" if place is None else sql[place[0] : place[1]].upper()
     if word in _QUERY_WORDS:
@@ -118,8 +118,8 @@ def parse_from(sql: str, start: int = 0) -> Statement:
 
 
 def split_statements(text: str) -> tuple[str, ...]:
-    """The statements of a script, without their semicolons; quotes and comments are honoured, empty ones left
-    out.
+    """The statements of a script, without their semicolons. Semicolons in quotes and comments don't split;
+    empty statements are left out.
 
     >>> split_statements("select ';' ; -- a;b\\n select 2;;")
     ("select ';'", '-- a;b\\n select 2')
@@ -128,7 +128,7 @@ def split_statements(text: str) -> tuple[str, ...]:
 
 
 def placed_statements(text: str) -> tuple[tuple[int, str], ...]:
-    """The same, each with the offset of its first word.
+    """The statements of a script as :func:`split_statements`, each with the offset of its first word.
 
     >>> placed_statements("-- one\\nselect 1; select 2")
     ((7, '-- one\\nselect 1'), (17, 'select 2'))
@@ -144,7 +144,7 @@ def placed_statements(text: str) -> tuple[tuple[int, str], ...]:
     return tuple(statements)
 
 
-#: Compiled when it is needed: by scripts.
+#: Compiled at first use: only scripts use it.
 _SCRIPT: Final = (
     r"""(?s)--[^\n]*|/\*.*?\*/|\b[rR]'[^']*'|\b[rR]"[^"]*"|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|;"""
 )

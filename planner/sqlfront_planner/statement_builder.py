@@ -1,4 +1,4 @@
-"""From the tree of the grammar (``statements.lark``) to a statement."""
+"""Translation of the grammar's tree (``statements.lark``) into a statement."""
 
 import re
 from typing import Final
@@ -56,7 +56,7 @@ _TYPES: Final = {
     "TIMESTAMP_NTZ": types.TIMESTAMP_NTZ,
     "VOID": types.VOID,
 }
-#: A text that ends with the word.
+#: A text that ends with the word SET.
 _SET_ALONE: Final = re.compile(r"\bset[\s;]*\Z", re.IGNORECASE)
 _DECIMAL_DEFAULTS: Final = (10, 0)
 
@@ -65,8 +65,8 @@ Parts = list[object]
 
 
 class StatementBuilder(lark.Transformer[lark.Token, object]):
-    """Turns the tree of the text from offset ``start`` into a statement, bottom-up: each method is named for
-    the rule or terminal that it handles. A labelled part is a pair of its name and value."""
+    """A transformer that turns the tree of the text from offset ``start`` into a statement, bottom-up. Each
+    method handles the rule or terminal of the same name. A labelled part is a pair of its name and value."""
 
     def __init__(self, sql: str, start: int) -> None:
         super().__init__()
@@ -112,7 +112,8 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
         return _TYPES[str(parts[0]).upper()]
 
     def sized_type(self, parts: Parts) -> pa.DataType:
-        # Spark checks and cuts what is written, fills CHAR with blanks, and compares it without them.
+        # Spark checks and truncates written values, pads CHAR with blanks, and ignores the blanks in
+        # comparisons.
         name, length = str(parts[0]).upper(), parts[1]
         raise NotSupportedError(
             f"A column of type {name}({length}) is not supported; STRING holds texts of any length.",
@@ -355,7 +356,7 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
         return UseDatabase(str(_named(parts)["name"]))
 
     def _once(self, parts: Parts) -> dict[str, object]:
-        """The labelled parts; a clause that stands twice is an error."""
+        """The labelled parts. Raises DUPLICATE_CLAUSES if a clause stands twice."""
         names = [part[0] for part in parts if isinstance(part, tuple)]
         for name in names:
             if names.count(name) > 1:
@@ -368,7 +369,7 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
 
 
 def _wrong_show(what: str, message: str) -> Error:
-    """What is wrong in SHOW FUNCTIONS."""
+    """The error for an invalid SHOW FUNCTIONS."""
     return spark_error(f"INVALID_SQL_SYNTAX.SHOW_FUNCTIONS_INVALID_{what}", f"Invalid SQL syntax: {message}")
 
 
@@ -386,7 +387,7 @@ def _clustering(given: dict[str, object]) -> dict[str, object]:
 
 
 def _refuse_if_not_exists(given: dict[str, object]) -> None:
-    """IF NOT EXISTS is for views that stay, without OR REPLACE."""
+    """Raise an error for IF NOT EXISTS with OR REPLACE or for a temporary view."""
     if "if_not_exists" not in given:
         return
     if "replace" in given:
@@ -399,7 +400,8 @@ def _refuse_if_not_exists(given: dict[str, object]) -> None:
 
 
 def _temporary(given: dict[str, object]) -> dict[str, object]:
-    """The parts of a statement that creates a relation; the name of a temporary one has no qualifier."""
+    """The parts of a statement that creates a relation. Raises INVALID_TEMP_OBJ_QUALIFIER if the name of a
+    temporary relation has a qualifier."""
     given["temporary"] = "temporary" in given or "is_global" in given
     name = str(given["name"])
     *qualifier, last = name_parts(name)

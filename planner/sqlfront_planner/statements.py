@@ -1,4 +1,4 @@
-"""The statements of SQL as frozen data: what :func:`sqlfront_planner.statement.parse` gives."""
+"""The statements of SQL as frozen structs: the results of :func:`sqlfront_planner.statement.parse`."""
 
 from collections.abc import Mapping
 from enum import Enum
@@ -9,8 +9,8 @@ from sqlglot import exp
 
 
 class Query(msgspec.Struct, frozen=True):
-    """A query: ``tree`` is sqlglot's, ``sql`` the whole text of the statement that holds it, ``text`` the
-    query's own part."""
+    """A query. ``tree`` is sqlglot's tree, ``sql`` the whole text of the statement that holds the query,
+    ``text`` the query's own part of the text."""
 
     sql: str
     text: str
@@ -18,33 +18,33 @@ class Query(msgspec.Struct, frozen=True):
 
 
 class ExplainMode(Enum):
-    """How much EXPLAIN tells."""
+    """The detail of EXPLAIN's answer."""
 
     SIMPLE = "simple"
     """The lane, its reason and the plan that runs."""
     EXTENDED = "extended"
-    """The logical plans too."""
+    """The logical plans as well."""
     ANALYZE = "analyze"
-    """The query is run, and the plan shows rows, bytes and times."""
+    """The physical plan with measured rows, bytes and times; EXPLAIN runs the query."""
     EXTENDED_ANALYZE = "extended analyze"
-    """Both."""
+    """The logical plans and the measurements."""
 
     @property
     def is_extended(self) -> bool:
-        """Whether it shows the logical plans."""
+        """Whether EXPLAIN shows the logical plans."""
         return self in (ExplainMode.EXTENDED, ExplainMode.EXTENDED_ANALYZE)
 
     @property
     def is_analyze(self) -> bool:
-        """Whether it runs the query."""
+        """Whether EXPLAIN runs the query."""
         return self in (ExplainMode.ANALYZE, ExplainMode.EXTENDED_ANALYZE)
 
 
 class ExplainFormat(Enum):
-    """How EXPLAIN's answer is written."""
+    """The format of EXPLAIN's answer."""
 
     TEXT = "text"
-    """Trees for people."""
+    """Trees of text for people."""
     JSON = "json"
     """The fields of :class:`sqlfront_planner.explain.explanation.Explanation`, for programs."""
     DOT = "dot"
@@ -63,11 +63,11 @@ class Explain(msgspec.Struct, frozen=True):
 
 
 class CreateTable(msgspec.Struct, frozen=True):
-    """``CREATE [OR REPLACE] TABLE ... USING format``; ``query`` is that of ``AS SELECT``. ``CREATE TEMPORARY
-    VIEW ... USING format`` makes a temporary table, too; then ``is_view``.
+    """``CREATE [OR REPLACE] TABLE ... USING format``; ``query`` is the query of ``AS SELECT``. ``CREATE
+    TEMPORARY VIEW ... USING format`` makes a temporary table, too, and sets ``is_view``.
 
-    ``schema`` holds the columns as declared, None if there are none (from the data, or the query). ``format``
-    is None where the statement has no USING.
+    ``schema`` holds the declared columns, or None if the statement declares no column (the schema comes from
+    the data or the query). ``format`` is None if the statement has no USING.
     """
 
     name: str
@@ -116,7 +116,7 @@ class UncacheTable(msgspec.Struct, frozen=True):
 
 
 class RelationKind(Enum):
-    """What DROP names."""
+    """The kind of relation that DROP names."""
 
     TABLE = "table"
     """A table."""
@@ -166,16 +166,16 @@ class Insert(msgspec.Struct, frozen=True):
 
 
 class Delete(msgspec.Struct, frozen=True):
-    """``DELETE FROM name [alias] [WHERE condition]``. ``rows`` is the query for all columns of the table and
-    the condition."""
+    """``DELETE FROM name [alias] [WHERE condition]``. ``rows`` is the query whose columns are all columns of
+    the table and the condition."""
 
     name: str
     rows: Query
 
 
 class Update(msgspec.Struct, frozen=True):
-    """``UPDATE name [alias] SET column = value, ... [WHERE condition]``. ``rows`` is the query for all
-    columns of the table, a value for each of ``columns``, and the condition."""
+    """``UPDATE name [alias] SET column = value, ... [WHERE condition]``. ``rows`` is the query whose columns
+    are all columns of the table, a value for each of ``columns``, and the condition."""
 
     name: str
     columns: tuple[str, ...]
@@ -190,19 +190,19 @@ class ShowTables(msgspec.Struct, frozen=True):
 
 
 class FunctionScope(Enum):
-    """Which functions SHOW FUNCTIONS shows."""
+    """The functions that SHOW FUNCTIONS lists."""
 
     ALL = "all"
-    """Every one."""
+    """All functions."""
     SYSTEM = "system"
-    """Those of SQL."""
+    """Functions of SQL."""
     USER = "user"
-    """Those that users have added."""
+    """Functions that users have added."""
 
 
 class ShowFunctions(msgspec.Struct, frozen=True):
-    """``SHOW [USER | SYSTEM | ALL] FUNCTIONS [IN | FROM database] [[LIKE] name | 'pattern']``; a name is a
-    pattern, too, and its qualifier the database."""
+    """``SHOW [USER | SYSTEM | ALL] FUNCTIONS [IN | FROM database] [[LIKE] name | 'pattern']``. A name counts
+    as a pattern, and the name's qualifier as the database."""
 
     scope: FunctionScope = FunctionScope.ALL
     database: str | None = None
@@ -217,28 +217,28 @@ class DescribeTable(msgspec.Struct, frozen=True):
 
 
 class DescribeQuery(msgspec.Struct, frozen=True):
-    """``DESCRIBE [QUERY] query``: its columns."""
+    """``DESCRIBE [QUERY] query``: list the query's columns."""
 
     query: Query
 
 
 class SetOption(msgspec.Struct, frozen=True):
-    """``SET key = value``; without a value the setting is shown, without a key all are. A query gives an
-    interval, the offset of a time zone."""
+    """``SET key = value``. Without a value the statement shows the setting, without a key all settings. A
+    query as the value gives an interval, the offset of a time zone."""
 
     key: str | None = None
     value: str | Query | None = None
 
 
 class RefreshTable(msgspec.Struct, frozen=True):
-    """``REFRESH TABLE name``: forget what is known of its files."""
+    """``REFRESH TABLE name``: forget the cached metadata of the table's files."""
 
     name: str
 
 
 class RefreshPath(msgspec.Struct, frozen=True):
-    """``REFRESH path``: forget what is known of the files there. ``quoted``: the path was a string, so no
-    table's name."""
+    """``REFRESH path``: forget the cached metadata of the files below the path. ``quoted``: the path was a
+    string, so it is no table's name."""
 
     path: str
     quoted: bool = False
@@ -251,8 +251,8 @@ class RepairTable(msgspec.Struct, frozen=True):
 
 
 class KillQuery(msgspec.Struct, frozen=True):
-    """``KILL QUERY id``; ``id`` is the number, or the name of the parameter that it is (``?0``: the first
-    positional one)."""
+    """``KILL QUERY id``. ``id`` is the number of the query, or the name of the parameter that holds the
+    number (``?0``: the first positional parameter)."""
 
     id: int | str
 

@@ -1,4 +1,4 @@
-"""The tables that the rules' examples are about, and rules shown at work on them."""
+"""The tables of the rules' examples, and helpers that show the effect of a rule."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ from sqlfront_values.settings import Settings
 
 
 def example_catalog() -> Catalog:
-    """``t(a int, b int)`` and ``u(a int, c int)``, a few rows each, with nulls."""
+    """The tables ``t(a int, b int)`` and ``u(a int, c int)``, a few rows each, with nulls."""
     catalog = Catalog()
     columns: dict[str, dict[str, Sequence[int | None]]] = {
         "t": {"a": [1, 2, 2, None, 5], "b": [10, 20, 21, 40, None]},
@@ -29,10 +29,10 @@ def example_catalog() -> Catalog:
 
 
 def bound(sql: str, catalog: Catalog | None = None) -> LogicalPlan:
-    """The bound plan of a query over the catalog (the example tables)."""
+    """The bound plan of a query over the catalog (by default the example tables)."""
     return check(bind(parse_query(sql), catalog or example_catalog(), BindSettings()))
 
 
 def example(rule: Rewrite, sql: str) -> str:
-    """The plan of a query over the example tables after one rule, as text."""
+    """The text of a query's plan over the example tables after one rule."""
     return plan_text(check(rule(bound(sql), Settings())))

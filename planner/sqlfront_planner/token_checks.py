@@ -1,7 +1,7 @@
-"""What sqlglot's parser reads in another way than Spark's: found on the tokens.
+"""Checks on the tokens of a query for text that sqlglot's parser reads differently from Spark's.
 
-Errors: NotSupportedError for what Spark would read otherwise, as a keyword that is a name, or what sqlglot
-drops a part of, as FILTER without WHERE.
+Errors: NotSupportedError for text that Spark would read otherwise, as a keyword that is a name, or of which
+sqlglot drops a part, as FILTER without WHERE.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,7 +38,8 @@ def begins_query(tokens: Sequence[Token], position: int) -> bool:
 
 
 def _comma(tokens: Sequence[Token], position: int, sql: str) -> None:
-    """One beside SELECT or FROM, which is a name there; sqlglot leaves such a comma out."""
+    """Refuse a comma beside SELECT or FROM, where Spark reads SELECT or FROM as a name; sqlglot drops the
+    comma."""
     following = _at(tokens, position + 1)
     if tokens[position - 1].token_type == _T.SELECT:
         raise unread_at(tokens[position], sql)
@@ -47,13 +48,14 @@ def _comma(tokens: Sequence[Token], position: int, sql: str) -> None:
 
 
 def _select(tokens: Sequence[Token], position: int, sql: str) -> None:
-    """SELECT with nothing behind it is a name, and no empty query."""
+    """Refuse SELECT with nothing behind it: Spark reads a name, sqlglot an empty query."""
     if begins_query(tokens, position) and _ends_query(tokens, position + 1):
         raise unread_at(_at(tokens, position + 1), sql)
 
 
 def _typed_literal(tokens: Sequence[Token], position: int, sql: str) -> None:
-    """``array 'a'``, as ``date 'a'``: there are no literals of such a type."""
+    """Raise UNSUPPORTED_TYPED_LITERAL for ``array 'a'``, written like ``date 'a'``: Spark has no literals of
+    such a type."""
     following = _at(tokens, position + 1)
     if following is not None and following.token_type == _T.STRING:
         name = tokens[position].text.upper()
@@ -62,7 +64,8 @@ def _typed_literal(tokens: Sequence[Token], position: int, sql: str) -> None:
 
 
 def _trim(tokens: Sequence[Token], position: int, sql: str) -> None:
-    """``trim(FROM ' x ')``: Spark takes FROM for a type there, as DATE is one before a string."""
+    """Raise UNSUPPORTED_TYPED_LITERAL for ``trim(FROM ' x ')``: Spark reads FROM as the type of a literal
+    there, as DATE before a string."""
     following = [token.token_type for token in tokens[position + 1 : position + 4]]
     if following == [_T.L_PAREN, _T.FROM, _T.STRING]:
         message = 'Literals of the type "FROM" are not supported.'
@@ -70,37 +73,38 @@ def _trim(tokens: Sequence[Token], position: int, sql: str) -> None:
 
 
 def _current_path(tokens: Sequence[Token], position: int, sql: str) -> None:
-    """A function, whatever columns there are."""
+    """Refuse CURRENT_PATH: Spark reads a function, even if a column has that name."""
     if not position or tokens[position - 1].token_type != _T.ALIAS:
         raise unsupported_at(tokens[position], "CURRENT_PATH", sql)
 
 
 def _hexadecimal(tokens: Sequence[Token], position: int, sql: str) -> None:
-    """``0x1F``, which is a name."""
+    """Refuse ``0x1F``, which Spark reads as a name."""
     if sql[tokens[position].start] == "0":
         raise unsupported_at(tokens[position], "A name that begins with 0x", sql)
 
 
 def _window(tokens: Sequence[Token], position: int, sql: str) -> None:
-    """The function of that name; behind the clause's word stands a name."""
+    """Refuse the function ``window``. The keyword of the WINDOW clause, in contrast, stands before a name."""
     following = _at(tokens, position + 1)
     if following is not None and following.token_type == _T.L_PAREN:
         raise unsupported_at(tokens[position], "The function window", sql)
 
 
 def _not(tokens: Sequence[Token], position: int, sql: str) -> None:
-    """NOT behind an operator, where it is a name; sqlglot negates what follows."""
+    """Refuse NOT behind an operator, where Spark reads a name; sqlglot negates the next expression."""
     if position and tokens[position - 1].token_type in _OPERATORS and tokens[position].text != "!":
         raise unread_at(tokens[position], sql)
 
 
 def _pipe(tokens: Sequence[Token], position: int, sql: str) -> None:
-    """sqlglot puts the steps into one SELECT whatever their order."""
+    """Refuse ``|>``: sqlglot merges the steps into one SELECT and ignores the order."""
     raise unsupported_at(tokens[position], "|>", sql)
 
 
 def _from(tokens: Sequence[Token], position: int, sql: str) -> None:
-    """``FROM t INSERT ...`` and ``FROM t SELECT a SELECT b``, which give one relation to several queries."""
+    """Refuse ``FROM t INSERT ...`` and ``FROM t SELECT a SELECT b``, in which several queries read one
+    relation."""
     if position:
         return
     depth = selects = 0
@@ -121,13 +125,13 @@ def _ends_query(tokens: Sequence[Token], position: int) -> bool:
 
 
 def _depth(token: Token) -> int:
-    """How many parentheses are open more after the token."""
+    """The change in the number of open parentheses by the token."""
     return (token.token_type == _T.L_PAREN) - (token.token_type == _T.R_PAREN)
 
 
 _Check = Callable[[Sequence[Token], int, str], None]
 
-#: What is looked at where a token of a type stands.
+#: The checks by the type of the token.
 _CHECKS: Final[dict[TokenType, _Check]] = {
     _T.ARRAY: _typed_literal,
     _T.MAP: _typed_literal,
@@ -140,5 +144,5 @@ _CHECKS: Final[dict[TokenType, _Check]] = {
     _T.SELECT: _select,
     _T.WINDOW: _window,
 }
-#: The same for names.
+#: The checks by the name, for tokens that are names.
 _CHECKS_OF_NAMES: Final[dict[str, _Check]] = {"CURRENT_PATH": _current_path, "TRIM": _trim}

@@ -1,26 +1,25 @@
-"""The token stream, rewritten so that sqlglot's parser keeps what Spark's answers depend on.
+"""Rewriting of the token stream: sqlglot's parser then keeps all details that Spark's answers depend on.
 
 The parser folds many functions into one node (nvl, ifnull and coalesce; substr and substring; element_at and
-``[]``; mod and ``%``), drops the suffix of number literals and reads string escapes its own way. Therefore:
+``[]``; mod and ``%``), drops the suffix of number literals and has other rules for string escapes. Therefore:
 
-* the name of every function call becomes ``f$name``, which the parser knows nothing about: each call arrives
-  as ``exp.Anonymous`` with its name as written;
-* a number keeps its text with its suffix (``1L``, ``1.5BD``), and its sign where ``::`` casts it; a string
-  has its value by Spark's escape rules, strings in a row are one;
-* a sign ``+``, which the parser drops, becomes the square root that the parser has for another dialect
-  (``exp.Sqrt``);
-* ``>>>`` becomes ``??``, which is another dialect's too (``exp.Coalesce``);
-* ``IS NOT NULL`` and explicit ``CROSS JOIN`` get marks that tell them from ``NOT (... IS NULL)`` and from a
-  comma;
-* ``CASE END`` becomes two names, and so does a word that is an operand: no word is reserved in Spark;
+* the name of every function call becomes ``f$name``, which the parser doesn't know: each call becomes an
+  ``exp.Anonymous`` with the name as written;
+* a number keeps the text with the suffix (``1L``, ``1.5BD``), and the sign before a cast by ``::``; a string
+  has the value by Spark's escape rules, adjacent strings are joined;
+* a sign ``+``, which the parser drops, becomes the square root operator of another dialect (``exp.Sqrt``);
+* ``>>>`` becomes ``??``, an operator of another dialect (``exp.Coalesce``);
+* ``IS NOT NULL`` and explicit ``CROSS JOIN`` get marks that tell the parser's results from ``NOT (... IS
+  NULL)`` and from a comma;
+* ``CASE END`` becomes two names, and a word that is an operand becomes a name: no word is reserved in Spark;
 * ``TABLE name`` as a query becomes ``SELECT * FROM name``;
 * the n-th ``?`` becomes ``:?n``, since the tree doesn't keep the order of the text;
 * ``ISNULL`` and ``NOTNULL`` without an argument are names, ``!>`` is ``<=``, VALUES after WITH becomes a
   SELECT.
 
-What Spark's parser refuses or reads otherwise is for :mod:`sqlfront_planner.token_checks`; refused here is
-only what takes this pass's own knowledge: types by names that Spark doesn't have, VARCHAR without a length,
-``AS "x"``, ``a:b``, IDENTIFIER().
+:mod:`sqlfront_planner.token_checks` refuses text that Spark's parser refuses or reads differently. This pass
+refuses only text that it alone can recognize: types by names that Spark doesn't have, VARCHAR without a
+length, ``AS "x"``, ``a:b``, IDENTIFIER().
 """
 
 import re
@@ -45,7 +44,7 @@ from sqlfront_planner.tokens import (
 
 _T = TokenType
 
-#: Words after which a parenthesis isn't an argument list.
+#: Words after which a parenthesis doesn't open an argument list.
 _KEYWORDS: Final = frozenset(
     {
         _T.ALIAS, _T.ALL, _T.AND, _T.BETWEEN, _T.CASE, _T.CLUSTER_BY, _T.COLLATE, _T.CROSS, _T.CUBE,
@@ -57,9 +56,9 @@ _KEYWORDS: Final = frozenset(
         _T.WHEN, _T.WHERE, _T.WINDOW, _T.WITH,
     }
 )  # fmt: skip
-#: Words that a call's name may directly follow although they look like identifiers.
+#: Words that look like identifiers but may directly precede a call's name.
 _BEFORE_CALL: Final = frozenset({"BOTH", "LEADING", "TRAILING", "PLACING", "FOR"})
-#: Functions with a grammar of their own when one of these words stands at the top level of their parentheses.
+#: Functions with a special syntax if one of these words stands at the top level of their parentheses.
 _SPECIAL: Final = {
     "SUBSTRING": frozenset({_T.FROM}),
     "SUBSTR": frozenset({_T.FROM}),
@@ -83,7 +82,7 @@ _BEFORE_SIGN: Final = frozenset(
         _T.WHEN, _T.WHERE, _T.GROUP_BY,
     }
 )  # fmt: skip
-#: What IS tests for, and operators that may not follow it.
+#: The operands of IS, and operators that may not follow an IS predicate.
 _TESTED: Final = frozenset({_T.NULL, _T.TRUE, _T.FALSE, _T.UNKNOWN})
 _AFTER_OPERAND: Final = frozenset(
     {
@@ -92,9 +91,9 @@ _AFTER_OPERAND: Final = frozenset(
     }
 )  # fmt: skip
 _STRINGS: Final = frozenset({_T.STRING, _T.RAW_STRING})
-#: An amount and its unit without a space.
+#: An amount and its unit without a blank between them.
 _GLUED_UNIT: Final = r"\d[a-zA-Z]"
-#: Words that take one string.
+#: Words that begin a typed literal of one string.
 _TYPED_LITERALS: Final = frozenset({_T.DATE, _T.TIMESTAMP, _T.TIMESTAMPLTZ, _T.TIMESTAMPNTZ, _T.TIMESTAMPTZ})
 _OPERAND_ENDS: Final = frozenset({_T.VAR, _T.IDENTIFIER, _T.R_PAREN, _T.R_BRACKET})
 _INTERVAL_UNITS: Final = frozenset(
@@ -112,20 +111,20 @@ _WORD: Final = re.compile(r"[^\W\d]\w*")
 
 
 def rewrite(tokens: list[Token], sql: str) -> list[Token]:
-    """The token list for sqlglot's parser, see the module's docstring."""
+    """Rewrite the tokens for sqlglot's parser, see the module's docstring."""
     return _Rewriter(tokens, sql).run()
 
 
 class _Rewriter:
-    """One pass over the tokens."""
+    """A rewriter that passes once over the tokens."""
 
     def __init__(self, tokens: list[Token], sql: str) -> None:
         self._source = tokens
         self._sql = sql
         self._output: list[Token] = []
-        # Per open parenthesis: does it belong to a cast, so that AS begins a type?
+        # For each open parenthesis: whether it belongs to a cast, so that AS begins a type.
         self._casts: list[bool] = []
-        # Inside the type of the cast at this depth.
+        # The depth of the cast whose type is being read; None outside of types.
         self._type_depth: int | None = None
         self._placeholders = 0
 
@@ -143,7 +142,8 @@ class _Rewriter:
         return self._output
 
     def _word(self, position: int, token: Token) -> int:
-        """A token with no handler, or that its handler leaves alone: the name of a call, or just itself."""
+        """Write a token without a handler, or left alone by its handler: the name of a call, or any other
+        word."""
         source = self._source
         if position + 1 < len(source) and source[position + 1].token_type == _T.L_PAREN:
             if token.text.upper() == "EXTRACT" and self._is_extract(position):
@@ -171,7 +171,7 @@ class _Rewriter:
         return position + 1
 
     def _alias(self, position: int, token: Token) -> int:
-        """AS, after which a cast has its type; ``SELECT 1 AS`` gives the column the name ``AS``."""
+        """Handle AS: in a cast the type follows; ``SELECT 1 AS`` names the column ``AS``."""
         if self._casts and self._casts[-1]:
             self._type_depth = len(self._casts)
             self._known_type(position + 1)
@@ -183,12 +183,13 @@ class _Rewriter:
         return position + 1
 
     def _colon(self, _: int, token: Token) -> None:
-        """``a:b`` reads a field of a variant; before a name and in a type a colon is something else."""
+        """Refuse ``a:b``, which reads a field of a variant. Before a name and in a type a colon has other
+        meanings."""
         if self._type_depth is None and self._output and self._output[-1].token_type in _OPERAND_ENDS:
             raise unsupported_at(token, "The operator :", self._sql)
 
     def _values(self, position: int, token: Token) -> int | None:
-        """VALUES as the query of a WITH: sqlglot needs a SELECT there."""
+        """Rewrite VALUES as the query of a WITH into a SELECT, as sqlglot requires."""
         after_with = self._has_with and self._output and self._output[-1].token_type == _T.R_PAREN
         if not after_with or not self._follows(position, _T.L_PAREN):
             return None
@@ -201,7 +202,7 @@ class _Rewriter:
         return position + 1
 
     def _not(self, position: int, token: Token) -> int | None:
-        """``!>`` and ``!<``."""
+        """Rewrite ``!>`` and ``!<`` as ``<=`` and ``>=``."""
         following = self._at(position + 1)
         if token.text != "!" or following is None or following.start != token.end + 1:
             return None
@@ -212,14 +213,14 @@ class _Rewriter:
         return position + 2
 
     def _name(self, position: int, token: Token) -> int | None:
-        """``SELECT 1 ISNULL`` gives the column that name."""
+        """Turn a keyword into a name: ``SELECT 1 ISNULL`` gives the column that name."""
         if self._follows(position, _T.L_PAREN):
             return None
         self._output.append(replaced(token, _T.VAR, token.text))
         return position + 1
 
     def _known_type(self, position: int) -> None:
-        """The type's name has to be one of Spark's: sqlglot knows other dialects' names for its types."""
+        """Refuse a type's name that Spark doesn't have: sqlglot knows types by the names of many dialects."""
         token = self._at(position)
         if token is not None and _WORD.match(token.text) and token.text.upper() not in _TYPES:
             raise unknown_type_at(token, self._sql)
@@ -232,7 +233,8 @@ class _Rewriter:
         return position + 2
 
     def _from(self, position: int, token: Token) -> int | None:
-        """FROM where the operand of a product is due: ``* * FROM t`` multiplies a star with that column."""
+        """Turn FROM into a name in the place of a product's operand: ``* * FROM t`` multiplies a star with
+        that column."""
         if [before.token_type for before in self._output[-2:]] != [_T.STAR, _T.STAR]:
             return None
         self._output.append(replaced(token, _T.VAR, token.text))
@@ -245,7 +247,8 @@ class _Rewriter:
         return position + 1
 
     def _is(self, position: int, token: Token) -> int | None:
-        """``IS NOT NULL`` with its mark. No operator follows a predicate: sqlglot takes one to compare it."""
+        """Mark ``IS NOT NULL``. Refuse an operator after an IS predicate: sqlglot would accept it as a
+        comparison."""
         negated = self._follows(position, _T.NOT)
         after = self._at(position + (3 if negated else 2))
         tested = self._at(position + (2 if negated else 1))
@@ -260,7 +263,7 @@ class _Rewriter:
         return position + 3
 
     def _triple(self, position: int, token: Token) -> int | None:
-        """``>>>``; in a type three closing brackets may stand together too."""
+        """Rewrite ``>>>``, unless it is three closing brackets of a type."""
         if self._type_depth is not None or not self._follows(position, _T.GT, _T.GT):
             return None
         second, third = self._source[position + 1 : position + 3]
@@ -276,7 +279,7 @@ class _Rewriter:
         return position + 1
 
     def _table(self, position: int, token: Token) -> int | None:
-        """``TABLE name`` as a query."""
+        """Rewrite ``TABLE name`` as a query."""
         named = self._at(position + 1)
         if not begins_query(self._source, position) or named is None or named.token_type == _T.L_PAREN:
             return None
@@ -288,7 +291,7 @@ class _Rewriter:
         return position + 1
 
     def _sized_type(self, position: int, token: Token) -> None:
-        """VARCHAR and CHAR need their length."""
+        """Refuse VARCHAR and CHAR without their length."""
         if self._type_depth is None or self._follows(position, _T.L_PAREN):
             return
         name = token.text.upper()
@@ -303,7 +306,7 @@ class _Rewriter:
     # ---- literals
 
     def _number(self, position: int, token: Token) -> int:
-        """A number and its suffix, which the tokenizer split into ``number :: type`` at one place."""
+        """Join a number and the suffix, which the tokenizer split into ``number :: type`` at one position."""
         source = self._source
         suffixed = (
             position + 2 < len(source)
@@ -317,7 +320,8 @@ class _Rewriter:
         return end
 
     def _sign_of_cast(self) -> str:
-        """The minus before a number that ``::`` casts is the number's: sqlglot would negate the cast."""
+        """The minus sign before a number that ``::`` casts. The sign belongs to the number: sqlglot would
+        negate the cast."""
         before = [token.token_type for token in self._output[-2:]]
         if before[-1:] != [_T.DASH] or (len(before) == 2 and before[0] not in _BEFORE_SIGN):
             return ""
@@ -325,7 +329,8 @@ class _Rewriter:
         return "-"
 
     def _refuse_after_word(self, word: Token, position: int, token: Token) -> None:
-        """What can't be a string after a word: DATE takes one, INTERVAL has spaces before its units."""
+        """Refuse a string that may not stand after the word: X needs its string without a blank, DATE takes
+        one string only, INTERVAL needs a blank between amount and unit."""
         following = self._at(position + 1)
         if word.token_type == _T.VAR and word.text.upper() == "X":
             raise unsupported_at(word, "X before a string, with a space between,", self._sql)
@@ -336,8 +341,8 @@ class _Rewriter:
             raise unread_at(following, self._sql)
 
     def _string(self, position: int, token: Token) -> int:
-        """All string literals in a row as one; a quote that touches its neighbour is an escaped
-        quote, but not after a raw one."""
+        """Join adjacent string literals into one. A quote that touches the quote of the literal before is an
+        escaped quote, except after a raw string."""
         if position:
             self._refuse_after_word(self._source[position - 1], position, token)
         source, end = self._source, position + 1
@@ -357,8 +362,8 @@ class _Rewriter:
         return end
 
     def _interval(self, position: int, token: Token) -> int:
-        """``INTERVAL 1 DAY 2 HOURS`` as ``INTERVAL '1 DAY 2 HOURS'``: sqlglot takes several units for a
-        sum."""
+        """Rewrite ``INTERVAL 1 DAY 2 HOURS`` as ``INTERVAL '1 DAY 2 HOURS'``: sqlglot reads several units as
+        a sum."""
         self._output.append(token)
         units, end = 0, position + 1
         while (following := self._after_unit(end)) is not None:
@@ -378,7 +383,7 @@ class _Rewriter:
         return end
 
     def _after_unit(self, position: int) -> int | None:
-        """The position after ``[+ | -] number unit``, None if there is none."""
+        """The position after ``[+ | -] number unit``, None if the tokens at ``position`` differ."""
         source = self._source
         position += position < len(source) and source[position].token_type in (_T.DASH, _T.PLUS)
         if position + 1 >= len(source) or source[position].token_type not in (_T.NUMBER, _T.STRING):
@@ -386,7 +391,8 @@ class _Rewriter:
         return position + 2 if source[position + 1].text.upper().rstrip("S") in _INTERVAL_UNITS else None
 
     def _is_sum_with_string(self, position: int) -> bool:
-        """``INTERVAL 1 DAY + '2 hours'``, which sqlglot takes for a sum of intervals."""
+        """Whether the tokens continue an interval as in ``INTERVAL 1 DAY + '2 hours'``, which sqlglot reads
+        as a sum of intervals."""
         operator, operand = self._at(position), self._at(position + 1)
         if operator is None or operand is None or operand.token_type not in _STRINGS:
             return False
@@ -397,8 +403,8 @@ class _Rewriter:
         return [token.token_type for token in following[::2]] == [_T.L_PAREN, _T.FROM]
 
     def _extract(self, position: int, token: Token) -> int:
-        """``EXTRACT(year FROM d)`` as ``f$extract('year', d)``, since the parser would change the field's
-        case."""
+        """Rewrite ``EXTRACT(year FROM d)`` as ``f$extract('year', d)``, since the parser would change the
+        field's case."""
         opening, unit, separator = self._source[position + 1 : position + 4]
         self._casts.append(False)
         self._output += [
@@ -412,7 +418,7 @@ class _Rewriter:
     # ---- types
 
     def _type_after(self, position: int, token: Token) -> int:
-        """Copy ``:: type`` up to the end of the type's angle brackets, names in it aren't calls."""
+        """Copy ``:: type`` up to the end of the type's angle brackets, since names in a type aren't calls."""
         source, depth, end = self._source, 0, position + 1
         self._output.append(token)
         self._known_type(end)
@@ -452,8 +458,8 @@ class _Rewriter:
         return not (self._has_with and self._is_cte_name(position))
 
     def _after_operand(self) -> bool:
-        """Whether the token before ends an operand, so that ``word (`` is an alias with a column list, not a
-        call."""
+        """Whether the previous token ends an operand, so that ``word (`` is an alias with a column list, not
+        a call."""
         if not self._output:
             return False
         previous = self._output[-1]
@@ -471,7 +477,8 @@ class _Rewriter:
         return token is None or token.token_type in _ENDS_ITEM
 
     def _is_quantifier(self, position: int) -> bool:
-        """ANY, SOME, ALL before a query or after LIKE; otherwise ``any`` and ``some`` are aggregates."""
+        """Whether ANY, SOME or ALL is a quantifier, before a query or after LIKE; otherwise ``any`` and
+        ``some`` are aggregates."""
         if self._output and self._output[-1].token_type in _PATTERNS:
             return True
         return self._source[position].token_type == _T.ALL or self._opens_query(position + 1)
@@ -481,7 +488,7 @@ class _Rewriter:
         return any(token.token_type == _T.WITH for token in self._source)
 
     def _is_cte_name(self, position: int) -> bool:
-        """``name (columns) AS (query)``."""
+        """Whether the word begins ``name (columns) AS (query)``."""
         close = self._closing(position + 1)
         return self._follows(close, _T.ALIAS, _T.L_PAREN) and self._opens_query(close + 2)
 
@@ -502,7 +509,8 @@ class _Rewriter:
         return False
 
     def _closing(self, position: int) -> int:
-        """The position of the parenthesis that closes the one at ``position`` (the end if there is none)."""
+        """The position of the parenthesis that closes the parenthesis at ``position`` (the end of the tokens
+        if none does)."""
         depth = 0
         for index in range(position, len(self._source)):
             kind = self._source[index].token_type
@@ -512,7 +520,7 @@ class _Rewriter:
         return len(self._source)
 
     def _follows(self, position: int, *kinds: TokenType) -> bool:
-        """Whether tokens of these kinds come after the one at ``position``."""
+        """Whether tokens of these types follow the token at ``position``."""
         following = self._source[position + 1 : position + 1 + len(kinds)]
         return len(following) == len(kinds) and all(
             token.token_type == kind for token, kind in zip(following, kinds, strict=True)
@@ -521,8 +529,8 @@ class _Rewriter:
 
 _NOT_COMPARED: Final = {_T.GT: (_T.LTE, "<="), _T.LT: (_T.GTE, ">=")}
 
-#: What is done with a token, by its type: the handler writes it, and those that belong to it, and returns the
-#: next position, or None if the token is nothing special where it stands.
+#: The handler of each type of token. A handler writes the token, and the tokens that belong to it, and
+#: returns the next position, or None if the token has no special meaning in its place.
 _HANDLERS: Final[dict[TokenType, Callable[[_Rewriter, int, Token], int | None]]] = {
     _T.ALIAS: _Rewriter._alias,
     _T.CASE: _Rewriter._case,

@@ -1,5 +1,5 @@
-"""Tokens of Spark SQL: where they begin and end, what string literals mean, and the marks that
-:mod:`sqlfront_planner.token_rewriting` leaves in them for the binder.
+"""Tokens of Spark SQL: their positions, the values of string literals, and the marks that
+:mod:`sqlfront_planner.token_rewriting` leaves in tokens for the binder.
 
 Positions are offsets in the statement's text throughout.
 """
@@ -18,25 +18,26 @@ from sqlfront_values.errors import DatabaseError, NotSupportedError, spark_error
 from sqlfront_values.java.surrogates import well_formed
 
 SPARK: Final = Dialect.get_or_raise("spark")
-#: Stands before the name of a function call.
+#: The prefix of the name of a function call.
 FUNCTION_MARK: Final = "f$"
 #: The right side of ``IS`` in ``IS NOT NULL``.
 NOT_NULL_MARK: Final = "$NOT NULL"
-#: The kind of a join that was written out, other than a comma's.
+#: The kind of a written CROSS JOIN, as opposed to a comma.
 EXPLICIT_CROSS: Final = "CROSS JOIN"
 
 
-# Patterns are compiled when they are needed, which most processes never do.
+# Patterns are compiled at first use; most processes never use them.
 _BAD_HEX: Final = r"\b[xX]('[^']*[^'0-9a-fA-F][^']*')"
 _VARIABLE: Final = r"\$\{\S+?\}"
 _ESCAPE: Final = r"(?s)\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([01][0-7]{2})|(.))"
-#: From here on a character is two surrogates.
+#: Code points from here on are two surrogates.
 _SUPPLEMENTARY: Final = 0x10000
 _ESCAPED: Final = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 
 
 class _Tools(threading.local):
-    """Each thread's tokenizer and parser: making them anew takes a fourth of what a short text takes."""
+    """The tokenizer and the parser of each thread. Making new ones takes a fourth of the parsing time of a
+    short text."""
 
     def __init__(self) -> None:
         self.tokenizer = SPARK.tokenizer()
@@ -47,10 +48,10 @@ _TOOLS: Final = _Tools()
 
 
 def tokenize(sql: str) -> list[Token]:
-    """The tokens of a text as sqlglot's Spark tokenizer sees them.
+    """Split a text into tokens with sqlglot's Spark tokenizer.
 
-    Raises ProgrammingError (INVALID_TYPED_LITERAL) for hexadecimal digits that are none, NotSupportedError as
-    :func:`refuse_unread` and for what else that tokenizer can't read.
+    Raises ProgrammingError (INVALID_TYPED_LITERAL) for invalid hexadecimal digits, NotSupportedError as
+    :func:`refuse_unread` and for any other text that the tokenizer can't read.
     """
     refuse_unread(sql)
     try:
@@ -69,8 +70,8 @@ def tokenize(sql: str) -> list[Token]:
 
 
 def refuse_unread(sql: str) -> None:
-    """Raise NotSupportedError for what isn't as it stands: Spark puts the value of a setting in the place of
-    ``${name}``, wherever that is."""
+    """Raise NotSupportedError for ``${name}``: Spark replaces it with the value of a setting, anywhere in the
+    text."""
     found = re.search(_VARIABLE, sql) if "${" in sql else None
     if found is not None:
         error = NotSupportedError("${...} is not supported.", position=found.span())
@@ -79,13 +80,13 @@ def refuse_unread(sql: str) -> None:
 
 
 def parse_tokens(tokens: list[Token], sql: str) -> list[exp.Expr | None]:
-    """The trees of a text's statements, as sqlglot's Spark parser makes them. Raises sqlglot's ParseError."""
+    """Parse the statements of a text into trees with sqlglot's Spark parser. Raises sqlglot's ParseError."""
     return _TOOLS.parser.parse(tokens, sql)
 
 
 def unread_at(token: Token | None, sql: str) -> NotSupportedError:
-    """The refusal of what Spark's grammar takes and sqlglot's doesn't: at a token, None for the end of the
-    text."""
+    """The error for text that Spark's grammar accepts and sqlglot's doesn't, at a token (None: at the end of
+    the text)."""
     if token is not None:
         return unsupported_at(token, f"'{sql[token.start : token.end + 1]}' in this place", sql)
     end = len(sql.rstrip())
@@ -95,26 +96,27 @@ def unread_at(token: Token | None, sql: str) -> NotSupportedError:
 
 
 def error_at(token: Token, condition: str, message: str, sql: str) -> DatabaseError:
-    """Spark's error of that condition, at a token."""
+    """Spark's error of the condition ``condition``, at a token."""
     error = spark_error(condition, message, position=(token.start, token.end + 1))
     error.locate(sql)
     return error
 
 
 def unsupported_at(token: Token, what: str, sql: str) -> NotSupportedError:
-    """What is not supported, at a token."""
+    """The error that says that ``what`` is not supported, at a token."""
     error = NotSupportedError(f"{what} is not supported.", position=(token.start, token.end + 1))
     error.locate(sql)
     return error
 
 
 def unknown_type_at(token: Token, sql: str) -> DatabaseError:
-    """Spark's UNSUPPORTED_DATATYPE for a word where a type is due."""
+    """Spark's UNSUPPORTED_DATATYPE for a word in the place of a type."""
     return error_at(token, "UNSUPPORTED_DATATYPE", f'Unsupported data type "{token.text.upper()}".', sql)
 
 
 def unescape(quoted: str) -> str:
-    r"""The value of a string literal as written, quotes (and the ``r`` of a raw one) included.
+    r"""The value of a string literal; ``quoted`` is the literal as written, with its quotes (and the ``r`` of
+    a raw string).
 
     >>> unescape("'it''s'"), unescape(r"'a\n\%'"), unescape(r"r'\n'")
     ("it's", 'a\n\\%', '\\n')
@@ -137,12 +139,13 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def _of_code_point(code: int) -> str:
-    """The character, or the two surrogates that Java makes of a number beyond the last one."""
+    """The character of a code point; for a number beyond the last code point, the two surrogates that Java
+    makes."""
     if code < _SUPPLEMENTARY:
         return chr(code)
     return chr((code >> 10) + 0xD7C0 & 0xFFFF) + chr((code & 0x3FF) + 0xDC00)
 
 
 def replaced(token: Token, kind: TokenType, text: str) -> Token:
-    """Another token in the same place."""
+    """A token of another type and text in the same place."""
     return Token(kind, text, token.line, token.col, token.start, token.end, [])

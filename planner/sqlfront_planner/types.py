@@ -1,4 +1,4 @@
-"""Spark's type coercion in ANSI mode: which type two types meet in, and what an argument is cast to.
+"""Spark's type coercion in ANSI mode: the common type of two types, and the casts of arguments.
 
 Source of the rules: Spark's ``AnsiTypeCoercion`` and ``DecimalPrecisionTypeCoercion`` (documented on the page
 "ANSI Compliance" of the SQL reference), checked against a running Spark in the tests.
@@ -37,12 +37,12 @@ from sqlfront_values.types import (
     is_year_month,
 )
 
-#: In the order in which one becomes another where they meet.
+#: In the order of coercion: an earlier type is coerced to a later type.
 DATETIMES: Final = (DATE, TIMESTAMP_NTZ, TIMESTAMP)
 
 
 def least_common_type(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
-    """The type that both can be cast to without a loss that Spark minds; None if there is none.
+    """The type that Spark casts both types to implicitly; None if no such type exists.
 
     >>> least_common_type(pa.int32(), pa.string()), least_common_type(pa.int32(), pa.bool_())
     (DataType(int64), None)
@@ -65,8 +65,8 @@ def least_common_type(left: pa.DataType, right: pa.DataType) -> pa.DataType | No
 
 
 def same_but_for_names(left: pa.DataType, right: pa.DataType) -> bool:
-    """Whether two types differ in the names of structs' fields at most: values of such types are compared,
-    and go into one column of a set operation."""
+    """Whether two types differ at most in the names of structs' fields. Values of such types can be compared
+    and combined in one column of a set operation."""
     inner = _inner_types(left, right)
     if inner is None or pa.types.is_map(left):
         return bool(left == right)
@@ -74,7 +74,8 @@ def same_but_for_names(left: pa.DataType, right: pa.DataType) -> bool:
 
 
 def _inner_types(left: pa.DataType, right: pa.DataType) -> list[tuple[pa.DataType, pa.DataType]] | None:
-    """The types inside of two arrays, maps, or structs of as many fields, in pairs; None for other types."""
+    """The pairs of inner types of two arrays, two maps, or two structs with equally many fields; None for
+    other types."""
     if pa.types.is_list(left) and pa.types.is_list(right):
         return [(left.value_type, right.value_type)]
     if pa.types.is_map(left) and pa.types.is_map(right):
@@ -85,14 +86,14 @@ def _inner_types(left: pa.DataType, right: pa.DataType) -> list[tuple[pa.DataTyp
 
 
 def common_type(all_types: Iterable[pa.DataType]) -> pa.DataType | None:
-    """Spark's least common type of any number of types (VOID for none), None if they have none.
+    """Spark's least common type of any number of types (VOID for none), or None.
 
-    Strings go last, so that the order of the others doesn't matter.
+    Strings come last, so that the order of the remaining types doesn't matter.
     """
     result: pa.DataType = VOID
     previous: pa.DataType | None = None
     for data_type in sorted(all_types, key=is_string):
-        if previous is not None and data_type == previous:  # as before, it changes nothing
+        if previous is not None and data_type == previous:  # a repeated type changes nothing
             continue
         wider = least_common_type(result, data_type)
         if wider is None:
@@ -109,12 +110,12 @@ def _common_number(left: pa.DataType, right: pa.DataType) -> pa.DataType:
         return decimal_rules.wider_type(as_decimal(left), as_decimal(right))
     if is_integral(left) and is_integral(right):
         return max(left, right, key=INTEGRALS.index)
-    # A float beside an integral would lose digits of it.
+    # FLOAT would lose digits of an integral operand.
     return FLOAT if left == right == FLOAT else DOUBLE
 
 
 def _with_string(other: pa.DataType) -> pa.DataType | None:
-    """What a string is read as beside another type."""
+    """The type to which a string is cast beside another type."""
     if is_integral(other):
         return BIGINT
     if is_fractional(other) or is_decimal(other):
@@ -144,8 +145,8 @@ def _common_nested(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
 
 
 def compares_inside(left: pa.DataType, right: pa.DataType) -> bool:
-    """Whether values of types that have a common one are compared inside of arrays, maps and structs: there
-    no string is read as something else, and a decimal stays as it is.
+    """Whether Spark compares values of two types, which have a common type, inside of arrays, maps and
+    structs: inside, no string is cast to another type, and no decimal is widened.
 
     >>> compares_inside(pa.list_(pa.int32()), pa.list_(pa.int64()))
     True
@@ -166,12 +167,12 @@ def compares_inside(left: pa.DataType, right: pa.DataType) -> bool:
 
 
 def as_decimal(data_type: pa.DataType) -> pa.DataType:
-    """The decimal that holds every value of an integral type; a decimal itself."""
+    """The decimal that holds every value of an integral type; a decimal type itself."""
     return decimal_rules.decimal_for(data_type)
 
 
 def decimal_of_value(value: int) -> pa.DataType:
-    """The narrowest decimal of an integer literal, which Spark uses beside a decimal operand.
+    """The narrowest decimal type of an integer literal, which Spark uses beside a decimal operand.
 
     >>> decimal_of_value(-100)
     Decimal128Type(decimal128(3, 0))
@@ -180,7 +181,7 @@ def decimal_of_value(value: int) -> pa.DataType:
 
 
 def decimal_type_of(value: Decimal) -> pa.DataType | None:
-    """The type of a decimal literal: its digits as written; None if they are more than 38.
+    """The type of a decimal literal: its digits as written; None for more than 38 digits.
 
     >>> decimal_type_of(Decimal("0.05")), decimal_type_of(Decimal("1.50"))
     (Decimal128Type(decimal128(2, 2)), Decimal128Type(decimal128(3, 2)))
@@ -193,8 +194,8 @@ def decimal_type_of(value: Decimal) -> pa.DataType | None:
 
 
 def implicit_cast(source: pa.DataType, wanted: ArgumentType) -> pa.DataType | None:
-    """The type to cast a function's argument to (``source`` itself if it fits), None if Spark would refuse
-    it.
+    """The type to cast a function's argument to (``source`` itself if it fits), None if Spark refuses the
+    argument.
 
     >>> implicit_cast(pa.string(), Kind.NUMERIC), implicit_cast(pa.int32(), pa.string())
     (DataType(double), DataType(string))
@@ -208,7 +209,7 @@ def implicit_cast(source: pa.DataType, wanted: ArgumentType) -> pa.DataType | No
 
 
 def is_exact(source: pa.DataType, wanted: ArgumentType) -> bool:
-    """Whether an argument is of the wanted type, or a narrower number, as it stands."""
+    """Whether an argument has the wanted type, or a narrower numeric type, without a cast."""
     if source == VOID or wanted is Kind.COMMON:
         return True
     if wanted is Kind.NUMERIC:
@@ -234,8 +235,7 @@ def mixes_strings(kinds: Sequence[pa.DataType]) -> bool:
 
 
 def is_implicit(source: pa.DataType, target: pa.DataType) -> bool:
-    """Whether Spark casts from ``source`` to ``target`` without being asked to, for an argument or an
-    insert."""
+    """Whether Spark casts from ``source`` to ``target`` implicitly, for an argument or an insert."""
     if source in (target, VOID):
         return True
     if is_string(source):
@@ -325,7 +325,7 @@ def _number_or(source: pa.DataType, otherwise: pa.DataType, fits: bool) -> pa.Da
 
 
 def argument_name(wanted: ArgumentType) -> str:
-    """What an argument must be, as Spark's messages say it."""
+    """The required type of an argument, as Spark's messages name it."""
     if isinstance(wanted, pa.DataType):
         return f'"{types.sql_name(wanted)}"'
     return _KIND_NAMES.get(wanted, f'"{wanted.value.upper()}"')
@@ -365,5 +365,5 @@ def is_orderable(data_type: pa.DataType) -> bool:
 
 
 def names_of(all_types: Sequence[pa.DataType]) -> str:
-    """``"INT", "STRING"``."""
+    """The SQL names of the types, quoted: ``"INT", "STRING"``."""
     return ", ".join(f'"{types.sql_name(data_type)}"' for data_type in all_types)

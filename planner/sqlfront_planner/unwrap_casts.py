@@ -1,4 +1,4 @@
-"""Comparisons of a cast column with a literal become comparisons of the column itself."""
+"""Rewriting of comparisons of a cast column with a literal into comparisons of the column itself."""
 
 from sqlfront_planner.preimages import keeps_order, narrowed
 from sqlfront_planner.rewriting import COMPARISONS
@@ -6,13 +6,13 @@ from sqlfront_values.expressions import Call, Cast, Column, Expr, Literal
 
 
 def unwrap_cast(call: Call) -> Expr:
-    """``cast(c as wide) < literal`` as ``c < literal of c's type``, where the cast loses nothing and the
+    """Rewrite ``cast(c as wide) < literal`` as ``c < literal of c's type``, if the cast loses nothing and the
     literal fits.
 
-    Then the comparison works on the column as it is stored, and a source can use it. Allowed for casts that
+    The new comparison works on the column as stored, so a source can apply the filter. Allowed for casts that
     keep order and equality: to a wider integer, from an integer to a decimal or double that holds all its
-    values, to a decimal with no fewer digits on either side. A literal that the narrow type doesn't have (out
-    of range, or between two of its values) is left alone.
+    values, to a decimal with no fewer digits on either side. A comparison with a literal that the narrow type
+    doesn't have (out of range, or between two of its values) stays as it is.
 
     >>> import pyarrow as pa
     >>> from sqlfront_values.expression_text import describe

@@ -1,15 +1,16 @@
-"""Step two of a query's way: sqlglot's tree becomes a typed logical plan whose columns are ordinals.
+"""The binder, the second step of a query: sqlglot's tree becomes a typed logical plan whose columns are
+ordinals.
 
 In: a :class:`~sqlfront_planner.statement.Query`, the catalog, settings and arguments. Out: a
 :class:`~sqlfront_planner.logical.LogicalPlan`, in which every name is resolved, every expression has Spark's
-type, every implicit cast is written out, and the columns have the names that Spark gives them. Whatever the
-binder doesn't know it refuses by name.
+type, every implicit cast is explicit, and the columns have Spark's names. The binder refuses unknown
+constructs by name.
 
-Read in this order: :mod:`.query` (WITH, set operations, LIMIT), :mod:`.select` (one SELECT),
-:mod:`.relations` (FROM) and :mod:`.joins`, :mod:`.groups` and :mod:`.windows`, :mod:`.subqueries`; for
-expressions :mod:`.syntax` (the table of handlers), :mod:`.expressions`, then the module of the kind, as
-:mod:`.literals`, :mod:`.operators`, :mod:`.predicates` or :mod:`.calls`. :mod:`.scope` says what a name
-stands for, :mod:`.context` what one statement's modules share; :mod:`.names` makes result-column names.
+Reading order: :mod:`.query` (WITH, set operations, LIMIT), :mod:`.select` (one SELECT), :mod:`.relations`
+(FROM) and :mod:`.joins`, :mod:`.groups` and :mod:`.windows`, :mod:`.subqueries`; for expressions
+:mod:`.syntax` (the table of handlers), :mod:`.expressions`, then the module of the kind, as :mod:`.literals`,
+:mod:`.operators`, :mod:`.predicates` or :mod:`.calls`. :mod:`.scope` resolves names, :mod:`.context` is the
+shared state of one statement; :mod:`.names` makes result-column names.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,10 +31,10 @@ from sqlfront_values.expressions import Parameter
 if TYPE_CHECKING:
     from sqlfront_connectors.base import Snapshot, Table
 
-#: From so many uses of common table expressions on it is looked at what they come to.
+#: From this many uses of common table expressions on, the binder checks the size of the plan.
 _MANY_USES: Final = 8
-#: A common table expression is computed for each of its uses, which multiplies where they use each other. A
-#: plan may hold so many nodes more than once.
+#: The most nodes that a plan may hold repeatedly: a common table expression is computed for each of its uses,
+#: and uses within other common table expressions multiply.
 _MOST_REPEATS: Final = 3_000
 _DEFAULT_SETTINGS: Final = BindSettings()
 
@@ -41,14 +42,15 @@ __all__ = ["NO_ARGUMENTS", "Arguments", "BindSettings", "Binding", "bind", "bind
 
 
 class Binding(msgspec.Struct, frozen=True):
-    """A bound query: the plan; ``arguments``, those it was bound with, literals of the text that became
-    parameters included; ``pinned``, the arguments (by position) whose value it depends on and not only their
-    type; ``lifted``, those that are literals of the text (True: behind a minus), and ``titles``, those that
-    name columns of the result; ``relations``, the names of the tables and views that were read, and
-    ``temporary``, of those among them that are temporary.
+    """A bound query and its dependencies. ``arguments`` are the arguments of binding, followed by lifted
+    literals; ``pinned`` the positions of the arguments on whose value, not only type, the plan depends;
+    ``lifted`` the arguments that are literals of the text (True: behind a minus sign); ``titles`` the
+    parameters that name columns of the result; ``relations`` the names of the tables and views read,
+    ``temporary`` the temporary relations among them.
 
-    ``lookups`` is what the catalog was asked and said, ``snapshots`` are the versions that the plan reads;
-    ``repeatable`` is false if it reads what no catalog knows (``format.`path```)."""
+    ``lookups`` are the catalog's lookups with the results, ``snapshots`` the versions read; ``repeatable`` is
+    false if the plan reads tables outside of the catalog (``format.`path```).
+    """
 
     plan: LogicalPlan
     arguments: Arguments
@@ -81,9 +83,9 @@ def bind_query(
     settings: BindSettings = _DEFAULT_SETTINGS,
     parameters: Arguments | Sequence[object] | Mapping[str, object] | None = None,
 ) -> Binding:
-    """The logical plan of a query, and what it depends on beside the text and the arguments' types."""
+    """The logical plan of a query, and its dependencies besides the text and the arguments' types."""
     arguments = Arguments.of(parameters) if parameters is not None else NO_ARGUMENTS
-    # One name is one table in the whole query, whatever others do to the catalog meanwhile.
+    # A name stands for the same table in the whole query, whatever happens to the catalog meanwhile.
     pinned = catalog.pinned()
     context = StatementContext(pinned, settings, arguments, literals=arguments.lifted)
     try:

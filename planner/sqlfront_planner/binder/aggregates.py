@@ -1,4 +1,4 @@
-"""Aggregate calls, and the step from the input's row to the groups' row."""
+"""Binding of aggregate calls."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
@@ -29,9 +29,10 @@ else:
 EDGES: Final = frozenset({"first", "first_value", "any_value", "last", "last_value"})
 #: Aggregates that compare the values of their last argument.
 _COMPARING: Final = frozenset({"min", "max", "min_by", "max_by"})
-#: How many arguments Spark takes at most of those of which it takes more than here are known.
+#: The numbers of arguments, by function, that Spark accepts and that are not supported here.
 _MORE_ARGUMENTS: Final = {"percentile": 3, "mode": 2}
-#: Aggregates of which Spark takes TIMESTAMP, and those of which it takes intervals.
+#: Aggregates that Spark, unlike this binder, accepts over TIMESTAMP (sums), with string percentages
+#: (percentiles), or over intervals (medians).
 _SUMS: Final = frozenset({"sum", "avg", "mean", "try_sum", "try_avg"})
 _PERCENTILES: Final = frozenset({"percentile", "percentile_approx", "approx_percentile"})
 _MEDIANS: Final = frozenset({"median", "percentile"})
@@ -39,7 +40,7 @@ _MEDIANS: Final = frozenset({"median", "percentile"})
 
 @handles(exp.Filter, arguments="this expression")
 def bind_filter(binder: ExpressionBinder, node: exp.Filter) -> Expr:
-    """``sum(x) FILTER (WHERE condition)``."""
+    """Bind ``sum(x) FILTER (WHERE condition)``."""
     call = node.this
     if not isinstance(call, exp.Anonymous):
         raise unsupported("FILTER here", node)
@@ -55,7 +56,7 @@ def bind_filter(binder: ExpressionBinder, node: exp.Filter) -> Expr:
 
 @handles(exp.IgnoreNulls, exp.RespectNulls)
 def bind_ignore_nulls(binder: ExpressionBinder, node: exp.IgnoreNulls | exp.RespectNulls) -> Expr:
-    """``first(x) IGNORE NULLS``."""
+    """Bind ``first(x) IGNORE NULLS``."""
     call = node.this
     name = _aggregate_name(call) if isinstance(call, exp.Anonymous) else None
     if name not in EDGES:
@@ -76,10 +77,10 @@ def bind_aggregate(
     condition: exp.Expr | None = None,
     ignore_nulls: bool = False,
 ) -> Expr:
-    """An aggregate call over the input's row.
+    """Bind an aggregate call over the input's row.
 
-    Raises ProgrammingError: NESTED_AGGREGATE_FUNCTION, and INVALID_WHERE_CONDITION and its like where no
-    aggregate may stand.
+    Raises ProgrammingError: NESTED_AGGREGATE_FUNCTION, and INVALID_WHERE_CONDITION or a similar error in
+    clauses that allow no aggregate.
     """
     collector = binder.aggregates
     if binder.inside_aggregate:
@@ -102,7 +103,8 @@ def bind_aggregate(
 
 
 def filter_condition(binder: ExpressionBinder, node: exp.Expr) -> Expr:
-    """The condition of FILTER (WHERE ...); INVALID_AGGREGATE_FILTER.NOT_BOOLEAN if it isn't one."""
+    """The condition of FILTER (WHERE ...). Raises INVALID_AGGREGATE_FILTER.NOT_BOOLEAN if it isn't
+    boolean."""
     condition = binder.bind(node)
     if condition.type != BOOLEAN:
         raise failure(
@@ -159,8 +161,8 @@ def aggregate_call(
 
 
 def _refuse_unbuilt(name: str, operands: Sequence[Expr], node: exp.Expr) -> None:
-    """What Spark's aggregates take and these don't: percentile's frequency, mode's order, percentages that
-    are strings, timestamps where numbers are due, and the median of intervals."""
+    """Refuse arguments that Spark's aggregates accept and that aren't implemented here: percentile's
+    frequency, mode's order, percentages as strings, timestamps as numbers, and the median of intervals."""
     if name in _PERCENTILES and len(operands) > 1 and not _are_numbers(operands[1].type):
         raise unsupported(f"{name} with a percentage of {sql_name(operands[1].type)}", node)
     if len(operands) == _MORE_ARGUMENTS.get(name):
@@ -184,7 +186,7 @@ def _arguments(node: exp.Anonymous) -> tuple[list[exp.Expr], bool]:
 
 
 def _expanded(binder: ExpressionBinder, nodes: Sequence[exp.Expr]) -> list[Expr]:
-    """The bound arguments; a star stands for all columns, or those of a relation."""
+    """The bound arguments; a star expands to all columns, or to the columns of a relation."""
     operands: list[Expr] = []
     for part in nodes:
         if part.is_star:
@@ -197,8 +199,8 @@ def _expanded(binder: ExpressionBinder, nodes: Sequence[exp.Expr]) -> list[Expr]
 def constant_arguments(
     binder: ExpressionBinder, places: Sequence[int], arguments: tuple[Expr, ...], node: exp.Expr
 ) -> tuple[Expr, ...]:
-    """The arguments, of which those at ``places`` are constant; DATATYPE_MISMATCH.NON_FOLDABLE_INPUT if one
-    isn't."""
+    """The arguments; those at ``places`` must be constant, else DATATYPE_MISMATCH.NON_FOLDABLE_INPUT is
+    raised."""
     result = list(arguments)
     for place in places:
         if place < len(result):
@@ -215,7 +217,7 @@ def constant_arguments(
 
 
 def bind_grouping_call(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
-    """``grouping(key)`` (tinyint) and ``grouping_id(keys)`` (bigint)."""
+    """Bind ``grouping(key)`` (tinyint) and ``grouping_id(keys)`` (bigint)."""
     if binder.aggregates is None:
         raise no_grouping_sets(node)
     name = call_arguments.function_name(node)
@@ -226,7 +228,8 @@ def bind_grouping_call(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
 
 
 def _grouping_argument(binder: ExpressionBinder, node: exp.Expr, name: str) -> Expr:
-    """A key; HAVING and ORDER BY find fewer of them than the select list, see :class:`OutputNames`.
+    """A grouping key as an argument; HAVING and ORDER BY find fewer keys than the select list, see
+    :class:`OutputNames`.
 
     Raises ProgrammingError: UNSUPPORTED_GROUPING_EXPRESSION without grouping sets,
     ``GROUPING_COLUMN_MISMATCH`` or ``GROUPING_ID_COLUMN_MISMATCH``, UNRESOLVED_COLUMN.
@@ -251,7 +254,7 @@ def _grouping_argument(binder: ExpressionBinder, node: exp.Expr, name: str) -> E
 
 
 def no_grouping_sets(node: exp.Expr) -> Error:
-    """The error of ``grouping`` where there are no grouping sets."""
+    """The error for ``grouping`` in a query without grouping sets."""
     return failure(
         "UNSUPPORTED_GROUPING_EXPRESSION",
         "grouping()/grouping_id() can only be used with GroupingSets/Cube/Rollup.",

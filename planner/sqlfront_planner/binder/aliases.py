@@ -1,9 +1,9 @@
-"""Columns of the select list that later ones read (lateral column aliases).
+"""Lateral column aliases: columns of the select list that later columns read.
 
-A short one is written into what reads it. A chain of them, written out, would be as long as the square of
-their number, and exponentially long where each reads the one before twice. So
-:class:`~.collected.AliasOutput` stands for a longer one, which becomes a column of a projection below, as all
-are in Spark.
+A short aliased expression is expanded in place. Expanding a chain of aliases would take space by the square
+of their number, and exponential space if each reads the previous one twice. So
+:class:`~.collected.AliasOutput` stands for a longer expression, which becomes a column of a projection below,
+as all aliases do in Spark.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,19 +14,19 @@ from sqlfront_planner.logical import LogicalPlan, Project
 from sqlfront_values.errors import too_complex
 from sqlfront_values.expressions import Column, Expr, transform, walk
 
-#: So many nodes may an expression have that has to be written out.
+#: The most nodes of an expression whose aliases have to be expanded.
 _MOST_WRITTEN_OUT: Final = 20_000
 
 
 def aliases_read(expression: Expr) -> frozenset[int]:
-    """The select list's columns that stand in the expression as :class:`AliasOutput`."""
+    """The select list's columns that the expression reads by an :class:`AliasOutput`."""
     return frozenset([item.index for item in walk(expression) if isinstance(item, AliasOutput)])
 
 
 def written_out(expression: Expr, columns: Sequence[Expr]) -> Expr:
-    """The expression without stand-ins: ``columns`` are the select list, over the same row.
+    """The expression with its stand-ins expanded: ``columns`` are the select list, over the same row.
 
-    Raises FAILED_TO_PARSE_TOO_COMPLEX for one that would be very long.
+    Raises FAILED_TO_PARSE_TOO_COMPLEX if the result would be very long.
     """
     read = aliases_read(expression)
     if not read:
@@ -49,8 +49,9 @@ def written_out(expression: Expr, columns: Sequence[Expr]) -> Expr:
 def apply_aliases(
     plan: LogicalPlan, columns: Sequence[Expr], names: Sequence[str], read: frozenset[int]
 ) -> tuple[LogicalPlan, Mapping[int, Column]]:
-    """The plan with the columns ``read`` of the select list, and those that they read, behind its own, and
-    the place of each. A projection has those that read none of its own."""
+    """Append the select list's columns ``read``, and all columns read by these columns, to the plan's row;
+    return the plan and the new column of each. Columns of one level share a projection; a column stands one
+    level above the columns that it reads."""
     levels: dict[int, int] = {}
     below = {index: aliases_read(columns[index]) for index in range(max(read) + 1)}
     needed = read.union(*below.values())

@@ -1,4 +1,4 @@
-"""The arguments of calls: how many, of which types, and the casts that bring them there."""
+"""Arguments of calls: number, types, and implicit casts."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -33,14 +33,14 @@ _BYTES: Final = Kind.STRING_OR_BINARY
 _MIXED: Final = {types.STRING, types.BINARY}
 #: Functions whose third argument is one character.
 _PATTERNS: Final = frozenset({"like", "ilike"})
-#: Functions whose second argument, the scale, is a whole number as it stands.
+#: Functions whose second argument, the scale, must be a whole number without a cast.
 _TO_SCALE: Final = frozenset({"ceil", "ceiling", "floor"})
-#: Functions whose first argument must have a type, or to which Spark gives one of its own.
+#: Functions whose first argument must have a type other than VOID, or for which Spark would choose a type.
 _TYPED_FIRST: Final = frozenset(
     {"array_insert", "array_sort", "element_at", "get", "map_entries", "map_from_arrays", "map_keys"}
     | {"map_values", "try_element_at"}
 )
-#: Functions that read a text by the pattern that comes second.
+#: Functions that parse a text by the pattern in their second argument.
 _BY_PATTERN: Final = frozenset({"to_timestamp", "to_timestamp_ltz"})
 _ORDINALS: Final = (
     "first",
@@ -63,8 +63,8 @@ def function_name(node: exp.Anonymous) -> str:
 
 
 def call_function(binder: ExpressionBinder, name: str, operands: Sequence[Expr], node: exp.Expr) -> Expr:
-    """The typed call of a registry entry, its arguments coerced; NotSupportedError if there is no such
-    entry."""
+    """The typed call of a registry entry, with its arguments coerced. Raises NotSupportedError for an unknown
+    name."""
     entry = registry.lookup(name)
     if entry is None:
         raise unsupported(f"The function {name}", node)
@@ -89,7 +89,7 @@ def call_function(binder: ExpressionBinder, name: str, operands: Sequence[Expr],
 
 
 def _refuse_untyped(name: str, operands: Sequence[Expr], node: exp.Expr) -> None:
-    """Calls whose first argument makes Spark answer in a way of its own."""
+    """Refuse calls whose first argument makes Spark apply special rules."""
     first = operands[0].type if operands else None
     if first == types.VOID and name in _TYPED_FIRST:
         raise unsupported(f"{name} of NULL", node)
@@ -115,7 +115,7 @@ def _check_scale(binder: ExpressionBinder, name: str, scale: Expr, node: exp.Exp
 
 
 def _check_position(binder: ExpressionBinder, position: Expr, node: exp.Expr) -> None:
-    """regexp_replace begins at a place that is known before it runs, and counted from 1."""
+    """Check that regexp_replace's position is a constant, counted from 1."""
     known = transform(position, binder.context.known_value)
     head = f'Cannot resolve "{binder.name(node)}" due to data type mismatch: '
     if any(isinstance(item, Column | OuterColumn) for item in walk(known)):
@@ -151,7 +151,7 @@ def _check_exact(
     operands: Sequence[Expr],
     node: exp.Expr,
 ) -> None:
-    """Refuse arguments that aren't of the declared types where the entry asks for these exactly."""
+    """Refuse arguments of other types than the declared types at the positions that require an exact type."""
     common = [
         _common_part(operand, kind) for operand, kind in zip(operands, kinds, strict=True) if kind in _COMMON
     ]
@@ -170,7 +170,7 @@ def _check_exact(
             raise _wrong_argument(binder, place, kind, operand, node)
 
 
-#: Functions that compare their arguments, or an array's elements, with one another.
+#: Functions that compare their arguments, or an array's elements, with each other.
 _COMPARING: Final = frozenset(
     {"greatest", "least", "array_max", "array_min", "array_sort", "sort_array", "array_contains"}
     | {"array_position", "array_remove", "array_distinct", "array_union", "array_intersect", "array_except"}
@@ -179,7 +179,7 @@ _COMPARING: Final = frozenset(
 
 
 def check_orderable(binder: ExpressionBinder, name: str, data_type: pa.DataType, node: exp.Expr) -> None:
-    """Raise DATATYPE_MISMATCH.INVALID_ORDERING_TYPE if values of the type can't be compared, as maps."""
+    """Raise DATATYPE_MISMATCH.INVALID_ORDERING_TYPE if values of the type can't be compared, such as maps."""
     if not is_orderable(data_type):
         raise failure(
             "DATATYPE_MISMATCH.INVALID_ORDERING_TYPE",
@@ -192,7 +192,7 @@ def check_orderable(binder: ExpressionBinder, name: str, data_type: pa.DataType,
 def _constants(
     binder: ExpressionBinder, entry: ScalarFunction, arguments: tuple[Expr, ...], node: exp.Expr
 ) -> tuple[tuple[Expr, ...], tuple[object, ...]]:
-    """The arguments, those that must be constant as literals, and the values of these."""
+    """The arguments, the constant ones as literals, and the literals' values."""
     result, values = list(arguments), []
     for place in entry.constants:
         if place >= len(result):
@@ -213,7 +213,7 @@ def _constants(
 def argument_kinds(
     declared: tuple[ArgumentType, ...], count: int, *, variadic: bool
 ) -> tuple[ArgumentType, ...]:
-    """The declared types of ``count`` arguments; the last one repeats if ``variadic``."""
+    """The declared types of ``count`` arguments; the last type repeats if ``variadic``."""
     if variadic and count > len(declared):
         return (*declared, *(declared[-1:] * (count - len(declared))))
     return declared[:count]
@@ -226,7 +226,7 @@ def coerce(
     operands: Sequence[Expr],
     node: exp.Expr,
 ) -> tuple[Expr, ...]:
-    """The operands cast to what a function asks for.
+    """The operands cast to the types that a function requires.
 
     Raises ProgrammingError (DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE, .DATA_DIFF_TYPES).
     """
@@ -251,7 +251,8 @@ def coerce(
 
 
 def _common_part(operand: Expr, kind: ArgumentType) -> pa.DataType:
-    """What an argument contributes to the common type: itself, an array's elements, a map's keys."""
+    """The type that an argument contributes to the common type: its own, the type of an array's elements or
+    of a map's keys."""
     data_type = operand.type
     if kind is Kind.COMMON_ARRAY and pa.types.is_list(data_type):
         return data_type.value_type
@@ -261,7 +262,7 @@ def _common_part(operand: Expr, kind: ArgumentType) -> pa.DataType:
 
 
 def _with_common(target: pa.DataType | None, kind: ArgumentType, shared: pa.DataType) -> pa.DataType | None:
-    """The type to cast to, the common part of it replaced."""
+    """The type to cast to, with its common part replaced."""
     if kind is Kind.COMMON or target is None:
         return shared if kind is Kind.COMMON else None
     if kind is Kind.COMMON_ARRAY:
@@ -270,7 +271,7 @@ def _with_common(target: pa.DataType | None, kind: ArgumentType, shared: pa.Data
 
 
 def check_count(name: str, given: int, least: int, most: int | None, node: exp.Expr) -> None:
-    """Raise WRONG_NUM_ARGS if a function doesn't take that many arguments."""
+    """Raise WRONG_NUM_ARGS if a function doesn't accept that number of arguments."""
     if least <= given and (most is None or given <= most):
         return
     if most is None:
@@ -300,7 +301,7 @@ def _wrong_argument(
 
 
 def mixed_types(binder: ExpressionBinder, function: str, operands: list[Expr], node: exp.Expr) -> Error:
-    """Spark's error for arguments that have no common type."""
+    """Spark's error for arguments without a common type."""
     shown = " or ".join(f'"{types.sql_name(operand.type)}"' for operand in operands)
     return failure(
         "DATATYPE_MISMATCH.DATA_DIFF_TYPES",
@@ -320,7 +321,7 @@ NOT_CALLABLE: Final = (
 
 
 def no_such_function(name: str, node: exp.Expr) -> Error:
-    """Why a name can't be called in an expression.
+    """The error for a name that can't be called in an expression.
 
     NotSupportedError if Spark has the function; else NOT_A_SCALAR_FUNCTION, or UNRESOLVED_ROUTINE with the
     nearest of the known functions.
@@ -340,7 +341,7 @@ def no_such_function(name: str, node: exp.Expr) -> Error:
 
 
 def unresolved_routine(name: str, node: exp.Expr) -> Error:
-    """UNRESOLVED_ROUTINE, with the nearest of the known functions."""
+    """The error UNRESOLVED_ROUTINE, with the nearest of the known functions."""
     known = {*registry.names(), *aggregate_names(), *window_names()} - NOT_CALLABLE
     nearest = ", ".join(quoted((word,)) for word in nearest_words(name, sorted(known)))
     return failure(

@@ -1,4 +1,4 @@
-"""The text of function calls in names of result columns: the name that shows, and the defaults."""
+"""Spark's text of function calls in names of result columns: the displayed name, and the defaults."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ from sqlfront_values.functions.windows.registry import lookup_window
 
 Text = Callable[[exp.Expr], str]
 
-#: Functions that show under another name than the one written.
+#: Functions with another name in result columns than the written one.
 _SHOWN: Final = {
     **{
         name: name.upper()
@@ -64,7 +64,8 @@ _SHOWN: Final = {
     "regexp": "REGEXP",
 }
 
-#: Arguments that Spark fills in: by name, how many the call has without them, and what they show.
+#: Default arguments that Spark adds: by function, the number of arguments in a call without them, and their
+#: text.
 _DEFAULTS: Final[dict[str, tuple[int, tuple[str, ...]]]] = {
     "round": (1, ("0",)),
     "bround": (1, ("0",)),
@@ -106,7 +107,7 @@ _CAST_FUNCTIONS: Final = frozenset(
     ]
 )
 _PLAIN_NAME: Final = re.compile("[a-zA-Z_][a-zA-Z0-9_]*")
-#: Functions whose first argument may be a unit, by the name as written.
+#: Functions whose first argument may be a unit, by the name as written; the function with a unit.
 UNIT_FUNCTIONS: Final = {
     "timestampadd": "timestampadd",
     "dateadd": "timestampadd",
@@ -119,7 +120,7 @@ UNIT_FUNCTIONS: Final = {
 
 
 def call_text(node: exp.Expr, binder: Binder, text: Text) -> str:
-    """The text of a function call; ``text`` makes that of an argument."""
+    """The text of a function call; ``text`` makes the text of an argument."""
     written = node.this if isinstance(node.this, str) else node.this.name
     name = str(written).removeprefix(FUNCTION_MARK).lower()
     special = _CALLS.get(name)
@@ -150,7 +151,7 @@ def call_text(node: exp.Expr, binder: Binder, text: Text) -> str:
 
 
 def _arguments(node: exp.Expr, binder: Binder, text: Text) -> tuple[list[str], bool]:
-    """The texts of the arguments (a star is all columns), and whether they are DISTINCT."""
+    """The texts of the arguments (a star gives all columns), and whether they are DISTINCT."""
     nodes, distinct = node.expressions, False
     if len(nodes) == 1 and isinstance(nodes[0], exp.Distinct):
         nodes, distinct = nodes[0].expressions, True
@@ -171,7 +172,7 @@ def _struct_field(part: exp.Expr, text: Text) -> str:
 
 
 def _shown(name: str, count: int) -> tuple[str, tuple[str, ...]]:
-    """The name that a function shows, and the defaults that follow its arguments."""
+    """The displayed name of a function, and the defaults after the arguments."""
     entry = lookup_aggregate(name) or lookup_window(name)
     if entry is not None:
         missing = count - (len(entry.arguments) - entry.optional)
@@ -195,7 +196,7 @@ def _if(arguments: list[str]) -> str:
 
 
 def _array_sort(arguments: list[str]) -> str:
-    """Spark shows the comparison that it puts in where none is given."""
+    """The text of array_sort with Spark's default comparison."""
     item = "namedlambdavariable()"
     compared = f"(IF(({item} < {item}), -1, (IF(({item} > {item}), 1, 0))))"
     nulls = f"(IF(({item} IS NULL), 1, (IF(({item} IS NULL), -1, {compared}))))"
@@ -216,7 +217,7 @@ def _trim_of(position: str) -> Callable[[list[str]], str]:
     return lambda arguments: f"TRIM({position} {arguments[0]} FROM {arguments[1]})"
 
 
-#: Calls that don't show as calls: argument counts, and the text from the arguments' texts.
+#: Calls that aren't displayed as calls: the numbers of arguments, and the text from the arguments' texts.
 _CALLS: Final[dict[str, tuple[tuple[int, ...], Callable[[list[str]], str]]]] = {
     "if": ((3,), _if),
     "array_sort": ((1,), _array_sort),

@@ -1,4 +1,5 @@
-"""Function calls: the registry's scalar functions, and those that are something else in another dress."""
+"""Binding of function calls: the registry's scalar functions, and functions rewritten to other
+expressions."""
 
 from collections.abc import Callable
 from typing import Final
@@ -33,7 +34,7 @@ from sqlfront_values.types import BIGINT, DATE, INT, STRING, TIMESTAMP, TIMESTAM
 
 _ALIASES: Final = {"regexp": "rlike"}
 
-#: ``int(x)`` is a cast.
+#: Functions that are casts, as ``int(x)``.
 CAST_FUNCTIONS: Final[dict[str, pa.DataType]] = {
     "boolean": types.BOOLEAN,
     "tinyint": types.TINYINT,
@@ -49,7 +50,7 @@ CAST_FUNCTIONS: Final[dict[str, pa.DataType]] = {
     "timestamp": TIMESTAMP,
 }
 
-#: Functions whose value is fixed once per run; the type, and the name that result columns show.
+#: Functions whose value is fixed once per run; the type, and the name in result columns.
 RUN_VALUES: Final[dict[str, tuple[pa.DataType, str]]] = {
     "current_date": (DATE, "current_date"),
     "curdate": (DATE, "current_date"),
@@ -66,7 +67,7 @@ RUN_VALUES: Final[dict[str, tuple[pa.DataType, str]]] = {
     "version": (STRING, "version"),
 }
 
-#: Functions that coerce their two operands as an arithmetic operator does.
+#: Functions that coerce their two operands like an arithmetic operator.
 _ARITHMETIC_FUNCTIONS: Final = {
     "mod": "remainder",
     "pmod": "remainder",
@@ -81,7 +82,7 @@ _ARITHMETIC_FUNCTIONS: Final = {
 
 @handles(exp.Anonymous, arguments="this expressions")
 def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
-    """A function call by its name as written."""
+    """Bind a function call by its name as written."""
     name = function_name(node)
     if any(part.is_star for part in node.expressions) and lookup_aggregate(name) is None:
         node = _with_all_columns(binder, node)
@@ -107,7 +108,7 @@ def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
 
 
 def _with_all_columns(binder: ExpressionBinder, node: exp.Anonymous) -> exp.Anonymous:
-    """``struct(*)``, ``struct(t.*)``: a star among the arguments stands for all columns."""
+    """Expand a star among the arguments, as in ``struct(*)`` or ``struct(t.*)``, into all columns."""
     arguments: list[exp.Expr] = []
     for part in node.expressions:
         if not part.is_star:
@@ -127,7 +128,7 @@ def _refuse_distinct(name: str, node: exp.Anonymous) -> None:
         )
 
 
-# ---- calls that aren't registry entries
+# ---- calls outside of the registry
 
 
 Special = Callable[[ExpressionBinder, exp.Anonymous], Expr]
@@ -150,7 +151,7 @@ def _arithmetic_function(name: str) -> Special:
     def bind(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
         left, right = binder.bind_all(node.expressions)
         if name.startswith("try_") and any(types.is_string(side.type) for side in (left, right)):
-            raise unsupported(f"{name} of strings", node)  # Spark catches the errors of their casts, too
+            raise unsupported(f"{name} of strings", node)  # Spark also catches the errors of their casts
         typed = arithmetic(binder, operator, left, right, node)
         if isinstance(typed, Call) and typed.function == operator:
             return Call(typed.type, name, typed.arguments)
@@ -204,7 +205,8 @@ def _typeof(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     return Literal(STRING, types.ddl(binder.bind(node.expressions[0]).type))
 
 
-#: Functions that the binder turns into something else: how, and the bounds of their argument count.
+#: Functions that the binder turns into other expressions: the binding function, and the bounds of the number
+#: of arguments.
 SPECIAL: Final[dict[str, tuple[Special, int, int | None]]] = {
     **CONDITIONAL_FUNCTIONS,
     **DATE_FUNCTIONS,

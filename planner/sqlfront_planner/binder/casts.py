@@ -1,4 +1,4 @@
-"""CAST, TRY_CAST, ``::``, typed literals (``DATE '2020-01-01'``), and the names of types."""
+"""Binding of CAST, TRY_CAST, ``::``, and typed literals (``DATE '2020-01-01'``)."""
 
 import re
 from datetime import UTC, date, datetime
@@ -30,7 +30,7 @@ from sqlfront_values.types import (
     is_year_month,
 )
 
-#: What Spark takes for the day or the moment of the query.
+#: Words that Spark reads as the day or the moment of the query.
 _SPECIAL_TIMES: Final = frozenset({"epoch", "now", "today", "tomorrow", "yesterday"})
 _TYPED_LITERALS: Final = frozenset({DATE, TIMESTAMP, TIMESTAMP_NTZ})
 _DATE: Final = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
@@ -38,7 +38,7 @@ _DATE: Final = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
 
 @handles(exp.TryCast, arguments="this to safe")
 def bind_cast(binder: ExpressionBinder, node: exp.TryCast) -> Expr:
-    """CAST, TRY_CAST (``safe``) and ``::``."""
+    """Bind CAST, TRY_CAST (``safe``) and ``::``."""
     operand = binder.bind(node.this)
     return explicit_cast(
         binder, operand, data_type_of(node.args["to"]), node, safe=bool(node.args.get("safe"))
@@ -47,7 +47,7 @@ def bind_cast(binder: ExpressionBinder, node: exp.TryCast) -> Expr:
 
 @handles(exp.Cast, arguments="this to")
 def bind_typed_literal(binder: ExpressionBinder, node: exp.Cast) -> Expr:
-    """``DATE '...'``, ``TIMESTAMP '...'``, ``TIMESTAMP_NTZ '...'``."""
+    """Bind ``DATE '...'``, ``TIMESTAMP '...'``, ``TIMESTAMP_NTZ '...'``."""
     kind = data_type_of(node.args["to"])
     if not isinstance(node.this, exp.Literal) or kind not in _TYPED_LITERALS:
         raise failure(
@@ -64,7 +64,7 @@ def bind_typed_literal(binder: ExpressionBinder, node: exp.Cast) -> Expr:
         try:
             value = evaluate_scalar(constant, binder.context.settings.evaluation)
         except OverflowError:
-            # A year that Python's dates don't have.
+            # A year that Python's dates can't represent.
             return constant
     if isinstance(value, datetime) and value.tzinfo is not None:
         value = value.astimezone(UTC)
@@ -81,7 +81,7 @@ def bind_typed_literal(binder: ExpressionBinder, node: exp.Cast) -> Expr:
 
 
 def _date(text: str) -> date | None:
-    """The date of its usual spelling, without asking the evaluator."""
+    """The date in the usual form, parsed without the evaluator; None for any other text."""
     match = _DATE.fullmatch(text)
     try:
         return date(int(match[1]), int(match[2]), int(match[3])) if match else None
@@ -92,10 +92,12 @@ def _date(text: str) -> date | None:
 def explicit_cast(
     binder: ExpressionBinder, operand: Expr, target: pa.DataType, node: exp.Expr, *, safe: bool = False
 ) -> Expr:
-    """The cast that the user asked for; DATATYPE_MISMATCH.CAST_WITHOUT_SUGGESTION if Spark has none."""
+    """The cast that the query contains. Raises DATATYPE_MISMATCH.CAST_WITHOUT_SUGGESTION if Spark has no such
+    cast."""
     source = operand.type
     if source == target:
-        # Beside a decimal a whole number that is written out counts by its digits; under a cast by its type.
+        # Beside a decimal, the type of a whole-number literal follows from its digits, but under a cast from
+        # its type.
         written = is_integral(target) and isinstance(operand, Literal | Parameter)
         return Cast(target, operand, safe) if written else operand
     if not can_cast(source, target):
@@ -128,14 +130,14 @@ def explicit_cast(
 
 
 def _suggested(source: pa.DataType, target: pa.DataType) -> str | None:
-    """The function that does what a cast between dates and numbers doesn't."""
+    """The function to suggest instead of a cast between dates and numbers."""
     if source == DATE and is_numeric(target):
         return "UNIX_DATE"
     return "DATE_FROM_UNIX_DATE" if is_numeric(source) and target == DATE else None
 
 
 def _is_legacy(source: pa.DataType, target: pa.DataType) -> bool:
-    """Casts that Spark has with ANSI mode off only."""
+    """Whether Spark has the cast only with ANSI mode off."""
     if target == BOOLEAN:
         return source in (DATE, TIMESTAMP)
     if target == TIMESTAMP:

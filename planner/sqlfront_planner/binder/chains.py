@@ -1,5 +1,5 @@
-"""Long chains of operators, as ``a + b + c + ...``: bound in a loop, and cut into links, so that neither
-binding them nor what is made of them is as deep as they are long."""
+"""Long chains of operators, as ``a + b + c + ...``: bound in a loop, and cut into links, so that neither the
+recursion nor the resulting expression is as deep as the chain is long."""
 
 from collections.abc import Callable, Container
 from typing import Final
@@ -10,12 +10,12 @@ from sqlfront_planner.binder.syntax import handler_of, refuse_unknown, span
 from sqlfront_values.errors import Error
 from sqlfront_values.expressions import Chain, Expr, Previous
 
-#: So many operators stand one in the other before a new link begins.
+#: The number of nested operators per link.
 _LINK: Final = 48
 
 
 def spine(node: exp.Expr, kinds: Container[type[exp.Expr]]) -> list[exp.Expr]:
-    """The operators of a chain that groups to the left, innermost first; ``node`` is the last of them."""
+    """The operators of a chain that groups to the left, innermost first; ``node`` is the last operator."""
     chain = [node]
     while type(chain[-1].this) in kinds:
         chain.append(chain[-1].this)
@@ -24,8 +24,8 @@ def spine(node: exp.Expr, kinds: Container[type[exp.Expr]]) -> list[exp.Expr]:
 
 
 def fold_chain(chain: list[exp.Expr], first: Expr, apply: Callable[[Expr, exp.Expr], Expr]) -> Expr:
-    """The value of a chain of operators (:func:`spine`) after ``first``; ``apply`` gives that of one operator
-    by the value on its left."""
+    """The expression of a chain of operators (:func:`spine`) after ``first``; ``apply`` returns the
+    expression of one operator, given its left operand."""
     cut: list[Expr] = []
     value = first
     for place, node in enumerate(chain):
@@ -37,7 +37,8 @@ def fold_chain(chain: list[exp.Expr], first: Expr, apply: Callable[[Expr, exp.Ex
 
 
 def _applied(left: Expr, node: exp.Expr, apply: Callable[[Expr, exp.Expr], Expr]) -> Expr:
-    """As binding the operator alone would do: unread arguments are refused, errors have their place."""
+    """Apply one operator with the checks of a separate binding: unread arguments are refused, errors get a
+    position."""
     entry = handler_of(type(node))
     assert entry is not None
     try:

@@ -1,5 +1,5 @@
-"""The calls of one SELECT that are computed over more than one row: aggregates and windows, gathered while
-its expressions are bound, and what stands for their values until they are known."""
+"""Aggregate and window calls of one SELECT, collected during the binding of expressions, and stand-ins for
+the calls' values until the columns are known."""
 
 from collections.abc import Callable
 from itertools import islice
@@ -13,7 +13,7 @@ from sqlfront_planner.logical import LogicalPlan, Window
 from sqlfront_planner.rewriting import is_deterministic
 from sqlfront_values.expressions import AggregateCall, Column, Expr, Literal, Parameter, WindowCall, walk
 
-#: An alias of so many nodes is written out wherever it is read.
+#: An aliased expression of up to this many nodes is expanded wherever the alias is read.
 _MOST_COPIED: Final = 32
 
 #: An expression, whether it is descending, whether nulls come first.
@@ -21,7 +21,8 @@ OrderItem = tuple[Expr, bool, bool]
 
 
 class AggregateOutput(Expr, frozen=True, tag_field="kind", tag=True):
-    """The value of call ``index`` while the select list is being bound; a Column once the keys are known."""
+    """The value of aggregate call ``index`` while the select list is being bound; replaced by a Column once
+    the keys are known."""
 
     index: int
 
@@ -33,7 +34,7 @@ class GroupingOutput(Expr, frozen=True, tag_field="kind", tag=True):
 
 
 class GroupingCall(msgspec.Struct, frozen=True):
-    """``grouping(key)`` or ``grouping_id(keys)``, which tell the grouping sets apart."""
+    """A call ``grouping(key)`` or ``grouping_id(keys)``, which tell the grouping sets apart."""
 
     arguments: tuple[Expr, ...]
     type: pa.DataType
@@ -41,18 +42,18 @@ class GroupingCall(msgspec.Struct, frozen=True):
 
 
 class Aggregates(msgspec.Struct):
-    """The aggregate calls of one SELECT; equal ones are computed once."""
+    """The aggregate calls of one SELECT; equal calls are computed once."""
 
     calls: list[AggregateCall] = msgspec.field(default_factory=list)
     groupings: list[GroupingCall] = msgspec.field(default_factory=list)
 
     @property
     def used(self) -> bool:
-        """Whether there is any call."""
+        """Whether the SELECT has calls."""
         return bool(self.calls or self.groupings)
 
     def add_grouping(self, call: GroupingCall) -> Expr:
-        """The expression that stands for a ``grouping`` call's value."""
+        """Add a ``grouping`` call; return the stand-in for its value."""
         for place, other in enumerate(self.groupings):
             if (call.arguments, call.type) == (other.arguments, other.type):
                 return GroupingOutput(call.type, place)
@@ -60,7 +61,7 @@ class Aggregates(msgspec.Struct):
         return GroupingOutput(call.type, len(self.groupings) - 1)
 
     def add(self, call: AggregateCall) -> Expr:
-        """The expression that stands for the call's value."""
+        """Add a call; return the stand-in for its value."""
         if call not in self.calls:
             self.calls.append(call)
         return AggregateOutput(call.type, self.calls.index(call))
@@ -73,13 +74,14 @@ class WindowOutput(Expr, frozen=True, tag_field="kind", tag=True):
 
 
 class AliasOutput(Expr, frozen=True, tag_field="kind", tag=True):
-    """The value of the select list's column ``index`` in what reads it by its alias."""
+    """A stand-in for the select list's column ``index`` in expressions that read the column by its alias."""
 
     index: int
 
 
 def as_read(expression: Expr, index: int) -> Expr:
-    """What later columns of the select list read of its column ``index``: itself, if it is short."""
+    """The expression by which later columns of the select list read its column ``index``: the column's own
+    expression if short or nondeterministic, else an :class:`AliasOutput`."""
     if isinstance(expression, Column | Literal | Parameter):
         return expression
     is_short = next(islice(walk(expression), _MOST_COPIED, None), None) is None
@@ -96,7 +98,7 @@ class WindowItem(msgspec.Struct, frozen=True):
     node: exp.Expr
 
     def over(self, rewrite: Callable[[Expr, exp.Expr], Expr]) -> "WindowItem":
-        """The item over another row."""
+        """The item rewritten over another row."""
         call = self.call
         arguments = tuple(rewrite(argument, self.node) for argument in call.arguments)
         return WindowItem(
@@ -109,12 +111,12 @@ class WindowItem(msgspec.Struct, frozen=True):
 
 
 class Windows(msgspec.Struct):
-    """The window calls of one SELECT; equal ones are computed once."""
+    """The window calls of one SELECT; equal calls are computed once."""
 
     items: list[WindowItem] = msgspec.field(default_factory=list)
 
     def add(self, item: WindowItem) -> Expr:
-        """The expression that stands for the call's value."""
+        """Add a call; return the stand-in for its value."""
         for place, other in enumerate(self.items):
             if (item.call, item.partition, item.order) == (other.call, other.partition, other.order):
                 return WindowOutput(item.call.type, place)
@@ -143,9 +145,9 @@ class Windows(msgspec.Struct):
 
 
 class SelectItem(msgspec.Struct, frozen=True):
-    """A column of the select list: its expression, its name, where it stands in the text, what may stand
-    before its name in an ORDER BY that sees the output only, whether it reads an alias of the same list, and
-    whether it is a column of the input under its own name."""
+    """A column of the select list: the expression, the name, the node in the text, the qualifier for an ORDER
+    BY over the output, whether the expression reads an alias of the list, and whether the column is an input
+    column under its own name."""
 
     expression: Expr
     name: str

@@ -1,4 +1,5 @@
-"""Calls over arrays and maps whose binding depends on which of the two they get, or on names of columns."""
+"""Binding of calls over arrays and maps that depends on which of the two the argument is, or on column
+names."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -20,8 +21,8 @@ _ORDINALS: Final = {0: "first", 1: "second"}
 
 
 def subscript(binder: ExpressionBinder, operand: Expr, index: Expr, node: exp.Expr) -> Expr:
-    """``operand[index]``: an array's element, counted from 0, or a map's value; the key is cast to the type
-    of the map's keys."""
+    """Bind ``operand[index]``: an array's element, counted from 0, or a map's value; the index is cast to the
+    type of the map's keys."""
     if pa.types.is_map(operand.type):
         return _value(binder, (Kind.MAP, operand.type.key_type), operand, index, node)
     if index.type != types.VOID and not is_integral(index.type):
@@ -41,7 +42,7 @@ def _value(
 
 
 def _element_at(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
-    """An array's element by position, or a map's value: null if the key isn't there."""
+    """Bind an array's element by position, or a map's value, null if the key is missing."""
     operand, key = binder.bind_all(node.expressions)
     if pa.types.is_map(operand.type):
         _refuse_rounding("element_at", (operand.type.key_type, key.type), node)
@@ -59,7 +60,8 @@ def _array_repeat(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
 
 
 def _sequence(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
-    """Start and stop of one integral type, date or timestamp; the step an integer or an interval."""
+    """Bind ``sequence``: start and stop have one integral type, date or timestamp; the step is an integer or
+    an interval."""
     operands = binder.bind_all(node.expressions)
     if all(is_integral(operand.type) for operand in operands):
         operands = unify(operands) or operands
@@ -123,7 +125,8 @@ def _map_concat(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
 
 
 def _arrays_zip(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
-    """An array of structs, whose fields are named as the columns are, others by their place from 0."""
+    """Bind ``arrays_zip``: an array of structs whose fields have the columns' names, or their positions from
+    0."""
     typed = call_function(binder, "arrays_zip", binder.bind_all(node.expressions), node)
     assert isinstance(typed, Call)
     fields = [
@@ -134,7 +137,7 @@ def _arrays_zip(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
 
 
 def _with_value(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
-    """Functions of an array or map and a value that refuse a value without a type, and a string among
+    """Bind functions of an array or map and a value, which refuse an untyped value, and a string among
     numbers."""
     name = function_name(node)
     operand, value = binder.bind_all(node.expressions)
@@ -166,7 +169,7 @@ def _with_value(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
 
 
 def _two_arrays(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
-    """Functions of two arrays, which refuse strings on one side only."""
+    """Bind functions of two arrays, which refuse strings on one side only."""
     name = function_name(node)
     operands = binder.bind_all(node.expressions)
     inside = [_inner_type(operand.type) for operand in operands]
@@ -195,7 +198,8 @@ def _array_insert(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
 
 
 def _refuse_rounding(name: str, kinds: Sequence[pa.DataType | None], node: exp.Expr) -> None:
-    """Beside another number Spark refuses a decimal here, and takes a float for the common type."""
+    """Refuse decimals and floats beside another number: Spark refuses a decimal here, and uses FLOAT as the
+    common type."""
     known = {kind for kind in kinds if kind is not None and kind != types.VOID}
     if len(known) > 1 and any(is_decimal(leaf) or leaf == types.FLOAT for leaf in map(_leaf, known)):
         raise unsupported(f"{name} of {' and '.join(sorted(map(types.sql_name, known)))}", node)
@@ -232,10 +236,10 @@ def _mismatch(binder: ExpressionBinder, kind: str, message: str, node: exp.Expr)
 
 
 _NO_NULL_TYPE: Final = frozenset({"array_contains", "map_contains_key"})
-#: Functions that compare a decimal with other numbers.
+#: Functions that accept decimals and floats beside other numbers, and compare them.
 _ROUNDING: Final = frozenset({"array_contains", "map_contains_key"})
 
-#: By name: what binds the call, and the least and greatest number of arguments.
+#: The binding function of each call, and the bounds of the number of arguments.
 COLLECTION_FUNCTIONS: Final[
     dict[str, tuple[Callable[[ExpressionBinder, exp.Anonymous], Expr], int, int | None]]
 ] = {

@@ -1,5 +1,5 @@
-"""Names: columns of the scope, fields of structs, the select list's aliases, and columns of the enclosing
-query."""
+"""Binding of names: columns of the scope, fields of structs, the select list's aliases, and columns of the
+enclosing query."""
 
 from collections.abc import Iterator, Sequence
 
@@ -25,7 +25,7 @@ _USER_WORDS = frozenset({"user", "current_user", "session_user"})
 
 @handles(exp.Column, arguments="this table db catalog")
 def bind_column(binder: ExpressionBinder, node: exp.Column) -> Expr:
-    """A dotted name."""
+    """Bind a dotted name."""
     if isinstance(node.this, exp.Star):
         raise failure("INVALID_USAGE_OF_STAR_OR_REGEX", f"Invalid usage of '*' in {binder.clause}.", node)
     if not isinstance(node.this, exp.Identifier):
@@ -35,13 +35,13 @@ def bind_column(binder: ExpressionBinder, node: exp.Column) -> Expr:
 
 @handles(exp.Star, arguments="")
 def bind_star(binder: ExpressionBinder, node: exp.Star) -> Expr:
-    """A star outside of a select list, of ``count(*)`` and the like."""
+    """Refuse a star outside of a select list and of ``count(*)`` and the like."""
     raise failure("INVALID_USAGE_OF_STAR_OR_REGEX", f"Invalid usage of '*' in {binder.clause}.", node)
 
 
 @handles(exp.Dot, arguments="this expression")
 def bind_dot(binder: ExpressionBinder, node: exp.Dot) -> Expr:
-    """A field of an expression's value: ``a[0].b``."""
+    """Bind a field of an expression's value: ``a[0].b``."""
     field = node.expression
     if not isinstance(field, exp.Identifier):
         raise unresolved_routine(node.sql("spark").replace(FUNCTION_MARK, "").partition("(")[0], node)
@@ -50,7 +50,7 @@ def bind_dot(binder: ExpressionBinder, node: exp.Dot) -> Expr:
 
 @handles(exp.Bracket, arguments="this expressions")
 def bind_bracket(binder: ExpressionBinder, node: exp.Bracket) -> Expr:
-    """``a[i]`` of an array (from 0) or ``m[k]`` of a map."""
+    """Bind ``a[i]`` of an array (from 0) or ``m[k]`` of a map."""
     if len(node.expressions) != 1:
         raise unsupported("A subscript with several indexes", node)
     operand, index = binder.bind(node.this), binder.bind(node.expressions[0])
@@ -60,7 +60,7 @@ def bind_bracket(binder: ExpressionBinder, node: exp.Bracket) -> Expr:
 
 
 def resolve(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) -> Expr:
-    """What a dotted name means at this place.
+    """The expression that a dotted name means at this place.
 
     Raises ProgrammingError: AMBIGUOUS_REFERENCE, UNRESOLVED_COLUMN with the nearest known names.
     """
@@ -100,7 +100,7 @@ def resolve(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) ->
 def _refuse_hidden(
     binder: ExpressionBinder, output: OutputNames, match: Match, parts: tuple[str, ...], node: exp.Expr
 ) -> None:
-    """Refuse a column of the input in HAVING or ORDER BY that Spark doesn't find there."""
+    """Refuse an input column that Spark doesn't find in HAVING or ORDER BY."""
     if binder.inside_aggregate and match.parts == 1 and parts[0].lower() in output.hidden:
         raise _unread_output(output, parts, node, "RESOLVED_ATTRIBUTE_APPEAR_IN_OPERATION")
     if output.first and output.keys is not None and match.columns[0].expression not in output.keys:
@@ -108,8 +108,8 @@ def _refuse_hidden(
 
 
 def _unread_output(output: OutputNames, parts: tuple[str, ...], node: exp.Expr, detail: str) -> Error:
-    """The error of an aggregate function over a column of the select list: Spark knows the name, and finds
-    later that the aggregate function has no such input."""
+    """The error of an aggregate function over a column of the select list: Spark resolves the name, and later
+    finds that the aggregate function has no such input."""
     if not output.grouped:
         return failure(
             "UNSUPPORTED_EXPR_FOR_OPERATOR",
@@ -135,8 +135,8 @@ def _only(match: Match, parts: tuple[str, ...], node: exp.Expr) -> Expr:
 
 
 def _is_ungrouped(binder: ExpressionBinder, column: Expr, node: exp.Expr) -> bool:
-    """In HAVING: an input column outside of what is grouped by, so that an alias of that name wins. With
-    ``GROUP BY a + 1`` the ``a`` of ``a + 1`` is inside, any other outside."""
+    """Whether a column in HAVING is an input column outside of the grouping keys, so that an alias of that
+    name wins. With ``GROUP BY a + 1`` the ``a`` of ``a + 1`` is inside a key, any other ``a`` outside."""
     output = binder.output
     if output is None or output.keys is None or output.first or binder.inside_aggregate:
         return False
@@ -149,7 +149,7 @@ def _is_ungrouped(binder: ExpressionBinder, column: Expr, node: exp.Expr) -> boo
 
 
 def _around(node: exp.Expr) -> Iterator[exp.Expr]:
-    """The expression, and those that hold it, up to the whole condition."""
+    """Yield the expression, and the expressions around it, up to the whole condition."""
     place: exp.Expr | None = node
     while place is not None and not isinstance(place, exp.Having):
         yield place
@@ -161,7 +161,7 @@ def _is_key(binder: ExpressionBinder, node: exp.Expr, keys: Sequence[Expr]) -> b
 
     try:
         expression = binder.bind(node)
-    except Error:  # an aggregate, for one
+    except Error:  # for example an aggregate
         return False
     return any(is_same(key, expression) for key in keys)
 
@@ -173,7 +173,8 @@ def _fields(binder: ExpressionBinder, expression: Expr, names: tuple[str, ...], 
 
 
 def field_of(binder: ExpressionBinder, operand: Expr, name: str, node: exp.Expr) -> Expr:
-    """``operand.name``: a struct's field, or a map's value; FIELD_NOT_FOUND lists the fields there are."""
+    """Bind ``operand.name``: a struct's field, or a map's value. Raises FIELD_NOT_FOUND with the existing
+    fields."""
     kind = operand.type
     if pa.types.is_struct(kind):
         places = [place for place in range(kind.num_fields) if kind.field(place).name.lower() == name.lower()]
@@ -201,7 +202,7 @@ def field_of(binder: ExpressionBinder, operand: Expr, name: str, node: exp.Expr)
 
 
 def _output(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) -> Expr | None:
-    """The select list's column of that name."""
+    """The select list's column with the name, or None."""
     output = binder.output
     assert output is not None
     if binder.inside_aggregate:
@@ -209,7 +210,7 @@ def _output(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) ->
     found = output.expressions.get(parts[0].lower())
     if not found:
         return None
-    if binder.clause == "GROUP BY":  # a whole name of the first of that name
+    if binder.clause == "GROUP BY":  # only an undotted name matches, the first such column
         return found[0] if len(parts) == 1 else None
     if any(other != found[0] for other in found[1:]):
         if output.first and binder.scope.resolve(parts) is not None:
@@ -219,7 +220,7 @@ def _output(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) ->
 
 
 def _alias(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) -> Expr | None:
-    """An earlier column of the same select list."""
+    """An earlier column of the select list, or None."""
     found = binder.aliases.get(parts[0].lower())
     if not found:
         return None
@@ -243,7 +244,7 @@ def _alias(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) -> 
 
 
 def _outer(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) -> Expr | None:
-    """A column of the enclosing query's row."""
+    """A column of the enclosing query's row, or None."""
     parent = binder.scope.parent
     enclosing = binder.queries.enclosing
     if parent is None:
@@ -270,7 +271,8 @@ def _is_further_out(scope: Scope | None, parts: tuple[str, ...]) -> bool:
 
 
 def _implied(binder: ExpressionBinder, name: str, node: exp.Expr) -> Expr | None:
-    """What a word means that names no column: the user, and ``grouping__id`` of grouping sets."""
+    """The meaning of a word that names no column, or None: the user, and ``grouping__id`` of grouping
+    sets."""
     if name in _USER_WORDS:
         return RunValue(STRING, "current_user")
     if name == "current_time":
@@ -286,7 +288,7 @@ def known_outputs(output: OutputNames) -> list[tuple[str, ...]]:
 
 
 def unresolved(known: Sequence[tuple[str, ...]], parts: tuple[str, ...], node: exp.Expr) -> Error:
-    """UNRESOLVED_COLUMN, with the nearest of the known names."""
+    """The error UNRESOLVED_COLUMN, with the nearest of the known names."""
     head = f"A column, variable, or function parameter with name {quoted(parts)} cannot be resolved."
     if not known:
         return failure("UNRESOLVED_COLUMN.WITHOUT_SUGGESTION", head, node)

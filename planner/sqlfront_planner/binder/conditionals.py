@@ -1,4 +1,4 @@
-"""CASE, and the functions that are CASE in other words: if, nvl, nvl2, nullif, decode, ..."""
+"""Binding of CASE, and of functions that are forms of CASE: if, nvl, nvl2, nullif, decode, ..."""
 
 from collections.abc import Callable
 from typing import Final
@@ -17,7 +17,7 @@ from sqlfront_values.types import BOOLEAN, VOID
 
 @handles(exp.Case, arguments="this ifs default")
 def bind_case(binder: ExpressionBinder, node: exp.Case) -> Expr:
-    """``CASE WHEN condition THEN value ... END`` and ``CASE operand WHEN value THEN ...``."""
+    """Bind ``CASE WHEN condition THEN value ... END`` and ``CASE operand WHEN value THEN ...``."""
     operand = None if node.this is None else binder.bind(node.this)
     conditions, values = [], []
     for branch in node.args["ifs"]:
@@ -47,7 +47,7 @@ def _condition(binder: ExpressionBinder, condition: Expr, part: exp.Expr, whole:
 def choice(
     binder: ExpressionBinder, conditions: list[Expr], values: list[Expr], node: exp.Expr, function: str
 ) -> Expr:
-    """A CASE over bound conditions; ``values`` has one more, the value of ELSE."""
+    """Build a CASE over bound conditions; ``values`` has one more item, the value of ELSE."""
     unified = unify(values)
     if unified is None:
         raise mixed_types(binder, function, values, node)
@@ -97,7 +97,8 @@ def _zeroifnull(binder: ExpressionBinder, node: exp.Expr) -> Expr:
 
 
 def _nanvl(binder: ExpressionBinder, node: exp.Expr) -> Expr:
-    """The second value is computed only where the first is NaN; two floats give a float."""
+    """Bind ``nanvl``: the second value is computed only if the first is NaN. Two floats, for which Spark
+    gives a float, are refused."""
     operands = binder.bind_all(node.expressions)
     if all(operand.type == types.FLOAT for operand in operands):
         raise unsupported("nanvl of floats", node)
@@ -109,8 +110,8 @@ def _nanvl(binder: ExpressionBinder, node: exp.Expr) -> Expr:
 
 
 def _decode(binder: ExpressionBinder, node: exp.Expr) -> Expr:
-    """``decode(value, search, result, ..., default)``: null equals null, and without a default it is a
-    string's."""
+    """Bind ``decode(value, search, result, ..., default)``: null equals null, and a missing default is a null
+    string."""
     value, *rest = binder.bind_all(node.expressions)
     if len(rest) == 1:
         return call_function(binder, "decode", [value, *rest], node)
@@ -136,7 +137,8 @@ def _equal_null(binder: ExpressionBinder, node: exp.Expr) -> Expr:
     return comparison(binder, "equal_null_safe", left, right, node)
 
 
-#: Functions with a lazy or special meaning: how they are bound, and the least and most arguments.
+#: Functions with lazy arguments or special rules: the binding function, and the bounds of the number of
+#: arguments.
 CONDITIONAL_FUNCTIONS: Final[
     dict[str, tuple[Callable[[ExpressionBinder, exp.Expr], Expr], int, int | None]]
 ] = {

@@ -1,5 +1,4 @@
-"""Constants as SQL writes them and as Spark shows them: numbers by their digits and suffix, and the text of
-values."""
+"""Constants: numbers by their digits and suffix, and Spark's text of values."""
 
 import re
 import struct
@@ -28,7 +27,7 @@ else:
     interval_texts = lazy_module("sqlfront_values.casts.interval_texts")
 
 _NUMBER: Final = r"(-?)(\d+|\d*\.\d*)(e[+-]?\d+)?(bd|[lsydf])?"
-#: So many digits make an INT for certain.
+#: A number of at most this many digits is an INT.
 INT_DIGITS: Final = 9
 _TICK: Final = timedelta(microseconds=1)
 #: The digits of the largest bigint.
@@ -37,7 +36,8 @@ _SUFFIXES: Final = {"L": BIGINT, "S": SMALLINT, "Y": TINYINT}
 _LARGEST: Final = {FLOAT: 3.4028234663852886e38, DOUBLE: sys.float_info.max}
 _BITS: Final = {TINYINT: 7, SMALLINT: 15, INT: 31, BIGINT: 63}
 
-#: What ``current_date`` and ``current_timestamp`` without parentheses are, if no column has the name.
+#: The functions and types of ``current_date`` and ``current_timestamp`` without parentheses, if no column has
+#: the name.
 CURRENT: Final[dict[type[exp.Expr], tuple[str, pa.DataType]]] = {
     exp.CurrentDate: ("current_date", types.DATE),
     exp.CurrentTimestamp: ("current_timestamp", types.TIMESTAMP),
@@ -68,7 +68,7 @@ def number(text: str, node: exp.Expr) -> Literal:
                 return Literal(kind, value)
     try:
         exact = Decimal(body)
-    except InvalidOperation:  # an exponent of more digits than Python takes
+    except InvalidOperation:  # an exponent with more digits than Python accepts
         raise _too_precise(exponent or "", node) from None
     return _decimal(exact, node)
 
@@ -83,7 +83,7 @@ def _finite(body: str, text: str, kind: pa.DataType, node: exp.Expr) -> float:
 def _integer(sign: str, digits: str, kind: pa.DataType, text: str, node: exp.Expr) -> Literal:
     bound = 1 << _BITS[kind]
     significant = digits.lstrip("0") or "0"
-    value = int(significant[: _MOST_DIGITS + 1]) * (-1 if sign else 1)  # int() takes no long texts
+    value = int(significant[: _MOST_DIGITS + 1]) * (-1 if sign else 1)  # int() refuses long texts
     if not -bound <= value < bound:
         raise _out_of_range(text, kind, -bound, bound - 1, node)
     return Literal(kind, value)
@@ -118,7 +118,8 @@ def _too_precise(precision: str, node: exp.Expr) -> Error:
 
 
 def negative_literal(node: exp.Neg) -> Literal | None:
-    """``-1`` is one literal in Spark's grammar; None if the operand isn't a number as written."""
+    """The literal of ``-1``, one literal in Spark's grammar; None if the operand isn't a number as
+    written."""
     operand = node.this
     if isinstance(operand, exp.Literal) and not operand.is_string:
         return number(f"-{operand.this}", operand)
@@ -127,14 +128,14 @@ def negative_literal(node: exp.Neg) -> Literal | None:
 
 def may_be_position(node: exp.Expr) -> bool:
     """Whether an item of GROUP BY or ORDER BY is a literal, perhaps a parameter: a whole number there is the
-    place of an output column, and a negative one an error."""
+    position of an output column, a negative number an error."""
     if isinstance(node, exp.Neg):
         return negative_literal(node) is not None
     return isinstance(node, exp.Literal | exp.Placeholder)
 
 
 def constant_text(value: object, kind: pa.DataType, time_zone: str = "UTC") -> str:
-    """A value as it shows in names of result columns, where that is the session's time zone.
+    """The text of a value in names of result columns, in the session's time zone.
 
     >>> constant_text(date(2020, 1, 1), types.DATE), constant_text(1e3, types.DOUBLE)
     ("DATE '2020-01-01'", '1000.0')
@@ -168,7 +169,7 @@ def constant_text(value: object, kind: pa.DataType, time_zone: str = "UTC") -> s
 
 
 def _in_zone(moment: datetime, name: str) -> datetime:
-    """The moment in a time zone; unchanged where that has no year 1 to 9999 for it."""
+    """The moment in a time zone; unchanged if the result is outside of the years 1 to 9999."""
     if name == "UTC":
         return moment
     try:
@@ -183,7 +184,7 @@ def _moment(value: datetime) -> str:
 
 
 def _float_text(value: float, kind: pa.DataType) -> str:
-    """A float as Java prints it."""
+    """The text of a float as Java prints it."""
     shortest = _shortest_single(value) if kind == FLOAT else repr(value)
     if value != value or value in (float("inf"), float("-inf")):
         text = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[repr(value)]
@@ -200,7 +201,7 @@ def _float_text(value: float, kind: pa.DataType) -> str:
 
 
 def single(value: float) -> float:
-    """The value of a double as a float has it.
+    """The double rounded to a float's precision.
 
     >>> single(0.1) == 0.1, single(0.5)
     (False, 0.5)
@@ -209,5 +210,5 @@ def single(value: float) -> float:
 
 
 def _shortest_single(value: float) -> str:
-    """The fewest digits that mean the same float."""
+    """The shortest text of a float."""
     return next(text for digits in range(1, 10) if single(float(text := f"{value:.{digits}g}")) == value)

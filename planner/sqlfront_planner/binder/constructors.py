@@ -1,4 +1,4 @@
-"""What makes structs, arrays and maps."""
+"""Binding of constructors of structs, arrays and maps."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -17,7 +17,8 @@ Special = Callable[[ExpressionBinder, exp.Anonymous], Expr]
 
 
 def _struct(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
-    """``struct(a, b + 1, c AS d)``: fields are named as columns would be, others ``col1``, ``col2``, ..."""
+    """Bind ``struct(a, b + 1, c AS d)``: fields are named like result columns, unnamed fields ``col1``,
+    ``col2``, ..."""
     names, values = [], []
     for place, part in enumerate(node.expressions, 1):
         inner = part.this if isinstance(part, exp.Alias) else part
@@ -87,12 +88,12 @@ def _map(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
 
 @handles(exp.Tuple, arguments="expressions")
 def bind_tuple(binder: ExpressionBinder, node: exp.Tuple) -> Expr:
-    """``(1, 2)`` is a struct of ``col1`` and ``col2``, ``(a, b)`` one of ``a`` and ``b``."""
+    """Bind ``(1, 2)`` as a struct of ``col1`` and ``col2``, ``(a, b)`` as a struct of ``a`` and ``b``."""
     names = [field_name(part, place) for place, part in enumerate(node.expressions, 1)]
     return struct_of(names, binder.bind_all(node.expressions))
 
 
-#: How they are bound, and the least and most arguments.
+#: The binding function of each call, and the bounds of the number of arguments.
 CONSTRUCTORS: Final[dict[str, tuple[Special, int, int | None]]] = {
     "struct": (_struct, 0, None),
     "named_struct": (_named_struct, 2, None),

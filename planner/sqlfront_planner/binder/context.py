@@ -1,4 +1,4 @@
-"""What one statement's binding shares: catalog, settings, arguments, and what it found out about them."""
+"""The shared state of binding one statement: catalog, settings, arguments, and facts about the arguments."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta, tzinfo
@@ -34,31 +34,32 @@ else:
 
 _INT_BOUND: Final = 2**31
 _BIGINT_BOUND: Final = 2**63
-#: Types of parameters whose values name columns in the same way in all sessions.
+#: Types of parameters whose values give columns the same names in all sessions.
 _NAMING: Final = frozenset({types.BOOLEAN, types.INT, types.BIGINT, types.DOUBLE, types.STRING})
 
 
-#: After so many levels of expressions and queries binding goes on on another stack.
+#: After this many levels of expressions and queries binding continues on another stack.
 LEVELS_OF_A_STACK: Final = 20
 
 
 class BindSettings(msgspec.Struct, frozen=True):
-    """The session's settings that decide what a text means; part of a plan's key."""
+    """The session's settings on which a text's meaning depends; part of a plan's key."""
 
     time_zone: str = "UTC"
 
     @property
     def evaluation(self) -> Settings:
-        """The part that evaluation needs."""
+        """The settings that evaluation needs."""
         return Settings(self.time_zone)
 
 
 class Arguments(msgspec.Struct, frozen=True):
-    """The values for a statement's parameters, by position (``?``) or by name (``:name``), with their types.
+    """The values for a statement's parameters, by position (``?``) or by name (``:name``), with the values'
+    types.
 
-    Named ones have their position in the order of their names, so that equal sets of names give equal plans.
-    Behind those that the user gave there may be literals of the text; ``lifted`` has their positions here by
-    their places in it (start, end).
+    Named arguments are sorted by name, so that equal sets of names give equal plans. Literals of the text may
+    follow the user's arguments; ``lifted`` maps a literal's range in the text (start, end) to the literal's
+    position.
     """
 
     values: tuple[object, ...] = ()
@@ -72,10 +73,10 @@ class Arguments(msgspec.Struct, frozen=True):
         given: "Sequence[object] | Mapping[str, object] | Arguments | None",
         time_zone: str | None = "UTC",
     ) -> "Arguments":
-        """The arguments from what a user gave; a datetime without a zone is in ``time_zone``, None = this
-        machine's.
+        """The arguments from the user's values. A datetime without a zone is in ``time_zone``, None = the
+        machine's zone.
 
-        Raises ProgrammingError for a value of a class that has no SQL type.
+        Raises ProgrammingError for a value of a class without SQL type.
 
         >>> arguments = Arguments.of({"b": "x", "a": 1})
         >>> arguments.names, arguments.values, arguments.types
@@ -96,11 +97,11 @@ class Arguments(msgspec.Struct, frozen=True):
 
     @property
     def given(self) -> int:
-        """How many the user gave."""
+        """The number of the user's arguments."""
         return len(self.values) - len(self.lifted)
 
     def with_room_for(self, literals: Sequence[tuple[int, int]]) -> "Arguments":
-        """The same with places for the literals of a text, given by where they stand in it."""
+        """The arguments with added positions for a text's literals, given by the literals' ranges."""
         count = len(self.values)
         lifted = {span: count + number for number, span in enumerate(literals)}
         nothing = (None,) * len(literals)
@@ -109,7 +110,7 @@ class Arguments(msgspec.Struct, frozen=True):
         )
 
     def with_literals(self, literals: Mapping[int, Literal]) -> "Arguments":
-        """The same with literals in the places that were made for them."""
+        """The arguments with literals filled into their positions."""
         if not literals:
             return self
         values, kinds = list(self.values), list(self.types)
@@ -118,7 +119,7 @@ class Arguments(msgspec.Struct, frozen=True):
         return Arguments(tuple(values), tuple(kinds), self.names, self.lifted)
 
     def place(self, name: str) -> int | None:
-        """The position of the parameter ``name`` (``?0`` for the first positional one), None if it has no
+        """The position of the parameter ``name`` (``?0`` for the first positional parameter), None without an
         argument."""
         if name.startswith("?"):
             place = int(name[1:])
@@ -130,10 +131,10 @@ NO_ARGUMENTS: Final = Arguments()
 
 
 def typed_value(value: object, time_zone: str | None = "UTC") -> tuple[object, pa.DataType]:
-    """A Python value as Spark reads it: the value that a Literal holds, and its type. A numpy scalar has the
-    type of its width, a datetime without a zone is in ``time_zone``, None = this machine's.
+    """The value that a Literal holds for a Python value as Spark reads it, and the type. A numpy scalar has
+    the type of its width, a datetime without a zone is in ``time_zone``, None = the machine's zone.
 
-    Raises ProgrammingError (INVALID_SQL_ARG) for other classes.
+    Raises ProgrammingError (INVALID_SQL_ARG) for unsupported classes.
 
     >>> typed_value(np.int16(3))
     (3, DataType(int16))
@@ -196,7 +197,7 @@ def _typed_decimal(value: Decimal) -> tuple[object, pa.DataType]:
 
 
 class MovedBy(Enum):
-    """What a date or timestamp is moved by; Spark shows each in its own way."""
+    """The kind of amount by which a date or timestamp is moved; Spark displays each kind differently."""
 
     NUMBER = "number"
     """A number of days."""
@@ -209,8 +210,8 @@ class MovedBy(Enum):
 
 
 class Moved(msgspec.Struct, frozen=True):
-    """A sum or difference that moves a date or timestamp; ``swapped``: that stands on the right. Holds its
-    node, so that the node's identity isn't used again."""
+    """A sum or difference that moves a date or timestamp; ``swapped``: the date or timestamp is the right
+    operand. Holds the node, so that no new node gets the node's identity."""
 
     node: exp.Expr
     by: MovedBy
@@ -220,14 +221,13 @@ class Moved(msgspec.Struct, frozen=True):
 class StatementContext(msgspec.Struct):
     """The state of binding one statement.
 
-    ``pinned`` collects the arguments whose *value* decided something (a column's name, a type, a limit), so
-    that a plan may only be used again with the same ones. ``relations`` collects the names of the tables and
-    views that were read, ``temporary`` those of temporary ones, ``snapshots`` the one version of each table
-    that the query reads, ``moved`` the date arithmetic by the identity of its node, ``views`` the bound
-    queries of views whose uses share one plan, ``subqueries`` those of expressions, by the identities of node
-    and scope, which it holds. ``conditions``: see
-    :func:`~.literals.is_compared`. ``uses`` counts those of common table
-    expressions, ``depth`` the expressions and queries around the one that is bound.
+    ``pinned`` collects the arguments whose *value* determined a part of the plan (a column's name, a type, a
+    limit): a plan may only be used again with equal values. ``relations`` collects the names of the tables
+    and views read, ``temporary`` the names of temporary relations, ``snapshots`` the version of each table
+    read, ``moved`` the date arithmetic by the node's identity, ``views`` the bound queries of views whose
+    uses share a plan, ``subqueries`` the bound queries of expressions by the identities of node and scope,
+    which the entry holds. ``conditions``: see :func:`~.literals.is_compared`. ``uses`` counts the uses of
+    common table expressions, ``depth`` the expressions and queries around the current node.
     """
 
     catalog: Catalog
@@ -256,23 +256,24 @@ class StatementContext(msgspec.Struct):
     _path_tables: "dict[tuple[str, ...], Table | None]" = msgspec.field(default_factory=dict)
 
     def snapshot(self, table: "Table") -> "Snapshot":
-        """The version of the table that this statement reads."""
+        """The version of the table that the statement reads."""
         entry = self._snapshots.get(id(table))
         if entry is None:
             entry = self._snapshots[id(table)] = (table, table.snapshot())
         return entry[1]
 
     def snapshots(self) -> "Iterable[tuple[Table, Snapshot]]":
-        """The tables that this statement reads, and their versions."""
+        """The tables that the statement reads, with the versions."""
         return self._snapshots.values()
 
     @property
     def reads_paths(self) -> bool:
-        """Whether it reads what no catalog knows."""
+        """Whether the statement reads tables that no catalog knows."""
         return bool(self._path_tables)
 
     def path_table(self, parts: tuple[str, ...]) -> "Table | None":
-        """See :meth:`~sqlfront_planner.catalog.Catalog.path_table`: one table for all uses of a name."""
+        """The table of a path, see :meth:`~sqlfront_planner.catalog.Catalog.path_table`; all uses of a name
+        get one table."""
         if parts not in self._path_tables:
             self._path_tables[parts] = self.catalog.path_table(parts)
         return self._path_tables[parts]
@@ -282,21 +283,21 @@ class StatementContext(msgspec.Struct):
         self.uses += 1
         is_known = id(plan) in self._repeatable
         if is_known or shared_rows.is_repeatable(plan, self._repeatable):
-            self._held.append(plan)  # so that no other node gets the identity of one of its
+            self._held.append(plan)  # so that no other node gets the identity of one of the plan's nodes
             return True
         return False
 
     def shared(self, plan: LogicalPlan, name: str) -> Scan:
-        """The rows of the plan, computed once for all that ask for them here."""
+        """A scan of the plan's rows, which are computed once for all calls with the plan."""
         entry = self._shared.get(id(plan))
         if entry is None:
             entry = self._shared[id(plan)] = (plan, shared_rows.shared_scan(name, plan))
         return entry[1]
 
     def parameter(self, name: str) -> Expr:
-        """The expression of a parameter; null has no type, so that it stands in the plan itself.
+        """The expression of a parameter. A null argument has no type, so the plan holds the null itself.
 
-        Raises ProgrammingError (UNBOUND_SQL_PARAMETER) if there is no argument for it.
+        Raises ProgrammingError (UNBOUND_SQL_PARAMETER) for a parameter without an argument.
         """
         place = self.arguments.place(name)
         if place is None:
@@ -310,14 +311,15 @@ class StatementContext(msgspec.Struct):
         return Parameter(data_type, place, number_of(self.arguments.values[place]))
 
     def title(self, name: str, column: int) -> Expr:
-        """The expression of a parameter that is all of a column of the result, and names it."""
+        """The expression of a parameter that is a whole column of the result, and names the column."""
         parameter = self.parameter(name)
         if isinstance(parameter, Parameter) and parameter.type in _NAMING:
             self.titles[column] = parameter
         return parameter
 
     def titled(self, expression: Expr) -> Expr:
-        """The literal that a parameter stands for, to name a column: which it may do anew in each run."""
+        """The literal of a parameter, to name a column. A parameter in ``titles`` isn't pinned, since each
+        run names the column anew; other expressions as :meth:`known_value`."""
         if isinstance(expression, Parameter) and expression in self.titles.values():
             return Literal(expression.type, self._value(expression.index))
         return self.known_value(expression)
@@ -325,9 +327,9 @@ class StatementContext(msgspec.Struct):
     def lift(
         self, node: exp.Expr, literal: Literal, *, negative: bool = False, column: int | None = None
     ) -> Expr:
-        """The parameter in place of a literal of the text, which has a minus before it if it is ``negative``;
-        the literal itself if it isn't one that may differ from run to run. It names the result's
-        ``column``, if there is one."""
+        """The parameter in the place of a literal of the text, behind a minus sign if ``negative``; the
+        literal itself if its value may not differ from run to run. The parameter names the result's
+        ``column``, if given."""
         meta = node._meta
         place = self.literals.get((meta["start"], meta["end"] + 1)) if meta and "start" in meta else None
         if place is None:
@@ -341,13 +343,14 @@ class StatementContext(msgspec.Struct):
         return parameter
 
     def settle(self, expression: Expr) -> Expr:
-        """The literal again, if it was lifted: what depends on its value is worth a plan of its own."""
+        """The literal of a lifted parameter, on whose value the plan then depends; other expressions
+        unchanged."""
         if isinstance(expression, Parameter) and expression.index >= self.arguments.given:
             return self.known_value(expression)
         return expression
 
     def pin(self, place: int) -> object:
-        """The value of an argument; from now on it is part of the plan's meaning."""
+        """The value of an argument, on which the plan depends from now on."""
         self.pinned.add(place)
         return self._value(place)
 
@@ -360,7 +363,7 @@ class StatementContext(msgspec.Struct):
         return self.arguments.values[place] if literal is None else literal.value
 
     def known_value(self, expression: Expr) -> Expr:
-        """The literal that a parameter stands for; other expressions as they are."""
+        """The literal of a parameter, whose value is pinned; other expressions unchanged."""
         if isinstance(expression, Parameter):
             return Literal(expression.type, self.pin(expression.index))
         return expression

@@ -1,9 +1,9 @@
 """Protocols between the parts of the binder.
 
-The binder is composed in two places: :class:`~sqlfront_planner.binder.query.QueryBinder` binds queries with
-the modules of their clauses, :class:`~sqlfront_planner.binder.expressions.ExpressionBinder` binds expressions
-with the handlers that the modules of the kinds register. A module that is called by one of the two, and calls
-it back, imports the protocol.
+Two classes compose the binder: :class:`~sqlfront_planner.binder.query.QueryBinder` binds queries with the
+modules of their clauses, :class:`~sqlfront_planner.binder.expressions.ExpressionBinder` binds expressions
+with the handlers that the modules of the kinds register. A module that one of the two classes calls, and that
+calls back, imports the protocol.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,11 +17,11 @@ from sqlfront_values.expressions import Expr
 
 
 class Queries(Protocol):
-    """Binds the queries of one statement, with the common table expressions in sight."""
+    """The binder of one statement's queries, with the common table expressions in scope."""
 
     @property
     def context(self) -> StatementContext:
-        """What the whole statement shares."""
+        """The shared state of the whole statement."""
 
     @property
     def enclosing(self) -> Scope | None:
@@ -34,20 +34,20 @@ class Queries(Protocol):
         """The plan of an expression's subquery."""
 
     def alone(self) -> "Queries":
-        """The same without the common table expressions: for the query of a view."""
+        """The binder without common table expressions, for a view's query."""
 
     def common_table(self, name: str) -> BoundQuery | None:
         """The common table expression of that name."""
 
     def common_names(self) -> tuple[str, ...]:
-        """The names of the common table expressions in sight."""
+        """The names of the common table expressions in scope."""
 
     def outer_names(self, query: exp.Expr, scope: Scope) -> list[str]:
-        """The names of the enclosing query's columns that a subquery reads, each once."""
+        """The names of the enclosing query's columns that a subquery reads, without duplicates."""
 
 
 class Binder(Protocol):
-    """Binds expressions over one scope; ``aliases`` are the select list's earlier columns."""
+    """A binder of expressions over one scope; ``aliases`` are the select list's earlier columns."""
 
     @property
     def queries(self) -> Queries:
@@ -55,11 +55,11 @@ class Binder(Protocol):
 
     @property
     def context(self) -> StatementContext:
-        """What the whole statement shares."""
+        """The shared state of the whole statement."""
 
     @property
     def scope(self) -> Scope:
-        """The columns in sight."""
+        """The columns in scope."""
 
     @property
     def aliases(self) -> Mapping[str, Sequence[Expr]]:
@@ -69,4 +69,4 @@ class Binder(Protocol):
         """The typed expression of a node."""
 
     def window(self, node: exp.Window) -> exp.Window:
-        """The window of an OVER clause: itself, or the one of the WINDOW clause that it names."""
+        """The window of an OVER clause: the clause itself, or the named definition in the WINDOW clause."""

@@ -1,4 +1,4 @@
-"""Date functions with a grammar of their own: EXTRACT's fields, and units as first argument."""
+"""Binding of date functions with a special syntax: EXTRACT's fields, and units as the first argument."""
 
 from collections.abc import Callable
 from typing import Final
@@ -15,7 +15,7 @@ from sqlfront_values.types import BIGINT, INT, STRING, is_integral, units_of
 
 Special = Callable[[ExpressionBinder, exp.Anonymous], Expr]
 
-#: EXTRACT's fields by the function that computes them.
+#: The function that computes each of EXTRACT's fields.
 _FIELDS: Final = {
     **dict.fromkeys(("YEAR", "Y", "YEARS", "YR", "YRS"), "year"),
     **dict.fromkeys(("QUARTER", "QTR"), "quarter"),
@@ -31,7 +31,7 @@ _FIELDS: Final = {
     "YEAROFWEEK": "year_of_week",
 }
 
-#: The units of intervals, by the function that takes them out of dates and timestamps.
+#: The units of intervals, by the function that extracts them from dates and timestamps.
 _INTERVAL_FIELDS: Final = {
     "year": "YEAR",
     "month": "MONTH",
@@ -43,8 +43,8 @@ _INTERVAL_FIELDS: Final = {
 
 
 def _date_part(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
-    """``date_part('year', d)``, and ``EXTRACT(year FROM d)``, of which
-    :mod:`sqlfront_planner.token_rewriting` makes a call."""
+    """Bind ``date_part('year', d)``, and ``EXTRACT(year FROM d)``, which
+    :mod:`sqlfront_planner.token_rewriting` turns into a call."""
     field, source = binder.bind_all(node.expressions)
     field = binder.context.known_value(field)
     if isinstance(field, Literal) and field.value is None:
@@ -61,7 +61,7 @@ def _date_part(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
 
 
 def extract(binder: ExpressionBinder, field: str, source: Expr, node: exp.Expr) -> Expr:
-    """A field of a date or timestamp."""
+    """Extract a field from a date, timestamp or interval."""
     function = _FIELDS.get(field.upper())
     if isinstance(source.type, types.IntervalType):
         unit = _INTERVAL_FIELDS.get(function or "", "")
@@ -76,7 +76,7 @@ def extract(binder: ExpressionBinder, field: str, source: Expr, node: exp.Expr) 
 
 
 def _unit(node: exp.Anonymous) -> str | None:
-    """The unit of ``timestampadd(MONTH, ...)``, None if the first argument isn't one."""
+    """The unit of ``timestampadd(MONTH, ...)``, None if the first argument isn't a unit."""
     first = node.expressions[0] if node.expressions else None
     if len(node.expressions) != 3 or not isinstance(first, exp.Column) or first.args.get("table"):
         return None
@@ -84,7 +84,8 @@ def _unit(node: exp.Anonymous) -> str | None:
 
 
 def with_unit(name: str, node: exp.Anonymous) -> str | None:
-    """The function that a date function with a unit means: ``timestampadd`` or ``timestampdiff``."""
+    """The function of a date function with a unit: ``timestampadd`` or ``timestampdiff``; None without a
+    unit."""
     if _unit(node) is None:
         return None
     return UNIT_FUNCTIONS.get(name)
@@ -131,7 +132,7 @@ def _date_sub(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
 
 
 def _days(binder: ExpressionBinder, operand: Expr, node: exp.Expr) -> Expr:
-    """The number of days for date_add and date_sub: int or smaller, or a string."""
+    """The number of days for date_add and date_sub: an int or a smaller type, or a string."""
     small = is_integral(operand.type) and operand.type != BIGINT
     if not small and operand.type not in (types.VOID, STRING):
         raise failure(
@@ -144,7 +145,7 @@ def _days(binder: ExpressionBinder, operand: Expr, node: exp.Expr) -> Expr:
     return Cast(INT, operand) if operand.type == STRING else cast_to(operand, INT)
 
 
-#: How they are bound, and the least and most arguments.
+#: The binding function of each call, and the bounds of the number of arguments.
 DATE_FUNCTIONS: Final[dict[str, tuple[Special, int, int | None]]] = {
     **{name: (_date_function(name), 2, 3) for name in UNIT_FUNCTIONS},
     "date_sub": (_date_sub, 2, 2),

@@ -1,5 +1,5 @@
-"""Binding one expression: names become ordinals, every operand gets its type, Spark's implicit casts are
-written out.
+"""Binding of one expression: names become ordinals, every operand gets its type, and Spark's implicit casts
+become explicit.
 
 :meth:`ExpressionBinder.bind` looks the node's class up in the table of handlers
 (:mod:`sqlfront_planner.binder.syntax`), which the modules ``literals``, ``operators``, ``predicates``,
@@ -39,15 +39,16 @@ _BITS = {TINYINT: 7, SMALLINT: 15, INT: 31, BIGINT: 63}
 
 
 class OutputNames(msgspec.Struct, frozen=True):
-    """The select list's names, as HAVING and ORDER BY see them: expressions over the row before the
+    """The select list's names as HAVING and ORDER BY see them: expressions over the row before the
     projection.
 
-    ``first``: they win over the input's columns (ORDER BY), of which only ``keys`` are known then, None =
-    all. Otherwise only over those input columns that stand outside of the groups' ``keys`` (HAVING), None =
-    over none; ``is_closed``: such columns are unknown. ``grouped``: whether aggregate functions read the
-    groups there, None: none does. ``hidden``: the names that Spark finds also inside of aggregate functions,
-    which then can't read them. ``aliases``: those that it finds inside of ``grouping``, and ``groupings`` the
-    columns that are known there, None: without grouping sets.
+    ``first``: the names take precedence over the input's columns (ORDER BY), of which only ``keys`` are known
+    then, None = all. Otherwise the names only take precedence over input columns outside of the groups'
+    ``keys`` (HAVING), None = over no column; ``is_closed``: input columns outside of the keys are unknown.
+    ``grouped``: whether aggregate functions in the clause read the groups, None: the clause allows no
+    aggregate functions. ``hidden``: the names that Spark finds also inside of aggregate functions, where the
+    functions can't read them. ``aliases``: the names that Spark finds inside of ``grouping``, and
+    ``groupings`` the columns known there, None: without grouping sets.
     """
 
     expressions: Mapping[str, Sequence[Expr]]
@@ -61,11 +62,11 @@ class OutputNames(msgspec.Struct, frozen=True):
 
 
 class ExpressionBinder(msgspec.Struct):
-    """Binds expressions over one scope.
+    """A binder of expressions over one scope.
 
-    ``clause`` names the place for messages. ``aggregates`` and ``windows`` collect the calls found; None
-    where such calls aren't allowed. ``aliases`` are the select list's earlier columns, ``aliases_used``
-    collects the names of those that were read. ``inside_aggregate`` is true within an aggregate's arguments.
+    ``clause`` names the place for messages. ``aggregates`` and ``windows`` collect the calls found; None if
+    such calls aren't allowed. ``aliases`` are the select list's earlier columns, ``aliases_used`` collects
+    the names of the aliases read. ``inside_aggregate`` is true within an aggregate's arguments.
     """
 
     queries: Queries
@@ -81,14 +82,14 @@ class ExpressionBinder(msgspec.Struct):
 
     @property
     def context(self) -> StatementContext:
-        """What the whole statement shares."""
+        """The shared state of the whole statement."""
         return self.queries.context
 
     def bind(self, node: exp.Expr) -> Expr:
         """The typed expression of a node.
 
-        Raises ProgrammingError with Spark's condition, NotSupportedError for what isn't built; both point at
-        the innermost node with a position.
+        Raises ProgrammingError with Spark's condition, NotSupportedError for constructs that aren't
+        implemented; both point at the innermost node with a position.
         """
         entry = handler_of(type(node))
         if entry is None:
@@ -118,11 +119,11 @@ class ExpressionBinder(msgspec.Struct):
         return replace(self, inside_aggregate=inside_aggregate)
 
     def name(self, node: exp.Expr) -> str:
-        """The text that stands for a node in names of result columns and in messages."""
+        """The text of a node in names of result columns and in messages."""
         return name_of(node, self)
 
     def window(self, node: exp.Window) -> exp.Window:
-        """The window of an OVER clause: itself, or the one of the WINDOW clause that it names."""
+        """The window of an OVER clause: the clause itself, or the named definition in the WINDOW clause."""
         alias = node.args.get("alias")
         if alias is None:
             return node
@@ -138,7 +139,8 @@ class ExpressionBinder(msgspec.Struct):
         return named
 
     def condition(self, node: exp.Expr) -> Expr:
-        """The boolean expression of WHERE; DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN if it isn't one."""
+        """The boolean expression of WHERE. Raises DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN if it isn't
+        boolean."""
         expression = self.bind(node)
         if expression.type != BOOLEAN:
             shown = self.name(node)
@@ -152,7 +154,8 @@ class ExpressionBinder(msgspec.Struct):
 
 
 def cast_to(expression: Expr, data_type: pa.DataType) -> Expr:
-    """The expression as ``data_type`` by an implicit cast; literals that can't fail are converted at once."""
+    """The expression as ``data_type`` by an implicit cast; a literal whose cast can't fail is converted
+    immediately."""
     if expression.type == data_type:
         return expression
     if isinstance(expression, Literal):
@@ -170,6 +173,6 @@ def cast_to(expression: Expr, data_type: pa.DataType) -> Expr:
 
 
 def unify(operands: Sequence[Expr]) -> list[Expr] | None:
-    """The operands cast to their least common type; None if they have none."""
+    """The operands cast to the least common type, or None."""
     wanted = coercion.common_type(operand.type for operand in operands)
     return None if wanted is None else [cast_to(operand, wanted) for operand in operands]

@@ -1,9 +1,10 @@
-"""The names that HAVING and ORDER BY see over groups.
+"""Names that HAVING and ORDER BY see over groups.
 
-Spark looks names up in the plan below the clause. That of HAVING is the aggregation, that of ORDER BY too,
-or a projection of it where there are window functions, or HAVING needs more than the select list. ORDER BY
-finds the select list's names first, inside of aggregate functions too, which then can't read them. In a
-projection it finds no aggregate functions, and of the groups only those keys that are columns.
+Spark looks names up in the plan below the clause. For HAVING that plan is the aggregation. For ORDER BY it is
+the aggregation, too, or a projection of it if there are window functions, or if HAVING needs more than the
+select list. ORDER BY finds the select list's names first, even inside of aggregate functions, which then
+can't read them. In a projection ORDER BY finds no aggregate functions, and of the groups only the keys that
+are columns.
 """
 
 from collections.abc import Sequence
@@ -29,7 +30,7 @@ from sqlfront_values.expressions import AggregateCall, Cast, Column, Expr, Liter
 
 
 class Selected(msgspec.Struct, frozen=True):
-    """The select list, its aggregate calls, whether it has window functions, and HAVING if that is bound."""
+    """The select list, its aggregate calls, the presence of window functions, and HAVING if bound."""
 
     items: Sequence[SelectItem]
     aggregates: Aggregates
@@ -38,7 +39,7 @@ class Selected(msgspec.Struct, frozen=True):
 
     @property
     def uses_alias(self) -> bool:
-        """Whether a column of the select list reads another one."""
+        """Whether a column of the select list reads another column of it."""
         return any(item.uses_alias for item in self.items)
 
     def outputs(self) -> dict[str, list[Expr]]:
@@ -49,17 +50,17 @@ class Selected(msgspec.Struct, frozen=True):
         return outputs
 
     def columns(self) -> tuple[Expr, ...]:
-        """The input's columns that have their own names here."""
+        """The input's columns that keep their names in the select list."""
         return tuple([item.expression for item in self.items if item.is_column])
 
     def aliases(self) -> frozenset[str]:
-        """The names of one column each that is no column of the input under its own name."""
+        """The names of exactly one column, unless the column is an input column under its own name."""
         names = self.outputs()
         found = [item.name.lower() for item in self.items if not item.is_column]
         return frozenset([name for name in found if len(names[name]) == 1])
 
     def before_windows(self) -> dict[str, list[Expr]]:
-        """Those expressions by lower-case name that read no window function's result."""
+        """The expressions, by lower-case name, that read no window function's result."""
         columns = [item.expression for item in self.items]
         kept: dict[str, list[Expr]] = {}
         for name, found in self.outputs().items():
@@ -72,13 +73,14 @@ class Selected(msgspec.Struct, frozen=True):
 def in_having(
     selected: Selected, binder: ExpressionBinder, node: exp.Expr, grouping: Grouping | None
 ) -> tuple[OutputNames, bool]:
-    """What HAVING sees, and whether it stands above the window functions.
+    """The names that HAVING sees, and whether HAVING stands above the window functions.
 
-    Beside window functions the select list's names win, inside of aggregate functions too. Over grouping sets
-    Spark takes a HAVING with aggregate functions of its own for a part of the select list, whose names are
-    all that it knows then; any other it leaves above the window functions. These names are all that it knows,
-    too, where operands have other types than what they are compared or computed with: when Spark has cast
-    them, it knows the groups' keys no more.
+    Beside window functions the select list's names take precedence, even inside of aggregate functions. Over
+    grouping sets Spark treats a HAVING with aggregate functions of its own as a part of the select list,
+    which then knows the select list's names only; Spark leaves any other HAVING above the window functions.
+    HAVING is restricted to the select list's names, too, if operands have other types than the expressions
+    that they are compared or combined with: after casting the operands, Spark no longer recognizes the
+    groups' keys.
 
     Raises ProgrammingError: UNSUPPORTED_FEATURE.LATERAL_COLUMN_ALIAS_IN_AGGREGATE_WITH_WINDOW_AND_HAVING.
     """
@@ -114,7 +116,7 @@ def in_having(
 
 
 def in_order(selected: Selected, grouping: Grouping) -> OutputNames:
-    """What ORDER BY sees."""
+    """The names that ORDER BY sees."""
     is_projected = selected.has_windows or _having_adds(selected)
     columns, aliases = selected.columns(), selected.aliases()
     known = [key for key in grouping.keys if isinstance(key, Column)]
@@ -138,8 +140,8 @@ def in_order(selected: Selected, grouping: Grouping) -> OutputNames:
 def refuse_known_calls(
     selected: Selected, grouping: Grouping, binder: ExpressionBinder, order: exp.Expr
 ) -> None:
-    """Refuse aggregate functions in ORDER BY beside aliases that the select list reads. Spark finds them if
-    ORDER BY has a name that isn't in the select list, or beside HAVING or grouping sets, else no more."""
+    """Refuse aggregate functions in ORDER BY beside aliases that the select list reads. Spark only finds the
+    functions if ORDER BY has a name that isn't in the select list, or beside HAVING or grouping sets."""
     names = binder.output
     if names is None or not selected.uses_alias or selected.having is not None or grouping.sets is not None:
         return
@@ -158,7 +160,7 @@ def refuse_known_calls(
 
 
 def refuse_grouping_id(selected: Selected, order: Sequence[OrderItem]) -> None:
-    """Refuse ``grouping_id()`` in ORDER BY that Spark has no more where HAVING has ``grouping``, too."""
+    """Refuse ``grouping_id()`` in ORDER BY, which Spark no longer has if HAVING has ``grouping``, too."""
     if not _has(GroupingOutput, selected.having):
         return
     outputs = [item.expression for item in selected.items]
@@ -175,8 +177,8 @@ def refuse_grouping_id(selected: Selected, order: Sequence[OrderItem]) -> None:
 
 
 def has_calls(binder: ExpressionBinder, node: exp.Expr) -> bool:
-    """Whether an expression has aggregate functions of its own, beside those behind the names that it
-    reads."""
+    """Whether an expression has aggregate functions, not counting the calls behind the names in the
+    expression."""
     try:
         replace(binder, aggregates=None, aliases_used=[]).bind(node)
     except Error:
@@ -185,7 +187,7 @@ def has_calls(binder: ExpressionBinder, node: exp.Expr) -> bool:
 
 
 def _needs_casts(binder: ExpressionBinder, names: OutputNames, node: exp.Expr) -> bool:
-    """Whether Spark casts a part of the expression that nobody has written a cast for."""
+    """Whether Spark adds an implicit cast to a part of the expression."""
     try:
         bound = replace(binder, output=names, aggregates=None, windows=None, aliases_used=[]).bind(node)
     except Error:
@@ -195,8 +197,8 @@ def _needs_casts(binder: ExpressionBinder, names: OutputNames, node: exp.Expr) -
 
 
 def _having_adds(selected: Selected) -> bool:
-    """Whether HAVING reads a key or an aggregate function's value that is no column of the select list, nor
-    inside of one there."""
+    """Whether HAVING reads a key or an aggregate function's value that is no column of the select list, nor a
+    part of one."""
     known = [_as_counted(item.expression, selected.aggregates.calls) for item in selected.items]
     waiting = [] if selected.having is None else [selected.having]
     while waiting:
@@ -210,7 +212,7 @@ def _having_adds(selected: Selected) -> bool:
 
 
 def _as_counted(expression: Expr, calls: Sequence[AggregateCall]) -> Expr:
-    """``count(*)`` for the ``count(1)`` that it is to Spark, any other expression as it is."""
+    """``count(*)`` for ``count(1)``, since Spark counts both as one call; other expressions unchanged."""
     if not isinstance(expression, AggregateOutput):
         return expression
     call = calls[expression.index]

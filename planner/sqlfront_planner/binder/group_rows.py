@@ -1,5 +1,5 @@
-"""From the input's row to the groups' row: keys, then the values of the aggregate calls, then those of
-``grouping``."""
+"""The step from the input's row to the groups' row: the keys, then the values of the aggregate calls, then
+the values of ``grouping``."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -32,21 +32,22 @@ from sqlfront_values.errors import Error, ProgrammingError
 from sqlfront_values.expressions import AggregateCall, Case, Column, Expr, Literal
 from sqlfront_values.types import BOOLEAN, INT, TINYINT
 
-#: So many grouping sets are branches of the plan in any case.
+#: Up to this many grouping sets are always branches of the plan.
 _MOST_BRANCHES: Final = 16
-#: Estimated rows of the input up to which it costs less to repeat them for a set (0.3 us each) than to plan
-#: and to begin a branch for it (3 ms); of more rows a branch's own aggregate needs a fifth of the time.
+#: The estimated rows of the input up to which repeating the rows for a set (0.3 us each) costs less than
+#: planning and starting a branch for it (3 ms); with more rows a branch's own aggregate needs a fifth of the
+#: time.
 _MOST_REPEATED: Final = 10_000
 
 
 def grouped_plan(
     plan: LogicalPlan, grouping: Grouping, aggregates: Aggregates, *, grouped: bool
 ) -> tuple[LogicalPlan, "GroupRow"]:
-    """The plan of the groups, and the way to its row for expressions over the input's row.
+    """The plan of the groups, and a rewriter of expressions from the input's row to the groups' row.
 
-    Grouping sets are a UNION ALL of one Aggregate each. For many sets of few rows the rows are repeated once
-    per set, as Spark does (its Expand), and grouped once: thousands of branches take seconds to begin.
-    Raises ProgrammingError: UNSUPPORTED_GROUPING_EXPRESSION, GROUPING_COLUMN_MISMATCH for a misplaced
+    Grouping sets are a UNION ALL with one Aggregate each. For many sets of few rows, the plan repeats the
+    rows once per set, as Spark does (its Expand), and groups once: thousands of branches take seconds to
+    start. Raises ProgrammingError: UNSUPPORTED_GROUPING_EXPRESSION, GROUPING_COLUMN_MISMATCH for a misplaced
     ``grouping``.
     """
     keys, calls = grouping.keys, tuple(aggregates.calls)
@@ -73,7 +74,7 @@ def _grand_total(
     groupings: Sequence[GroupingCall],
     names: tuple[str, ...],
 ) -> LogicalPlan:
-    """``GROUPING SETS (())`` alone: one row, also where there is no input."""
+    """The plan of ``GROUPING SETS (())`` alone: one row, even without input rows."""
     total = Aggregate(plan, (), calls, names[: len(calls)])
     if not groupings:
         return total
@@ -88,8 +89,8 @@ def _expanded(
     groupings: Sequence[GroupingCall],
     names: tuple[str, ...],
 ) -> LogicalPlan:
-    """One Aggregate over the cross join with a row per set: its number, what ``grouping`` says of it, and
-    whether each key is in it. Equal sets differ by their numbers, and give their groups twice."""
+    """One Aggregate over the cross join with a row per set: the set's number, the values of ``grouping``, and
+    a flag per key in the set. Equal sets differ by number, so each set gives its groups."""
     assert grouping.sets is not None
     keys = grouping.keys
     input_row = plan.row()
@@ -146,9 +147,9 @@ def _one_set(
     groupings: Sequence[GroupingCall],
     names: tuple[str, ...],
 ) -> LogicalPlan:
-    """The groups of one grouping set, with nulls for the keys outside of it.
+    """The groups of one grouping set, with nulls for the keys outside of the set.
 
-    The empty set groups by a constant: Spark has no row for it where there is no input.
+    The empty set groups by a constant: without input rows Spark has no row for it.
     """
     keys = tuple(grouping.keys[place] for place in places) or (Literal(INT, 0),)
     key_names = tuple(names[place] for place in places) or ("all",)
@@ -165,8 +166,8 @@ def _one_set(
 
 
 def _grouping_value(call: GroupingCall, keys: tuple[Expr, ...], places: tuple[int, ...]) -> int:
-    """A bit per argument (per key without arguments), the first highest: 1 if the set leaves that key out.
-    The arguments of ``grouping_id`` are all keys in their order."""
+    """The value of a grouping call: a bit per argument (per key without arguments), the first highest, 1 if
+    the set omits that key. The arguments of ``grouping_id`` must be all keys in their order."""
     value = 0
     if call.type != TINYINT and call.arguments and call.arguments != keys:
         raise failure(
@@ -190,7 +191,7 @@ def _key_name(key: Expr, place: int) -> str:
 
 
 class GroupRow(msgspec.Struct, frozen=True):
-    """The row of groups. ``grouped`` tells a query with GROUP BY from one without."""
+    """The row of groups. ``grouped``: whether the query has GROUP BY."""
 
     keys: tuple[Expr, ...]
     call_count: int
@@ -198,10 +199,10 @@ class GroupRow(msgspec.Struct, frozen=True):
     names: tuple[str, ...]
 
     def over(self, expression: Expr, node: exp.Expr) -> Expr:
-        """An expression over the input's row as one over the groups' row; ``node`` is where it stands.
+        """Rewrite an expression over the input's row over the groups' row; ``node`` is its place in the text.
 
-        Raises ProgrammingError (MISSING_AGGREGATION, MISSING_GROUP_BY) if it needs a column that isn't
-        grouped.
+        Raises ProgrammingError (MISSING_AGGREGATION, MISSING_GROUP_BY) if the expression needs a column that
+        isn't grouped.
         """
         for place, key in enumerate(self.keys):
             if is_same(key, expression):
@@ -222,7 +223,7 @@ class GroupRow(msgspec.Struct, frozen=True):
         return expression.with_children(changed)
 
     def over_order(self, expression: Expr, node: exp.Expr) -> Expr:
-        """As :meth:`over`, for ORDER BY: what isn't grouped is unknown there."""
+        """Rewrite as :meth:`over`, for ORDER BY, where columns that aren't grouped are unresolved."""
         try:
             return self.over(expression, node)
         except ProgrammingError as error:
@@ -234,7 +235,7 @@ class GroupRow(msgspec.Struct, frozen=True):
         return Column(output.type, place, self.names[place])
 
     def _outer(self, column: OuterColumn, node: exp.Expr) -> OuterColumn:
-        """A subquery's view of the groups' row."""
+        """The outer column of a subquery, over the groups' row."""
         for place, key in enumerate(self.keys):
             if isinstance(key, Column) and key.ordinal == column.ordinal:
                 return OuterColumn(column.type, place, column.name)

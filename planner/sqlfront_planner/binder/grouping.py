@@ -1,9 +1,9 @@
-"""Operator precedence as Spark has it, where sqlglot's parser has another.
+"""Regrouping of operators by Spark's precedence, which differs from sqlglot's.
 
-sqlglot takes ``& ^ | << >> ||`` for operators of one level below ``+``, and ``= <> <=>`` for one below ``< <=
-> >=``. In Spark's grammar ``||`` stands with ``+`` and ``-``, below them come the shifts, ``&``, ``^``, ``|``
-in this order, then all comparisons on one level. Parentheses are nodes of their own, so a chain of operators
-can be read off in order and grouped anew.
+sqlglot gives ``& ^ | << >> ||`` one level below ``+``, and ``= <> <=>`` one level below ``< <= > >=``. In
+Spark's grammar ``||`` has the level of ``+`` and ``-``; below follow the shifts, ``&``, ``^``, ``|`` in this
+order, then all comparisons on one level. Parentheses are separate nodes, so a chain of operators can be read
+off in order and regrouped.
 """
 
 from typing import Final
@@ -49,7 +49,7 @@ def right_of(node: exp.Expr) -> exp.Expr:
 
 
 def regrouped(node: exp.Expr) -> exp.Expr:
-    """The same chain of operators, grouped as Spark groups it; the node itself if it is already.
+    """The chain of operators, grouped as in Spark; the node itself if the grouping is the same.
 
     >>> from sqlglot import parse_one
     >>> regrouped(parse_one("1 || 2 + 3", read="spark")).sql("spark")
@@ -66,28 +66,29 @@ def regrouped(node: exp.Expr) -> exp.Expr:
 
 
 def refuse_predicate_operands(node: exp.Binary) -> None:
-    """A comparison whose operand is an IN, LIKE, BETWEEN or IS without parentheses reads differently in
-    Spark."""
+    """Refuse a comparison with an IN, LIKE, BETWEEN or IS as an operand without parentheses, which Spark
+    reads differently."""
     for side in (node.this, node.expression):
         refuse_predicate(side, node)
 
 
 def refuse_predicate(operand: exp.Expr, node: exp.Expr) -> None:
-    """A predicate follows a comparison or what binds tighter, never another predicate. (sqlglot puts IS
-    DISTINCT FROM in parentheses of its own.)"""
+    """Refuse a predicate directly in a predicate: its operand is a comparison or binds tighter. (sqlglot adds
+    parentheses to IS DISTINCT FROM.)"""
     inner = operand.this if isinstance(operand, exp.Not | exp.Paren) else operand
     if isinstance(inner, exp.NullSafeNEQ if isinstance(operand, exp.Paren) else _PREDICATES):
         raise unsupported("A predicate as an operand of another one, without parentheses,", node)
 
 
 def _is_grouped(node: exp.Expr) -> bool:
-    """Whether no operator on the left binds looser than this one, and every one on the right tighter."""
+    """Whether no operator on the left binds looser than the node, and every operator on the right binds
+    tighter."""
     level = _LEVELS[type(node)]
     return _loosest(left_of(node)) <= level and _loosest(right_of(node)) < level
 
 
 def _loosest(node: exp.Expr) -> int:
-    """The loosest operator of a chain, -1 for an operand."""
+    """The level of the loosest operator of a chain, -1 for an operand."""
     loosest, waiting = -1, [node]
     while waiting:
         item = waiting.pop()
@@ -99,7 +100,7 @@ def _loosest(node: exp.Expr) -> int:
 
 
 def _flatten(node: exp.Expr, operands: list[exp.Expr], operators: list[exp.Expr]) -> None:
-    """Read the operands and operators of a chain off from left to right."""
+    """Append the operands and operators of a chain from left to right."""
     around: list[exp.Expr] = []
     while True:
         while type(node) in _LEVELS:
@@ -113,7 +114,7 @@ def _flatten(node: exp.Expr, operands: list[exp.Expr], operators: list[exp.Expr]
 
 
 def _group(operands: list[exp.Expr], operators: list[exp.Expr]) -> exp.Expr:
-    """Precedence climbing over the flat chain."""
+    """Group the flat chain by precedence climbing."""
     output, waiting = [operands[0]], list[exp.Expr]()
     for operator, operand in zip(operators, operands[1:], strict=True):
         while waiting and _LEVELS[type(waiting[-1])] <= _LEVELS[type(operator)]:

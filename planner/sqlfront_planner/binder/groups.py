@@ -1,4 +1,4 @@
-"""GROUP BY: its keys and its grouping sets."""
+"""Binding of GROUP BY: keys and grouping sets."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -29,18 +29,19 @@ _SETS: Final = (exp.Rollup, exp.Cube, exp.GroupingSets)
 _ASSOCIATIVE: Final = frozenset({"add", "multiply", "bit_and_op", "bit_or_op", "bit_xor_op", "and", "or"})
 _COMMUTATIVE: Final = _ASSOCIATIVE | {"equal"}
 _MIRRORED: Final = {"greater": "less", "greater_equal": "less_equal"}
-#: Where sqlglot puts what follows the list of GROUP BY without a comma, or stands there alone.
+#: The arguments in which sqlglot holds grouping sets that follow the list of GROUP BY without a comma, or
+#: stand alone.
 _SET_CLAUSES: Final = ("rollup", "cube", "grouping_sets")
 
-#: CUBE of so many has 4,096 sets.
+#: The most elements of a CUBE, which then has 4,096 sets.
 _MOST_CUBED: Final = 12
-#: Grouping sets times keys: each set gives a row of all keys for each row of the input.
+#: The most grouping sets times keys: each set gives a row of all keys for each row of the input.
 _MOST_PLACES: Final = 100_000
 
 
 class Grouping(msgspec.Struct, frozen=True):
-    """The distinct keys over the input's row, the grouping sets as places of keys (None: one set of all
-    keys), and whether it was GROUP BY ALL."""
+    """The distinct keys over the input's row, the grouping sets as positions of keys (None: one set of all
+    keys), and whether the clause was GROUP BY ALL."""
 
     keys: tuple[Expr, ...] = ()
     sets: tuple[tuple[int, ...], ...] | None = None
@@ -48,7 +49,8 @@ class Grouping(msgspec.Struct, frozen=True):
 
 
 def is_same(key: Expr, expression: Expr) -> bool:
-    """Whether an expression is that of a key; to Spark ``b + a`` is ``a + b``, and ``b > a`` is ``a < b``."""
+    """Whether an expression equals a key; in Spark ``b + a`` equals ``a + b``, and ``b > a`` equals ``a <
+    b``."""
     if key == expression:
         return True
     both_calls = isinstance(key, Call) and isinstance(expression, Call) and key.type == expression.type
@@ -56,12 +58,12 @@ def is_same(key: Expr, expression: Expr) -> bool:
 
 
 def meaning_of(expression: Expr) -> Expr:
-    """The expression as all have it that mean the same key."""
+    """The canonical form of an expression: equal for expressions that mean one key."""
     return transform(expression, _in_order) if isinstance(expression, Call) else expression
 
 
 def _in_order(expression: Expr) -> Expr:
-    """The same value, with its operands in an order that doesn't depend on how it was written."""
+    """The same value, with the operands in a canonical order."""
     if not isinstance(expression, Call):
         return expression
     if expression.function in _MIRRORED:
@@ -72,7 +74,7 @@ def _in_order(expression: Expr) -> Expr:
 
 
 def _chain(expression: Expr, top: Call) -> list[Expr]:
-    """The operands of ``a + b + c``, however they are grouped."""
+    """The operands of ``a + b + c``, in any grouping."""
     same = isinstance(expression, Call) and (expression.function, expression.type) == (top.function, top.type)
     if not same or top.function not in _ASSOCIATIVE:
         return [expression] if expression is not top else list(top.arguments)
@@ -108,8 +110,8 @@ def bind_grouping(binder: ExpressionBinder, group: exp.Expr, items: Sequence[Ite
 
 
 def _refuse_mixture(parts: Sequence[exp.Expr], clauses: Sequence[exp.Expr], group: exp.Expr) -> None:
-    """``a, b GROUPING SETS (...)`` and ``a, b WITH CUBE`` end a list of plain expressions, and only one of
-    them does."""
+    """Refuse several set clauses: ``a, b GROUPING SETS (...)`` or ``a, b WITH CUBE`` may end a list of plain
+    expressions, but only one of them."""
     if len(clauses) > 1 or any(isinstance(part, _SETS) for part in parts):
         raise unsupported("GROUP BY with several of WITH CUBE, WITH ROLLUP and GROUPING SETS", group)
 
@@ -117,8 +119,8 @@ def _refuse_mixture(parts: Sequence[exp.Expr], clauses: Sequence[exp.Expr], grou
 def _sets_over(
     clause: exp.Expr, factors: list[list[tuple[int, ...]]], keys: "_Keys"
 ) -> list[tuple[int, ...]]:
-    """The sets of ``GROUP BY a, b GROUPING SETS (...)``, which name some of the keys before them, or of
-    ``WITH CUBE`` and ``WITH ROLLUP``."""
+    """The sets of ``GROUP BY a, b GROUPING SETS (...)``, over keys of the list, or of ``WITH CUBE`` and
+    ``WITH ROLLUP``."""
     if isinstance(clause, exp.GroupingSets):
         if any(isinstance(part, _SETS) for part in clause.expressions):
             raise unsupported("A grouping set inside of GROUPING SETS after a list", clause)
@@ -127,7 +129,8 @@ def _sets_over(
 
 
 def _group_by_all(items: Sequence[Item], group: exp.Expr) -> Grouping:
-    """GROUP BY ALL: every item without an aggregate; the others must not need more than these."""
+    """The grouping of GROUP BY ALL: every item without an aggregate is a key; the other items may read only
+    these keys."""
     for expression, node in items:
         if any(isinstance(part, WindowOutput) for part in walk(expression)):
             raise unsupported("A window function with GROUP BY ALL", node)
@@ -171,7 +174,7 @@ class _Keys:
         self.binder, self.items, self.found, self.meanings = binder, items, [], []
 
     def place(self, node: exp.Expr) -> int:
-        """The place of the key that an item of GROUP BY means."""
+        """The position of the key that an item of GROUP BY means."""
         expression = self._by_position(node)
         if expression is None:
             expression = self.binder.bind(node)
@@ -228,7 +231,7 @@ def _holds_call(expression: Expr) -> bool:
 
 
 def _sets_of(node: exp.Expr, keys: _Keys) -> list[tuple[int, ...]]:
-    """The grouping sets that one item of GROUP BY stands for."""
+    """The grouping sets of one item of GROUP BY."""
     match node:
         case exp.Rollup() | exp.Cube() if not node.expressions:
             raise unresolved_routine(node.key, node)
@@ -255,7 +258,7 @@ def _is_empty(node: exp.Expr) -> bool:
 
 
 def _set_of(node: exp.Expr, keys: _Keys) -> list[tuple[int, ...]]:
-    """One element of GROUPING SETS, which may be sets again."""
+    """The sets of an element of GROUPING SETS; the element may be a set clause itself."""
     if isinstance(node, _SETS):
         return _sets_of(node, keys)
     return [_joined([_places(node, keys)])]
@@ -269,7 +272,7 @@ def _places(node: exp.Expr, keys: _Keys) -> tuple[int, ...]:
 
 
 def _with_word(word: str, factors: list[list[tuple[int, ...]]]) -> list[tuple[int, ...]]:
-    """``GROUP BY a, b WITH ROLLUP``."""
+    """The sets of ``GROUP BY a, b WITH ROLLUP`` (or CUBE)."""
     groups = [factor[0] for factor in factors]
     if word == "cube":
         return _subsets(groups)
@@ -284,7 +287,7 @@ def _subsets(groups: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
 
 
 def _product(factors: list[list[tuple[int, ...]]]) -> list[tuple[int, ...]]:
-    """``GROUP BY a, ROLLUP(b, c)``: every choice of one set per item."""
+    """The sets of ``GROUP BY a, ROLLUP(b, c)``: every choice of one set per item."""
     sets: list[tuple[int, ...]] = [()]
     for factor in factors:
         if len(sets) * len(factor) > _MOST_PLACES:
@@ -294,7 +297,7 @@ def _product(factors: list[list[tuple[int, ...]]]) -> list[tuple[int, ...]]:
 
 
 def _joined(groups: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
-    """All places, each once."""
+    """All positions, without duplicates."""
     return tuple(dict.fromkeys(place for group in groups for place in group))
 
 

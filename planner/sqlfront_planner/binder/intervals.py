@@ -1,7 +1,7 @@
-"""Interval literals in all of Spark's spellings, their values and their text.
+"""Interval literals in all of Spark's forms: values and text.
 
 Source: the pages "Interval literals" of Spark's SQL reference. A literal is a number of months or of
-microseconds, of the type that its units say.
+microseconds; the units determine the type.
 """
 
 import re
@@ -22,7 +22,7 @@ _MICROS: Final = {"WEEK": 604_800_000_000, **MICROS_OF, "MILLISECOND": 1_000, "M
 _FIELDS: Final = tuple(MICROS_OF)
 _SHOWN_AS: Final = {"WEEK": "DAY", "MILLISECOND": "SECOND", "MICROSECOND": "SECOND"}
 _PAIR: Final = re.compile(r"\s*([+-]?\s*\d*\.?\d+)\s+([a-zA-Z]+)(?:\s+|$)")
-#: The text of ``INTERVAL '...' DAY TO SECOND`` by its first unit, as far as it goes.
+#: The text of ``INTERVAL '...' DAY TO SECOND`` by its first unit, up to any last unit.
 _SPAN: Final = {
     "YEAR": re.compile(r"\s*([+-])?(\d+)-(\d+)\s*"),
     "DAY": re.compile(r"\s*([+-])?(\d+)\s+(\d{1,2})(?::(\d{1,2})(?::(\d{1,2}(?:\.\d{1,9})?))?)?\s*"),
@@ -32,7 +32,7 @@ _SPAN: Final = {
 
 
 class IntervalLiteral(msgspec.Struct, frozen=True):
-    """``amount`` months or microseconds of an interval type."""
+    """An interval of ``amount`` months or microseconds, and its type."""
 
     amount: int
     type: IntervalType
@@ -47,7 +47,7 @@ class IntervalLiteral(msgspec.Struct, frozen=True):
         return Literal(self.type, self.amount if in_months else timedelta(microseconds=self.amount))
 
     def text(self) -> str:
-        """``INTERVAL '1 02' DAY TO HOUR``, as Spark writes it in names.
+        """The text ``INTERVAL '1 02' DAY TO HOUR``, as Spark writes it in names.
 
         >>> from sqlfront_values.types import DAY_TIME_INTERVAL
         >>> IntervalLiteral(93_784_000_000, DAY_TIME_INTERVAL).text()
@@ -57,7 +57,7 @@ class IntervalLiteral(msgspec.Struct, frozen=True):
 
 
 def interval_literal(node: exp.Interval) -> IntervalLiteral:
-    """The literal that sqlglot read.
+    """The interval literal of sqlglot's node.
 
     Raises ProgrammingError (INVALID_INTERVAL_FORMAT) for a text that isn't an interval, NotSupportedError for
     one that mixes months with days or is too long, and for a value that isn't a literal.
@@ -83,7 +83,7 @@ def interval_literal(node: exp.Interval) -> IntervalLiteral:
 
 
 def _pairs(text: str, node: exp.Expr) -> IntervalLiteral:
-    """``'1 day 2 hours'``."""
+    """Parse ``'1 day 2 hours'``."""
     body = re.sub(r"^\s*interval\s", "", text, flags=re.IGNORECASE)
     pairs, position = [], 0
     while position < len(body):
@@ -111,7 +111,7 @@ def _of_units(pairs: list[tuple[Decimal, str]], node: exp.Expr) -> IntervalLiter
 
 
 def _span(text: str, first: str, last: str, node: exp.Expr) -> IntervalLiteral:
-    """``'1 02:03:04' DAY TO SECOND``."""
+    """Parse ``'1 02:03:04' DAY TO SECOND``."""
     match = _SPAN[first].fullmatch(text) if first in _SPAN else None
     if match is None:
         raise _bad_span(text, first, last, node)

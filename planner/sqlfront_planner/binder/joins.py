@@ -1,4 +1,4 @@
-"""JOIN: its kinds and conditions, and the columns of the joined row."""
+"""Binding of JOIN: its kinds and conditions, and the columns of the joined row."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
@@ -45,7 +45,7 @@ _CROSS: Final = ("CROSS", EXPLICIT_CROSS)
 
 
 def join_kind(node: exp.Join) -> JoinKind:
-    """The kind that the words before JOIN say. Errors: NotSupportedError."""
+    """The kind given by the words before JOIN. Raises NotSupportedError."""
     refuse_unknown(node, frozenset({"this", "side", "kind", "method", "on", "using"}))
     method = _method(node)
     words = (str(node.args.get("side") or "").upper(), str(node.args.get("kind") or "").upper())
@@ -56,7 +56,7 @@ def join_kind(node: exp.Join) -> JoinKind:
 
 
 def _method(node: exp.Join) -> str:
-    """NATURAL or nothing, once :func:`join_kind` has let it pass."""
+    """The word NATURAL, or an empty text; :func:`join_kind` has checked it."""
     return str(node.args.get("method") or "").upper()
 
 
@@ -68,7 +68,7 @@ def bind_join(
     node: exp.Join,
     parent: Scope | None,
 ) -> Relation:
-    """The join on what the node's ON, USING or NATURAL says; of all pairs if it says nothing."""
+    """The join on the condition of ON, USING or NATURAL; without any of these, the join of all pairs."""
     using = [item.name for item in node.args.get("using") or []]
     if _method(node):
         if kind in FILTERING_JOINS:
@@ -117,7 +117,7 @@ def _shifted(columns: Sequence[ScopeColumn], by: int) -> tuple[ScopeColumn, ...]
 
 
 def _shared_names(left: Relation, right: Relation) -> list[str]:
-    """The columns that NATURAL JOIN compares, in the left side's order, each once."""
+    """The columns that NATURAL JOIN compares, in the left side's order, without duplicates."""
     theirs = {column.name.lower() for column in right.columns if not column.hidden}
     mine = {column.name.lower(): column.name for column in left.columns if not column.hidden}
     return [name for lowered, name in mine.items() if lowered in theirs]
@@ -131,8 +131,8 @@ def _join_using(
     queries: Queries,
     node: exp.Join,
 ) -> Relation:
-    """``USING (a, b)``: the compared columns come first and once; each side's own stays reachable by its
-    qualifier."""
+    """Join by ``USING (a, b)``: the compared columns come first and once; each side's own column remains
+    reachable by its qualifier."""
     binder = ExpressionBinder(queries, Scope((), 0), "USING")
     ours = [_side_column(left, name, "left", node) for name in names]
     moved = Relation(right.plan, _shifted(right.columns, left.plan.width))
@@ -159,7 +159,7 @@ def _join_using(
 
 
 def _merged(name: str, left: ScopeColumn, right: ScopeColumn, kind: JoinKind) -> ScopeColumn:
-    """The one column that stands for both: that of the side whose rows are all kept."""
+    """The merged column of two compared columns: the column of the side whose rows are all kept."""
     if kind is JoinKind.RIGHT:
         return right
     if kind is JoinKind.FULL:
@@ -170,7 +170,7 @@ def _merged(name: str, left: ScopeColumn, right: ScopeColumn, kind: JoinKind) ->
 
 
 def _side_column(side: Relation, name: str, which: str, node: exp.Join) -> ScopeColumn:
-    """The side's first column of that name; Spark doesn't mind more of them."""
+    """The side's first column of that name; Spark accepts several."""
     match = side.scope().resolve((name,))
     if match is None:
         known = ", ".join(suggestions.quoted((column.name,)) for column in side.columns if not column.hidden)

@@ -1,5 +1,4 @@
-"""Literals of the statement: numbers, strings, intervals, parameters, and the words that stand for a value
-of the run."""
+"""Binding of literals: numbers, strings, intervals, parameters, and words that stand for a run value."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
@@ -21,15 +20,15 @@ else:
     intervals = lazy_module("sqlfront_planner.binder.intervals")
 
 
-#: In a longer list the literals are part of the plan: each would be a parameter of its own otherwise.
+#: In a longer list the literals are part of the plan, to limit the number of parameters.
 _MOST_PARAMETERS: Final = 2_000
-#: What ``SELECT 1, -2, 'a', ?`` consists of.
+#: The nodes of ``SELECT 1, -2, 'a', ?``.
 _SELECTED = (exp.Literal, exp.Neg, exp.Placeholder)
 
 
 @handles(exp.Literal, arguments="this is_string")
 def bind_literal(binder: ExpressionBinder, node: exp.Literal) -> Expr:
-    """A number or a string."""
+    """Bind a number or a string."""
     return lifted(binder, node, _literal(node))
 
 
@@ -38,7 +37,7 @@ def _literal(node: exp.Literal) -> Literal:
 
 
 def bind_list(binder: ExpressionBinder, nodes: Sequence[exp.Expr]) -> list[Expr]:
-    """The expressions of a list's items, of which there may be very many."""
+    """Bind a list's items; the list may be very long."""
     if len(nodes) <= _MOST_PARAMETERS:
         return binder.bind_all(nodes)
     check()
@@ -46,14 +45,15 @@ def bind_list(binder: ExpressionBinder, nodes: Sequence[exp.Expr]) -> list[Expr]
 
 
 def literal_of(node: exp.Expr) -> Literal | None:
-    """The value of a number, with a minus or without, or of a string; None for any other node."""
+    """The value of a number, with or without a minus sign, or of a string; None for any other node."""
     if isinstance(node, exp.Literal):
         return _literal(node)
     return negative_literal(node) if isinstance(node, exp.Neg) else None
 
 
 def lifted(binder: ExpressionBinder, node: exp.Expr, literal: Literal) -> Expr:
-    """The literal (``node`` is it, or the minus before it), or the parameter that it may be."""
+    """The parameter for a liftable literal, else the literal. ``node`` is the literal, or the minus sign
+    before it."""
     number_or_string, negative = (node.this, True) if isinstance(node, exp.Neg) else (node, False)
     if is_compared(node, binder.context.conditions) or is_stored(node):
         return binder.context.lift(number_or_string, literal, negative=negative)
@@ -64,7 +64,8 @@ def lifted(binder: ExpressionBinder, node: exp.Expr, literal: Literal) -> Expr:
 
 
 def selected_column(node: exp.Expr) -> int | None:
-    """Which column of the result a literal is and names, if ``SELECT 1, 'a'`` is the whole query."""
+    """The ordinal of the result column that a literal is and names, if the whole query is like ``SELECT 1,
+    'a'``; else None."""
     select = node.parent
     if not isinstance(select, exp.Select) or select.parent is not None:
         return None
@@ -75,10 +76,9 @@ def selected_column(node: exp.Expr) -> int | None:
 
 
 def is_compared(node: exp.Expr, conditions: dict[int, bool]) -> bool:
-    """Whether a literal (or the minus before it) is what WHERE or ON compares a column with: with another one
-    of its type the query means the same but for that value. Elsewhere literals make names, types and plans.
-    ``conditions`` keeps which nodes WHERE or ON consist of, by their identity.
-    """
+    """Whether WHERE or ON compares a column with a literal (or the minus sign before it): another literal of
+    the same type changes nothing but the value. Elsewhere literals determine names, types and plans.
+    ``conditions`` caches by identity whether a node belongs to WHERE or ON."""
     comparison = node.parent
     match comparison:
         case exp.In():
@@ -103,7 +103,7 @@ def is_compared(node: exp.Expr, conditions: dict[int, bool]) -> bool:
 
 
 def is_stored(node: exp.Expr) -> bool:
-    """Whether a literal (or the minus before it) is the whole value that UPDATE gives to a column."""
+    """Whether a literal (or the minus sign before it) is the whole value that UPDATE gives to a column."""
     return isinstance(node.parent, exp.Paren) and _changes(node.parent.parent)
 
 
@@ -113,19 +113,19 @@ def _changes(node: exp.Expr | None) -> bool:
 
 @handles(exp.Boolean)
 def bind_boolean(binder: ExpressionBinder, node: exp.Boolean) -> Expr:
-    """TRUE and FALSE."""
+    """Bind TRUE and FALSE."""
     return Literal(BOOLEAN, bool(node.this))
 
 
 @handles(exp.Null, arguments="")
 def bind_null(binder: ExpressionBinder, node: exp.Null) -> Expr:
-    """NULL has a type of its own until an operator gives it one."""
+    """Bind NULL, of type VOID until an operator casts the expression."""
     return Literal(VOID, None)
 
 
 @handles(exp.HexString, arguments="this")
 def bind_hex(binder: ExpressionBinder, node: exp.HexString) -> Expr:
-    """``X'1F'``; an odd number of digits gets a zero in front."""
+    """Bind ``X'1F'``; an odd number of digits gets a leading zero."""
     digits = str(node.this)
     try:
         return Literal(BINARY, bytes.fromhex(digits if len(digits) % 2 == 0 else f"0{digits}"))
@@ -137,7 +137,7 @@ def bind_hex(binder: ExpressionBinder, node: exp.HexString) -> Expr:
 
 @handles(exp.Placeholder)
 def bind_placeholder(binder: ExpressionBinder, node: exp.Placeholder) -> Expr:
-    """``?`` and ``:name``."""
+    """Bind ``?`` and ``:name``."""
     context, name = binder.context, str(node.this)
     column = selected_column(node)
     return context.parameter(name) if column is None else context.title(name, column)
@@ -145,14 +145,14 @@ def bind_placeholder(binder: ExpressionBinder, node: exp.Placeholder) -> Expr:
 
 @handles(exp.Interval, arguments="this unit fraction_in_string")
 def bind_interval(binder: ExpressionBinder, node: exp.Interval) -> Expr:
-    """``INTERVAL '3' MONTH``, ``INTERVAL '1 02:03:04' DAY TO SECOND``, ``INTERVAL '1 day 2 hours'``."""
+    """Bind ``INTERVAL '3' MONTH``, ``INTERVAL '1 02:03:04' DAY TO SECOND``, ``INTERVAL '1 day 2 hours'``."""
     return intervals.interval_literal(node).literal()
 
 
 @handles(exp.CurrentDate, exp.CurrentTimestamp, arguments="")
 def bind_current(binder: ExpressionBinder, node: exp.CurrentDate | exp.CurrentTimestamp) -> Expr:
-    """``current_date`` and ``current_timestamp`` without parentheses, fixed once per run; a column of that
-    name comes first."""
+    """Bind ``current_date`` and ``current_timestamp`` without parentheses, which are fixed once per run; a
+    column of that name takes precedence."""
     name, kind = CURRENT[type(node)]
     if binder.scope.resolve((name,)) is not None:
         return binder.bind(exp.column(name))

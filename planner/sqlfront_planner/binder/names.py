@@ -1,9 +1,8 @@
-"""The text of expressions as Spark shows it: names of result columns without an alias, and expressions in
-messages.
+"""Spark's text of expressions: names of result columns without an alias, and expressions in messages.
 
-Spark makes the name from the analysed expression without its implicit casts, which is the statement's own
-text normalised: operators in parentheses, function names as written in lower case, their default arguments
-filled in. The rules below were read off a running Spark (``tests/planner/test_names.py`` holds its answers).
+Spark makes the name from the analysed expression without implicit casts. The name is the normalised text of
+the statement: operators in parentheses, function names in lower case, default arguments filled in. The rules
+below were derived from a running Spark (``tests/planner/test_names.py`` holds its answers).
 """
 
 from collections.abc import Callable, Sequence
@@ -76,7 +75,7 @@ def result_name(node: exp.Expr, binder: Binder) -> str:
 
 
 def _is_dotted(node: exp.Expr) -> bool:
-    """Whether this is a dotted name, perhaps with parentheses around its first parts: ``(a.b).c``."""
+    """Whether the node is a dotted name, perhaps with parentheses around its first parts: ``(a.b).c``."""
     inner = unparenthesized(node)
     return isinstance(inner, exp.Column) or (isinstance(inner, exp.Dot) and _is_dotted(inner.this))
 
@@ -94,7 +93,7 @@ def name_of(node: exp.Expr, binder: Binder) -> str:
 
 
 def _text(binder: Binder) -> Callable[[exp.Expr], str]:
-    """:func:`name_of` at one place."""
+    """A function that applies :func:`name_of` with this binder."""
     return lambda part: name_of(part, binder)
 
 
@@ -122,7 +121,7 @@ def _binary(node: exp.Expr, operator: str, binder: Binder) -> str:
 
 
 _LOGIC: Final = frozenset({exp.And, exp.Or})
-#: Those whose chains :mod:`.grouping` has grouped to the left.
+#: Operators whose chains :mod:`.grouping` has grouped to the left.
 _OPERATORS: Final = frozenset(
     {
         *(exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.IntDiv, exp.DPipe),
@@ -133,7 +132,8 @@ _OPERATORS: Final = frozenset(
 
 
 def _chain(node: exp.Expr, kinds: frozenset[type[exp.Expr]], binder: Binder) -> str:
-    """A chain of operators that may be long: each has the text of all before it on its left."""
+    """The text of a chain of operators, which may be long: the left operand of each is the text of all
+    before."""
     links = chains.spine(node, kinds)
     opening, rest = list[str](), [name_of(grouping.left_of(links[0]), binder)]
     for link in links:
@@ -150,7 +150,7 @@ def _chain(node: exp.Expr, kinds: frozenset[type[exp.Expr]], binder: Binder) -> 
     return "".join((*reversed(opening), *rest))
 
 
-#: How a decimal on the right is rounded beside a whole number; on the left the other way.
+#: The rounding of a decimal on the right of a whole number; a decimal on the left is rounded the other way.
 _ROUNDED: Final[dict[type[exp.Expr], str]] = {
     exp.LT: ROUND_CEILING,
     exp.GTE: ROUND_CEILING,
@@ -160,8 +160,8 @@ _ROUNDED: Final[dict[type[exp.Expr], str]] = {
 
 
 def _comparison(node: exp.Expr, operator: str, binder: Binder) -> str:
-    """Spark rounds a decimal literal that it compares with a whole number; one that no bigint reaches decides
-    the comparison."""
+    """The text of a comparison. Spark rounds a decimal literal that is compared with a whole number; a
+    literal beyond bigint's range decides the comparison."""
     sides = [binder.context.known_value(binder.bind(side)) for side in (node.this, node.args["expression"])]
     texts = [name_of(side, binder) for side in (node.this, node.args["expression"])]
     for place, (side, other) in enumerate(zip(sides, sides[::-1], strict=True)):
@@ -178,7 +178,7 @@ def _comparison(node: exp.Expr, operator: str, binder: Binder) -> str:
 
 
 def _time_arithmetic(node: exp.Expr, left: str, right: str, binder: Binder) -> str:
-    """Dates and timestamps that are moved by days or an interval show as functions."""
+    """The text of a date or timestamp moved by days or an interval, which Spark shows as a function."""
     moved = binder.context.moved[id(node)]
     if moved.swapped:
         left, right = right, left
@@ -207,7 +207,7 @@ def _literal(node: exp.Expr, binder: Binder) -> str:
 
 
 def value_text(literal: Literal, time_zone: str = "UTC") -> str:
-    """The name of a column that is a literal, in a session of that time zone."""
+    """The name of a column that is a literal, in a session of ``time_zone``."""
     if isinstance(literal.value, Decimal):
         return str(literal.value)
     if types.is_string(literal.type) and literal.value is not None:
@@ -216,7 +216,7 @@ def value_text(literal: Literal, time_zone: str = "UTC") -> str:
 
 
 def _bound_literal(node: exp.Expr, binder: Binder) -> str:
-    """The text of a literal that needs its value: typed ones and parameters."""
+    """The text of a literal whose value is needed: typed literals and parameters."""
     bound = binder.context.titled(binder.bind(node))
     if isinstance(bound, Cast):
         text = evaluate.evaluate_scalar(Cast(types.STRING, bound), binder.context.settings.evaluation)
@@ -341,7 +341,7 @@ def _only_strings(quantifier: exp.Expr) -> bool:
 
 
 def _several_patterns(node: exp.Binary, quantifier: exp.Expr, binder: Binder) -> str:
-    """``LIKE ANY (a, b)`` over columns: one comparison per pattern."""
+    """The text of ``LIKE ANY (a, b)`` over columns: one comparison per pattern."""
     left, word = name_of(node.this, binder), "OR" if isinstance(quantifier, exp.Any) else "AND"
     texts = [_one_pattern(node, left, name_of(choice, binder)) for choice in _choices(quantifier)]
     return reduce(lambda before, text: f"({before} {word} {text})", texts)
@@ -441,7 +441,7 @@ def _exists(node: exp.Expr, binder: Binder) -> str:
 
 
 def _outer_names(query: exp.Expr, binder: Binder) -> str:
-    """The enclosing query's columns that a subquery reads, in its order."""
+    """The enclosing query's columns that a subquery reads, in the subquery's order."""
     return ", ".join(binder.queries.outer_names(query, binder.scope))
 
 

@@ -1,6 +1,6 @@
-"""Arithmetic, bitwise and logical operators: Spark's grouping, its coercions and its result types.
+"""Binding of arithmetic, bitwise and logical operators: Spark's grouping, coercions and result types.
 
-:mod:`.time_arithmetic` has what is particular to dates, timestamps and intervals.
+:mod:`.time_arithmetic` has the rules for dates, timestamps and intervals.
 """
 
 from collections.abc import Callable
@@ -82,13 +82,13 @@ _NUMBER_OR_INTERVAL: Final = (
 
 @handles(exp.Paren)
 def bind_paren(binder: ExpressionBinder, node: exp.Paren) -> Expr:
-    """Parentheses group and mean nothing else."""
+    """Bind the expression in parentheses."""
     return binder.bind(node.this)
 
 
 @handles(*ARITHMETIC, arguments="this expression typed safe")
 def bind_arithmetic(binder: ExpressionBinder, node: exp.Binary) -> Expr:
-    """``+ - * / div %`` over numbers, dates, timestamps and intervals."""
+    """Bind ``+ - * / div %`` over numbers, dates, timestamps and intervals."""
     return _chained(binder, node)
 
 
@@ -114,7 +114,7 @@ def arithmetic(binder: ExpressionBinder, operator: str, left: Expr, right: Expr,
 
 
 def _beside_string(left: pa.DataType, right: pa.DataType) -> tuple[pa.DataType, pa.DataType]:
-    """The types of operands that don't go together, once a string has been read as what it stands beside."""
+    """The types of mismatched operands, after a string operand has taken the type of the other operand."""
     if is_string(left) and not pa.types.is_nested(right):
         return (left, left) if right == VOID else (right, right)
     if is_string(right) and not pa.types.is_nested(left):
@@ -123,8 +123,8 @@ def _beside_string(left: pa.DataType, right: pa.DataType) -> tuple[pa.DataType, 
 
 
 def _operand_type(operator: str, left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
-    """The type that both operands of an arithmetic operator are cast to, some decimal if the decimal rules
-    apply."""
+    """The type that both operands of an arithmetic operator are cast to; any decimal type if the decimal
+    rules apply; None for a mismatch."""
     if left == VOID and right == VOID:
         return BIGINT if operator == "div" else DOUBLE
     if is_string(left) and is_string(right):
@@ -149,7 +149,7 @@ def _decimal_arithmetic(binder: ExpressionBinder, operator: str, left: Expr, rig
 
 
 def decimal_operands(binder: ExpressionBinder, left: Expr, right: Expr) -> tuple[Expr, Expr]:
-    """Both operands as decimals; an integer literal becomes the narrowest one."""
+    """Both operands as decimals; an integer literal becomes the narrowest decimal."""
 
     def convert(operand: Expr, other: Expr) -> Expr:
         if is_decimal(operand.type):
@@ -170,7 +170,7 @@ def decimal_operands(binder: ExpressionBinder, left: Expr, right: Expr) -> tuple
 
 @handles(exp.Neg)
 def bind_negative(binder: ExpressionBinder, node: exp.Neg) -> Expr:
-    """``-x``; before a number it is part of the literal."""
+    """Bind ``-x``; before a number the sign is part of the literal."""
     literal = negative_literal(node)
     if literal is not None:
         return lifted(binder, node, literal)
@@ -188,13 +188,13 @@ def _signed(binder: ExpressionBinder, function: str, operand: Expr, node: exp.Ex
 
 @handles(exp.Sqrt)
 def bind_positive(binder: ExpressionBinder, node: exp.Sqrt) -> Expr:
-    """``+x``, which :mod:`sqlfront_planner.token_rewriting` hands on as a square root."""
+    """Bind ``+x``, which :mod:`sqlfront_planner.token_rewriting` encodes as a square root."""
     return _signed(binder, "positive", binder.bind(node.this), node)
 
 
 @handles(exp.BitwiseNot)
 def bind_bitwise_not(binder: ExpressionBinder, node: exp.BitwiseNot) -> Expr:
-    """``~x``."""
+    """Bind ``~x``."""
     operand = binder.bind(node.this)
     if operand.type == VOID:
         operand = cast_to(operand, INT)
@@ -208,12 +208,12 @@ def bind_bitwise_not(binder: ExpressionBinder, node: exp.BitwiseNot) -> Expr:
 
 @handles(*BITWISE, *SHIFTS, exp.DPipe, arguments="this expression expressions safe")
 def bind_bitwise(binder: ExpressionBinder, node: exp.Expr) -> Expr:
-    """``& ^ | << >> >>> ||``, which sqlglot takes for operators of one precedence and Spark doesn't."""
+    """Bind ``& ^ | << >> >>> ||``, which have one precedence in sqlglot, but not in Spark."""
     return _chained(binder, regrouped(node))
 
 
 def _chained(binder: ExpressionBinder, node: exp.Expr) -> Expr:
-    """An operator, and those on its left."""
+    """Bind an operator and the chain of operators on its left."""
     chain = spine(node, _CHAINED)
     first = binder.bind(left_of(chain[0]))
     return fold_chain(chain, first, lambda left, link: _operator(binder, left, link))
@@ -256,7 +256,7 @@ def _shift(binder: ExpressionBinder, function: str, left: Expr, right: Expr, nod
 
 
 def concatenation(binder: ExpressionBinder, operands: list[Expr], node: exp.Expr, function: str) -> Expr:
-    """``||`` and ``concat``: arrays and binaries among themselves, anything else as strings."""
+    """Bind ``||`` and ``concat``: only arrays, or only binaries, or all operands as strings."""
     kinds = {operand.type for operand in operands}
     wanted: pa.DataType | None = types.BINARY if kinds == {types.BINARY} else STRING
     if any(pa.types.is_nested(kind) for kind in kinds):
@@ -271,7 +271,7 @@ def concatenation(binder: ExpressionBinder, operands: list[Expr], node: exp.Expr
 
 @handles(exp.And, exp.Or, arguments="this expression")
 def bind_connective(binder: ExpressionBinder, node: exp.And | exp.Or) -> Expr:
-    """AND and OR, three-valued; chains of one operator are walked without recursion."""
+    """Bind AND and OR, three-valued; chains of one operator are bound without recursion."""
     kind = type(node)
     chain = spine(node, {kind})
     operands = [binder.bind(chain[0].this)]
@@ -293,7 +293,7 @@ def _booleans(binder: ExpressionBinder, left: Expr, right: Expr, node: exp.Expr)
 
 @handles(exp.Not)
 def bind_not(binder: ExpressionBinder, node: exp.Not) -> Expr:
-    """NOT, also the one of NOT IN and NOT BETWEEN."""
+    """Bind NOT, also the NOT of NOT IN and NOT BETWEEN."""
     operand = binder.bind(node.this)
     if operand.type == VOID or is_string(operand.type):
         operand = cast_to(operand, BOOLEAN)
@@ -313,8 +313,7 @@ def negation(operand: Expr) -> Expr:
 def _mismatch(
     binder: ExpressionBinder, node: exp.Expr, left: pa.DataType, right: pa.DataType, wanted: str
 ) -> Error:
-    """Spark's error for operands that don't go together, or are both of a type that the operator doesn't
-    take."""
+    """Spark's error for operands of different types, or of an equal type that the operator doesn't accept."""
     if left == right:
         return _wrong_type(binder, node, left, wanted)
     return failure(
@@ -337,7 +336,7 @@ def _wrong_type(binder: ExpressionBinder, node: exp.Expr, given: pa.DataType, wa
 
 
 def wrong_operand(binder: ExpressionBinder, node: exp.Expr, given: pa.DataType, wanted: str) -> Error:
-    """Spark's error for an operator's only operand."""
+    """Spark's error for the operand of a unary operator."""
     inner = unparenthesized(node.this)
     return failure(
         "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",

@@ -1,4 +1,4 @@
-"""What a subquery sees of its enclosing row, when that row changes under it."""
+"""Checks and rewrites of subqueries whose enclosing row changes."""
 
 from collections.abc import Callable
 
@@ -21,21 +21,22 @@ from sqlfront_values.expressions import Expr, transform, walk
 
 
 def refuse_correlated(expression: Expr, place: str, node: exp.Expr) -> None:
-    """Raise NotSupportedError for a scalar subquery that reads the row around it, where Spark has none."""
+    """Raise NotSupportedError for a scalar subquery that reads the enclosing row, in a place where Spark
+    allows none."""
     if any(isinstance(item, ScalarSubquery) and is_correlated(item.plan) for item in walk(expression)):
         raise unsupported(f"A correlated subquery {place}", node)
 
 
 def refuse_predicates(expression: Expr, place: str, node: exp.Expr) -> None:
-    """Raise NotSupportedError for EXISTS, and IN over a query, where Spark has neither."""
+    """Raise NotSupportedError for EXISTS, and IN over a query, in a place where Spark allows neither."""
     if any(isinstance(item, Exists | InSubquery) for item in walk(expression)):
         raise unsupported(f"EXISTS or IN over a query {place}", node)
 
 
 def replace_outer(subquery: Subquery, rewrite: Callable[[OuterColumn], Expr]) -> Subquery:
-    """The subquery with every column of its enclosing row replaced.
+    """The subquery with every column of the enclosing row replaced.
 
-    Subqueries nested in it are left alone: their outer columns mean the subquery's own rows.
+    Nested subqueries stay unchanged, since the outer columns in them mean the subquery's own rows.
     """
 
     def replace(item: Expr) -> Expr:

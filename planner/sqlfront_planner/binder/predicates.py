@@ -1,4 +1,4 @@
-"""Comparisons, BETWEEN, IN over lists, LIKE and its relatives, IS."""
+"""Binding of predicates: comparisons, BETWEEN, IN over lists, LIKE and its relatives, IS."""
 
 from decimal import Decimal
 from typing import Final, cast
@@ -44,14 +44,14 @@ _MIRRORED: Final = {
     "greater": "less",
     "greater_equal": "less_equal",
 }
-#: Every whole number of so many digits is a bigint.
+#: Every whole number of at most this many digits is a bigint.
 _BIGINT_DIGITS: Final = 18
 PATTERNS: Final[dict[type[exp.Expr], str]] = {exp.Like: "like", exp.ILike: "ilike", exp.RegexpLike: "rlike"}
 
 
 @handles(*COMPARISONS, arguments="this expression")
 def bind_comparison(binder: ExpressionBinder, node: exp.Binary) -> Expr:
-    """``= <> < <= > >= <=>`` and IS [NOT] DISTINCT FROM."""
+    """Bind ``= <> < <= > >= <=>`` and IS [NOT] DISTINCT FROM."""
     refuse_predicate_operands(node)
     chained = type(node.this) in COMPARISONS or type(node.expression) in COMPARISONS
     if chained and not isinstance(node, exp.NullSafeNEQ):
@@ -71,8 +71,8 @@ def comparison(binder: ExpressionBinder, operator: str, left: Expr, right: Expr,
 
 
 def _beyond_bigint(binder: ExpressionBinder, operator: str, left: Expr, right: Expr) -> bool | None:
-    """Whether a whole number, also a null, is less than (or greater than) a decimal literal that no bigint
-    reaches; None for other comparisons."""
+    """The result of comparing a whole number, also a null, with a decimal literal beyond bigint's range; None
+    for other comparisons."""
     if operator not in _MIRRORED:
         return None
     if is_integral(right.type):
@@ -89,7 +89,7 @@ def _beyond_bigint(binder: ExpressionBinder, operator: str, left: Expr, right: E
 
 
 def comparable(binder: ExpressionBinder, left: Expr, right: Expr, node: exp.Expr) -> tuple[Expr, Expr]:
-    """Both operands cast to the type in which Spark compares them."""
+    """Both operands cast to the type in which Spark compares."""
     if left.type == right.type and not pa.types.is_nested(left.type):
         return left, right
     left, right = _in_decimal(left, right), _in_decimal(right, left)
@@ -124,8 +124,8 @@ def comparable(binder: ExpressionBinder, left: Expr, right: Expr, node: exp.Expr
 
 
 def _in_decimal(operand: Expr, other: Expr) -> Expr:
-    """An integer parameter in the type of the decimal that it is compared with, if that holds all its values:
-    whichever decimal Spark makes of it, the comparison is the same."""
+    """An integer parameter cast to the decimal type of the other operand, if the type holds all its values:
+    any decimal type that Spark could choose gives an equal result."""
     if not (isinstance(operand, Parameter) and is_integral(operand.type) and is_decimal(other.type)):
         return operand
     fits = other.type.precision - other.type.scale >= as_decimal(operand.type).precision
@@ -133,9 +133,9 @@ def _in_decimal(operand: Expr, other: Expr) -> Expr:
 
 
 def _settled(binder: ExpressionBinder, operand: Expr, other: Expr, kind: pa.DataType) -> Expr:
-    """The operand; if the other one would have to be cast for the sake of a literal's type, the literal's
-    value is worth a plan of its own: often the literal can be cast instead, which sources understand. So it
-    is if the literal's own cast may fail, which the plan is to say."""
+    """The operand, as a literal if the other operand would otherwise be cast to a lifted literal's type. A
+    plan for the literal's value often casts the literal instead, and sources understand such comparisons. A
+    literal whose own cast may fail is settled, too, because planning has to report the error."""
     if not isinstance(operand, Parameter):
         return operand
     may_fail = is_string(operand.type) and not is_string(kind)
@@ -146,7 +146,7 @@ def _settled(binder: ExpressionBinder, operand: Expr, other: Expr, kind: pa.Data
 
 @handles(exp.Between, arguments="this low high")
 def bind_between(binder: ExpressionBinder, node: exp.Between) -> Expr:
-    """``a BETWEEN b AND c`` is ``a >= b AND a <= c``."""
+    """Bind ``a BETWEEN b AND c`` as ``a >= b AND a <= c``."""
     refuse_predicate(node.this, node)
     value = binder.bind(node.this)
     low, high = binder.bind(node.args["low"]), binder.bind(node.args["high"])
@@ -157,7 +157,7 @@ def bind_between(binder: ExpressionBinder, node: exp.Between) -> Expr:
 
 @handles(exp.In, arguments="this expressions query")
 def bind_in(binder: ExpressionBinder, node: exp.In) -> Expr:
-    """``a IN (b, c)`` over values; over a query see :mod:`sqlfront_planner.binder.subqueries`."""
+    """Bind ``a IN (b, c)`` over values; over a query see :mod:`sqlfront_planner.binder.subqueries`."""
     refuse_predicate(node.this, node)
     query = node.args.get("query")
     if query is not None:
@@ -173,7 +173,7 @@ def bind_in(binder: ExpressionBinder, node: exp.In) -> Expr:
 
 
 def membership(binder: ExpressionBinder, value: Expr, choices: list[Expr], node: exp.Expr) -> Expr:
-    """``value IN (choices)``, all in their least common type."""
+    """Bind ``value IN (choices)``, all in their least common type."""
     kind = common_type([value.type, *(choice.type for choice in choices)])
     if kind is None and all(same_but_for_names(value.type, choice.type) for choice in choices):
         kind = value.type
@@ -199,13 +199,13 @@ def membership(binder: ExpressionBinder, value: Expr, choices: list[Expr], node:
 
 @handles(*PATTERNS, arguments="this expression negate")
 def bind_pattern(binder: ExpressionBinder, node: exp.Binary) -> Expr:
-    """LIKE, ILIKE and RLIKE, also against ANY or ALL of several patterns."""
+    """Bind LIKE, ILIKE and RLIKE, also against ANY or ALL of several patterns."""
     return _pattern(binder, node, None)
 
 
 @handles(exp.Escape, arguments="this expression")
 def bind_escape(binder: ExpressionBinder, node: exp.Escape) -> Expr:
-    """``LIKE pattern ESCAPE 'c'``."""
+    """Bind ``LIKE pattern ESCAPE 'c'``."""
     escape = node.expression
     if not isinstance(escape, exp.Literal) or len(str(escape.this)) != 1:
         raise failure("INVALID_ESC", "Found an invalid escape string: it must have one character.", node)
@@ -239,7 +239,7 @@ def _quantified(
     *,
     negated: bool,
 ) -> Expr:
-    """``LIKE ANY (...)``: one comparison per pattern, joined by OR (ALL: by AND)."""
+    """Bind ``LIKE ANY (...)``: one comparison per pattern, joined by OR (ALL: by AND)."""
     inner = quantifier.this
     choices = inner.expressions if isinstance(inner, exp.Tuple) else [unparenthesized(inner)]
     if function == "rlike" or any(isinstance(choice, exp.Query) for choice in choices):
@@ -269,7 +269,7 @@ def _as_string(binder: ExpressionBinder, operand: Expr, node: exp.Expr) -> Expr:
 
 @handles(exp.Is, arguments="this expression")
 def bind_is(binder: ExpressionBinder, node: exp.Is) -> Expr:
-    """IS [NOT] NULL | UNKNOWN | TRUE | FALSE."""
+    """Bind IS [NOT] NULL | UNKNOWN | TRUE | FALSE."""
     refuse_predicate(node.this, node)
     operand, what = binder.bind(node.this), node.expression
     match what:

@@ -1,5 +1,5 @@
-"""Queries: WITH, set operations, parentheses, ORDER BY and LIMIT around them; one SELECT is bound in
-:mod:`.select`."""
+"""Binding of queries: WITH, set operations, parentheses, ORDER BY and LIMIT around them; :mod:`.select` binds
+one SELECT."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -56,10 +56,10 @@ _SETS: Final[dict[type[exp.Expr], tuple[str, SetKind, SetKind]]] = {
 
 
 class QueryBinder(msgspec.Struct, frozen=True):
-    """Binds queries; ``common`` holds the common table expressions in sight, by lower-case name.
+    """A binder of queries; ``common`` holds the common table expressions in scope, by lower-case name.
 
-    ``enclosing`` is the scope around the subquery that is being bound; what its FROM and WITH hold may read
-    that in Spark.
+    ``enclosing`` is the scope around the subquery that is being bound; in Spark the subquery's FROM and WITH
+    may read that scope.
     """
 
     context: StatementContext
@@ -81,7 +81,7 @@ class QueryBinder(msgspec.Struct, frozen=True):
             context.depth -= 1
 
     def within(self, query: exp.Expr, scope: Scope) -> BoundQuery:
-        """The plan of an expression's subquery; bound once, however often its name or type is asked for."""
+        """The plan of an expression's subquery; bound once for all requests of its name or type."""
         key = id(query), id(scope)
         known = self.context.subqueries.get(key)
         if known is None:
@@ -90,23 +90,23 @@ class QueryBinder(msgspec.Struct, frozen=True):
         return known[2]
 
     def alone(self) -> "QueryBinder":
-        """The binder of a view's query, which sees none of the CTEs around its use."""
+        """The binder of a view's query, without the common table expressions around the view's use."""
         return QueryBinder(self.context)
 
     def common_table(self, name: str) -> BoundQuery | None:
         """The common table expression of that name; as shared rows if computing it for each use could give
-        other rows."""
+        different rows."""
         found = self.common.get(name.lower())
         if found is None or self.context.is_repeatable(found.plan):
             return found
         return replace(found, plan=self.context.shared(found.plan, name))
 
     def common_names(self) -> tuple[str, ...]:
-        """The names of the common table expressions in sight."""
+        """The names of the common table expressions in scope."""
         return tuple(self.common)
 
     def outer_names(self, query: exp.Expr, scope: Scope) -> list[str]:
-        """The names of the enclosing query's columns that a subquery reads, each once."""
+        """The names of the enclosing query's columns that a subquery reads, without duplicates."""
         inner = query.this if isinstance(query, exp.Subquery) else query
         names: list[str] = []
         for plan in distinct_nodes(self.within(inner, scope).plan):
@@ -117,7 +117,7 @@ class QueryBinder(msgspec.Struct, frozen=True):
         return names
 
     def _with(self, node: exp.With) -> "QueryBinder":
-        """The binder that also sees the CTEs of a WITH clause; each sees those before it."""
+        """The binder with the common table expressions of a WITH clause; each sees the ones before."""
         refuse_unknown(node, frozenset({"expressions"}))
         binder, own = self, set[str]()
         for item in node.expressions:
@@ -146,7 +146,7 @@ class QueryBinder(msgspec.Struct, frozen=True):
         return binder
 
     def _body(self, query: exp.Expr, parent: Scope | None) -> BoundQuery:
-        """The query without its WITH clause."""
+        """Bind the query without its WITH clause."""
         if isinstance(query, exp.Select):
             return self._limited(bind_select(self, query, parent), query)
         refuse_unknown(query, _MODIFIERS | _BODIES.get(type(query), frozenset({"this"})))
@@ -165,7 +165,7 @@ class QueryBinder(msgspec.Struct, frozen=True):
     # ---- ORDER BY and LIMIT
 
     def _ordered(self, bound: BoundQuery, query: exp.Expr, parent: Scope | None) -> BoundQuery:
-        """ORDER BY over the output's columns, which is all that a set operation's ORDER BY sees."""
+        """Bind ORDER BY over the output's columns, the only columns that a set operation's ORDER BY sees."""
         order = query.args.get("order")
         if order is None:
             return bound
@@ -183,7 +183,7 @@ class QueryBinder(msgspec.Struct, frozen=True):
         return replace(bound, plan=Limit(bound.plan, count, offset or 0))
 
     def _count(self, node: exp.Expr | None, what: str) -> int | None:
-        """The number of LIMIT or OFFSET; None if there is none (or ALL)."""
+        """The number of LIMIT or OFFSET; None without the clause (or for ALL)."""
         if node is None:
             return None
         if not isinstance(node, exp.Limit | exp.Offset):
@@ -215,7 +215,7 @@ class QueryBinder(msgspec.Struct, frozen=True):
     # ---- set operations
 
     def _set_operation(self, query: exp.Expr, parent: Scope | None) -> BoundQuery:
-        """A chain of set operations, grouped to the left as sqlglot and Spark do."""
+        """Bind a chain of set operations, grouped to the left as in sqlglot and Spark."""
         chain: list[exp.Expr] = [query]
         while type(chain[-1].this) in _SETS and not any(chain[-1].this.args.get(name) for name in _MODIFIERS):
             chain.append(chain[-1].this)
@@ -258,12 +258,13 @@ _BODIES: Final[dict[type[exp.Expr], frozenset[str]]] = {
 
 
 def distinct_rows(plan: LogicalPlan, names: tuple[str, ...]) -> LogicalPlan:
-    """Each row once."""
+    """The distinct rows of the plan."""
     return Aggregate(plan, plan.row(), (), names)
 
 
 def _branches(plan: LogicalPlan, kind: SetKind) -> tuple[LogicalPlan, ...]:
-    """The branches of a UNION ALL that another one continues; a plan of any other kind is one branch."""
+    """The branches of a UNION ALL that becomes a part of a longer UNION ALL; a plan of any other kind is a
+    single branch."""
     if kind is SetKind.UNION_ALL and isinstance(plan, SetOperation) and plan.kind is kind:
         return plan.branches
     return (plan,)
@@ -298,8 +299,8 @@ def _with_types(plan: LogicalPlan, kinds: list[pa.DataType]) -> LogicalPlan:
 
 
 def _refuse_disorder(query: exp.Expr) -> None:
-    """The clauses in another order than Spark's, as ``OFFSET 1 LIMIT 2`` and ``LIMIT 1, 2``, which sqlglot
-    takes."""
+    """Refuse clauses in another order than Spark's, as ``OFFSET 1 LIMIT 2`` and ``LIMIT 1, 2``, which sqlglot
+    accepts."""
     clauses = [query.args[name] for name in _CLAUSES if query.args.get(name)]
     starts = [place[0] for clause in clauses if (place := span(clause)) is not None]
     if starts != sorted(starts):

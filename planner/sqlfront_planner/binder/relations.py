@@ -1,6 +1,6 @@
-"""FROM: tables, views, files by path, derived tables, VALUES and CTEs.
+"""Binding of FROM: tables, views, files by path, derived tables, VALUES and common table expressions.
 
-:mod:`.joins` puts them side by side.
+:mod:`.joins` combines them.
 """
 
 from collections.abc import Set
@@ -41,7 +41,7 @@ else:
 def bind_from(queries: Queries, select: exp.Expr, parent: Scope | None) -> Relation:
     """The relation of a SELECT's FROM clause and joins.
 
-    A comma binds as JOIN does, unlike in standard SQL: ``a, b RIGHT JOIN c`` joins a and b first.
+    A comma binds like JOIN, unlike in standard SQL: ``a, b RIGHT JOIN c`` joins a and b first.
     """
     source = select.args["from_"]
     refuse_unknown(source, frozenset({"this"}))
@@ -56,7 +56,7 @@ def bind_from(queries: Queries, select: exp.Expr, parent: Scope | None) -> Relat
 
 
 def bind_relation(queries: Queries, node: exp.Expr) -> Relation:
-    """One item of FROM."""
+    """Bind one item of FROM."""
     match node:
         case exp.Table():
             return _table(queries, node)
@@ -130,8 +130,8 @@ def _view(queries: Queries, entry: ViewEntry, node: exp.Table) -> Relation:
 
 
 def _view_query(queries: Queries, entry: ViewEntry, node: exp.Table) -> BoundQuery:
-    """The view's query, bound anew for each use: two uses draw other random numbers, as in Spark. Where they
-    might differ for other reasons (the order in which floats are added) both are the same plan."""
+    """The view's query, bound anew for each use: two uses draw different random numbers, as in Spark. If uses
+    might differ for other reasons (the order in which floats are added), all uses share one plan."""
     context = queries.context
     name = _view_key(entry)
     if name in context.views:
@@ -139,8 +139,8 @@ def _view_query(queries: Queries, entry: ViewEntry, node: exp.Table) -> BoundQue
     if name in context.views_open:
         raise failure("RECURSIVE_VIEW", f"Recursive view {suggestions.quoted((entry.name,))} detected.", node)
     before, catalog, literals = context.views_open, context.catalog, context.literals
-    context.views_open, context.literals = (*before, name), {}  # its text has places of its own
-    if not entry.temporary:  # whoever reads it, it means the same
+    context.views_open, context.literals = (*before, name), {}  # positions refer to the view's text
+    if not entry.temporary:  # a permanent view means the same in every session
         context.catalog = catalog.without_temporary()
     try:
         bound = queries.alone().bind(parse_query(entry.sql).tree)
@@ -152,7 +152,7 @@ def _view_query(queries: Queries, entry: ViewEntry, node: exp.Table) -> BoundQue
 
 
 def _view_key(entry: ViewEntry) -> str:
-    """The view's name, as none of the other kind has it."""
+    """The key of a view; temporary and permanent views have different keys."""
     return f"{'temporary ' if entry.temporary else ''}{entry.name.lower()}"
 
 
@@ -181,7 +181,7 @@ def _not_found(queries: Queries, parts: tuple[str, ...], node: exp.Expr) -> Exce
 
 
 def _derived(queries: Queries, node: exp.Subquery) -> Relation:
-    """``(SELECT ...) AS t(a, b)``, and joins in parentheses."""
+    """Bind ``(SELECT ...) AS t(a, b)``, and joins in parentheses."""
     inner = node.this
     if isinstance(inner, exp.Table | exp.Subquery | exp.Values) and not _is_query(inner):
         refuse_unknown(node, frozenset({"this", "alias"}))
@@ -196,13 +196,13 @@ def _is_query(node: exp.Expr) -> bool:
 
 
 def _with_modifiers(node: exp.Subquery) -> exp.Expr:
-    """The query in the parentheses, or the parentheses themselves if something follows inside the outer
-    ones."""
+    """The query in the parentheses, or the parentheses themselves if clauses follow inside the outer
+    parentheses."""
     return node if any(node.args.get(name) for name in ("with_", "order", "limit", "offset")) else node.this
 
 
 def _parenthesized(queries: Queries, node: exp.Expr) -> Relation:
-    """``(a JOIN b ON ...)``: sqlglot hangs the joins on the first table."""
+    """Bind ``(a JOIN b ON ...)``: sqlglot attaches the joins to the first table."""
     following = node.args.get("joins") or []
     if not following:
         return bind_relation(queries, node)
@@ -215,7 +215,7 @@ def _parenthesized(queries: Queries, node: exp.Expr) -> Relation:
 
 
 def _aliased(source: Relation, node: exp.Expr, *, rename_values: bool = False) -> Relation:
-    """The relation under its alias, with its columns renamed if the alias lists names."""
+    """The relation under the alias; the columns are renamed if the alias lists names."""
     alias = node.args.get("alias")
     if alias is None:
         return source
@@ -262,14 +262,14 @@ def _arity(wanted: int, given: int, node: exp.Expr) -> Exception:
 # ---- VALUES
 
 
-#: Functions that Spark replaces by other expressions too late for VALUES.
+#: Functions that Spark replaces by other expressions after it evaluates VALUES.
 _NOT_IN_VALUES: Final = frozenset(
     FUNCTION_MARK + name for name in ("nullif", "nullifzero", "zeroifnull", "array_compact")
 )
 
 
 def inline_table(queries: Queries, node: exp.Values) -> Relation:
-    """``VALUES (1, 'a'), (2, 'b')``: columns ``col1``, ``col2``, ..."""
+    """Bind ``VALUES (1, 'a'), (2, 'b')``; the columns are ``col1``, ``col2``, ..."""
     for value in node.find_all(exp.Between, exp.Anonymous):
         if isinstance(value, exp.Between) or str(value.this).lower() in _NOT_IN_VALUES:
             raise unsupported("An expression that Spark doesn't evaluate in VALUES", value)
@@ -301,7 +301,7 @@ def inline_table(queries: Queries, node: exp.Values) -> Relation:
 
 
 def _row_parts(row: exp.Expr) -> list[exp.Expr]:
-    """The values of a row; one that is nothing but ``struct(a, b)`` or ``((a, b))`` is the row (a, b)."""
+    """The values of a row. A row whose only value is ``struct(a, b)`` or ``((a, b))`` is the row (a, b)."""
     parts = row.expressions if isinstance(row, exp.Tuple) else [row]
     only = unparenthesized(parts[0]) if len(parts) == 1 else row
     if isinstance(only, exp.Tuple):
@@ -312,7 +312,7 @@ def _row_parts(row: exp.Expr) -> list[exp.Expr]:
 
 
 def _inline_column(values: list[Expr], name: str, node: exp.Expr) -> list[Expr]:
-    """One column's values in their common type; a string beside something else has none here."""
+    """A column's values in the common type; strings and other types have no common type here."""
     kinds = {value.type for value in values if value.type != VOID}
     kind = _tightest_type(kinds)
     if kind is None or (not is_string(kind) and any(is_string(other) for other in kinds)):
@@ -325,7 +325,7 @@ def _inline_column(values: list[Expr], name: str, node: exp.Expr) -> list[Expr]:
 
 
 def _tightest_type(kinds: Set[pa.DataType]) -> pa.DataType | None:
-    """The common type of a column of VALUES: as everywhere, but that whole numbers beside FLOAT
+    """The common type of a column of VALUES: Spark's common type, except that whole numbers beside FLOAT
     become FLOAT."""
     if kinds and all(pa.types.is_list(kind) for kind in kinds):
         element = _tightest_type({kind.value_type for kind in kinds})

@@ -1,4 +1,4 @@
-"""What names mean at one place of a query: the columns of its row, and behind them the enclosing query's."""
+"""Scopes: the columns that names resolve to at one place of a query, and the enclosing query's scope."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -12,10 +12,9 @@ from sqlfront_values.expressions import Column, Expr
 
 
 class ScopeColumn(msgspec.Struct, frozen=True):
-    """A column that SQL can name. ``expression`` computes it from the scope's row; ``qualifier`` holds the
-    parts that may stand before the name, in lower case (``("t",)``, ``("default", "t")``); a ``hidden`` one
-    answers to its qualified name only and is not part of ``*``.
-    """
+    """A column that SQL can name. ``expression`` computes the column from the scope's row; ``qualifier``
+    holds the parts that may stand before the name, in lower case (``("t",)``, ``("default", "t")``); a
+    ``hidden`` column is reachable by its qualified name only and is not part of ``*``."""
 
     name: str
     expression: Expr
@@ -24,8 +23,8 @@ class ScopeColumn(msgspec.Struct, frozen=True):
 
 
 class Match(msgspec.Struct, frozen=True):
-    """The columns that a dotted name may mean, and how many of its parts named them; the other parts are
-    struct fields."""
+    """The columns that a dotted name may mean, and the number of parts that name the column; the remaining
+    parts are struct fields."""
 
     columns: tuple[ScopeColumn, ...]
     parts: int
@@ -41,11 +40,11 @@ class Scope(msgspec.Struct):
     _resolved: dict[tuple[str, ...], Match | None] = msgspec.field(default_factory=dict)
 
     def visible(self) -> Iterator[ScopeColumn]:
-        """The columns that ``*`` stands for."""
+        """Yield the columns of ``*``."""
         return (column for column in self.columns if not column.hidden)
 
     def qualified(self, qualifier: tuple[str, ...]) -> tuple[ScopeColumn, ...]:
-        """The columns that ``qualifier.*`` stands for; empty if no relation has that name."""
+        """The columns of ``qualifier.*``; empty if no relation has that name."""
         wanted = tuple(part.lower() for part in qualifier)
         found = [column for column in self.columns if _ends_with(column.qualifier, wanted)]
         if any(column.hidden for column in found):
@@ -55,8 +54,8 @@ class Scope(msgspec.Struct):
     def resolve(self, parts: tuple[str, ...]) -> Match | None:
         """The columns that a dotted name means here (not in the parent), or None.
 
-        As Spark does: the longest reading as a qualified column wins, what follows are fields. Names are
-        compared without regard to case.
+        As in Spark, the longest match of a qualified column wins, and the remaining parts are fields. Names
+        are case-insensitive.
         """
         if parts not in self._resolved:
             self._resolved[parts] = self._resolve(parts)
@@ -87,7 +86,8 @@ class Scope(msgspec.Struct):
 
 
 class BoundQuery(msgspec.Struct, frozen=True):
-    """A query's plan, the names of its columns, and what may stand before them in an ORDER BY around it."""
+    """A query's plan, the names of its columns, and the qualifiers that an ORDER BY around the query may
+    use."""
 
     plan: LogicalPlan
     names: tuple[str, ...]
@@ -95,7 +95,7 @@ class BoundQuery(msgspec.Struct, frozen=True):
 
 
 class Relation(msgspec.Struct, frozen=True):
-    """A plan and what its columns are called."""
+    """A plan and the names of its columns."""
 
     plan: LogicalPlan
     columns: tuple[ScopeColumn, ...]
@@ -105,7 +105,7 @@ class Relation(msgspec.Struct, frozen=True):
         return Scope(self.columns, self.plan.width, parent)
 
 
-#: What a SELECT without FROM reads: one row without columns.
+#: The input of a SELECT without FROM: one row without columns.
 ONE_ROW = Values(pa.schema([]), ((),))
 EMPTY_SCOPE = Scope((), 0)
 
@@ -121,22 +121,22 @@ def relation(
 
 
 def named(expression: Expr, name: str) -> Expr:
-    """A column under the name by which the query knows it."""
+    """The expression; a column gets the name that the query uses for it."""
     if isinstance(expression, Column) and expression.name != name:
         return Column(expression.type, expression.ordinal, name)
     return expression
 
 
 def star_columns(star: exp.Expr, scope: Scope) -> tuple[ScopeColumn, ...]:
-    """The columns that ``*`` or ``t.*`` stands for."""
+    """The columns of ``*`` or ``t.*``."""
     if isinstance(star, exp.Column):
         return scope.qualified(parts_of(star)[:-1])
     return tuple(scope.visible())
 
 
 def columns_of_star(star: exp.Expr, scope: Scope) -> tuple[ScopeColumn, ...]:
-    """The same for a star among a call's arguments. Raises NotSupportedError for a star that leaves columns
-    out or is a struct's."""
+    """The columns of a star among a call's arguments. Raises NotSupportedError for a star with EXCEPT and for
+    a struct's star."""
     refuse_unknown(star, frozenset({"this", "table", "db", "catalog"}))
     columns = star_columns(star, scope)
     if not columns and isinstance(star, exp.Column):
@@ -168,7 +168,7 @@ def _ends_with(qualifier: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
 
 
 def _without_repeats(columns: list[ScopeColumn]) -> tuple[ScopeColumn, ...]:
-    """One of each meaning: the same column of the row under two hats isn't ambiguous."""
+    """The columns without duplicates: a name isn't ambiguous if it means the same column of the row twice."""
     if len(columns) == 1:
         return (columns[0],)
     kept: list[ScopeColumn] = []

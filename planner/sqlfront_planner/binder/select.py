@@ -1,7 +1,7 @@
-"""One SELECT: FROM, WHERE, GROUP BY, HAVING, windows, the select list, DISTINCT, ORDER BY.
+"""Binding of one SELECT: FROM, WHERE, GROUP BY, HAVING, windows, the select list, DISTINCT, ORDER BY.
 
-Everything is bound over the input's row first, with stand-ins for aggregates and windows; when all calls are
-known the expressions move on to the groups' row and the windows' row.
+All expressions are first bound over the input's row, with stand-ins for aggregates and windows. When all
+calls are known, the expressions are rewritten over the groups' row and the windows' row.
 """
 
 from collections.abc import Callable
@@ -84,7 +84,7 @@ _REFUSED: Final = {
     "into": "SELECT INTO",
     "locks": "FOR UPDATE",
 }
-#: Errors of HAVING and ORDER BY that Spark looks for after those of the select list below them.
+#: Errors of HAVING and ORDER BY that Spark reports after errors of the select list.
 _AFTER_THE_LIST: Final = (
     "UNRESOLVED_COLUMN",
     "MISSING_ATTRIBUTES",
@@ -95,14 +95,14 @@ Rewrite = Callable[[Expr, exp.Expr], Expr]
 
 
 class Condition(msgspec.Struct, frozen=True):
-    """HAVING or QUALIFY."""
+    """The condition of HAVING or QUALIFY."""
 
     expression: Expr
     node: exp.Expr
 
 
 def bind_select(queries: Queries, node: exp.Select, parent: Scope | None) -> BoundQuery:
-    """The plan of a SELECT, LIMIT and OFFSET excepted."""
+    """The plan of a SELECT without its LIMIT and OFFSET."""
     for argument, construct in _REFUSED.items():
         if node.args.get(argument):
             raise unsupported(construct, node)
@@ -124,7 +124,7 @@ class _Select(msgspec.Struct):
     windows: Windows = msgspec.field(default_factory=Windows)
     items: list[SelectItem] = msgspec.field(default_factory=list)
     having: Condition | None = None
-    #: Whether HAVING is applied above the window functions.
+    #: Whether HAVING filters above the window functions.
     having_last: bool = False
     qualify: Condition | None = None
     order: list[OrderItem] = msgspec.field(default_factory=list)
@@ -145,7 +145,8 @@ class _Select(msgspec.Struct):
             ) from None
 
     def _ends_with_comma(self) -> bool:
-        """``SELECT a, FROM t``: to Spark FROM is a column's name there, and t its alias."""
+        """Whether the list is like ``SELECT a, FROM t``: Spark reads FROM as a column's name there, and t as
+        an alias."""
         if self.node.args.get("from_") is not None or len(self.node.expressions) < 2:
             return False
         last = self.node.expressions[-1]
@@ -184,7 +185,8 @@ class _Select(msgspec.Struct):
         return BoundQuery(self._distinct(outputs, names, qualifiers), names, qualifiers)
 
     def _bind_later_clauses(self, binder: ExpressionBinder, grouping: "groups.Grouping | None") -> None:
-        """HAVING, QUALIFY and ORDER BY over the input's row; that of DISTINCT is bound later."""
+        """Bind HAVING, QUALIFY and ORDER BY over the input's row; a DISTINCT query's ORDER BY is bound
+        later."""
         self.having = self._condition("having", binder, grouping)
         self.qualify = self._condition("qualify", binder, grouping)
         if self.qualify is not None and not self.windows.items:
@@ -232,20 +234,21 @@ class _Select(msgspec.Struct):
                 self._add(part, binder)
 
     def _empty_list(self) -> Error:
-        """``SELECT FROM t``: to Spark FROM is a column's name there."""
+        """The error for ``SELECT FROM t``: Spark reads FROM as a column's name there."""
         if self.node.args.get("from_") is None:
             return unsupported("A SELECT of nothing", self.node)
         return column_binder.unresolved([], ("FROM",), self.node)
 
     def _add(self, part: exp.Expr, binder: ExpressionBinder) -> None:
-        """One expression, with or without an alias; later ones may use the alias."""
+        """Add one expression of the select list, with or without an alias; later expressions may use the
+        alias."""
         used = len(binder.aliases_used)
         if not isinstance(part, exp.Alias):
             expression = binder.bind(part)
             qualifier = self._qualifier(part)
             name = "" if self._is_unnamed(part, expression) else result_name(part, binder)
             uses_alias = len(binder.aliases_used) > used
-            # To Spark a struct's field or a map's value is an alias of its own.
+            # In Spark a struct's field or a map's value acts as an alias.
             is_part = isinstance(part, exp.Column) and len(part.parts) > 1 and isinstance(expression, Call)
             is_column = isinstance(part, exp.Column) and not is_part
             self.items.append(SelectItem(expression, name, part, qualifier, uses_alias, is_column))
@@ -261,8 +264,8 @@ class _Select(msgspec.Struct):
         self.has_stand_ins |= read is not expression
 
     def _is_unnamed(self, part: exp.Expr, expression: Expr) -> bool:
-        """Whether nobody reads the column's name, which may depend on values: that of DELETE and UPDATE is
-        for an error about a condition that is none."""
+        """Whether the column's name is never read. The name may depend on values, so DELETE and UPDATE name
+        only the condition, for the error about a condition that isn't boolean."""
         is_condition = part is self.node.expressions[-1]
         return CHANGES in self.node.meta and (not is_condition or expression.type == BOOLEAN)
 
@@ -271,7 +274,7 @@ class _Select(msgspec.Struct):
         return match.columns[0].qualifier if match is not None else ()
 
     def _add_qualified_star(self, part: exp.Column, binder: ExpressionBinder) -> None:
-        """``t.*``, or ``s.*`` of a struct."""
+        """Add the columns of ``t.*``, or of ``s.*`` of a struct."""
         refuse_unknown(part, frozenset({"this", "table", "db", "catalog"}))
         qualifier = tuple(item.name for item in part.parts[:-1])
         columns = self.scope.qualified(qualifier)
@@ -297,7 +300,7 @@ class _Select(msgspec.Struct):
         self._add_star(fields, part.this, binder)
 
     def _add_star(self, columns: list[ScopeColumn], star: exp.Star, binder: ExpressionBinder) -> None:
-        """The columns of a star, less those of EXCEPT."""
+        """Add the columns of a star, without the columns of EXCEPT."""
         refuse_unknown(star, frozenset({"except_"}))
         left_out = star.args.get("except_") or []
         dropped = []
@@ -321,7 +324,7 @@ class _Select(msgspec.Struct):
         ]
 
     def _left_out(self, name: exp.Expr, columns: list[ScopeColumn]) -> Expr | None:
-        """The only column of a star that has the name, whatever else there is of that name."""
+        """The only column of a star with the name; columns outside of the star don't matter."""
         named = [column for column in columns if column.name.lower() == name.name.lower()]
         is_plain = isinstance(name, exp.Column) and len(name.parts) == 1
         return named[0].expression if is_plain and len(named) == 1 else None
@@ -364,7 +367,8 @@ class _Select(msgspec.Struct):
     def _condition(
         self, clause: str, binder: ExpressionBinder, grouping: "groups.Grouping | None"
     ) -> Condition | None:
-        """HAVING or QUALIFY, which see the select list's names too, and are cast to BOOLEAN."""
+        """Bind HAVING or QUALIFY, which also see the select list's names, and cast the condition to
+        BOOLEAN."""
         node = self.node.args.get(clause)
         if node is None:
             return None
@@ -401,7 +405,7 @@ class _Select(msgspec.Struct):
     # ---- the steps after WHERE
 
     def _group(self, grouping: "groups.Grouping") -> None:
-        """Aggregate, and everything else over the groups' row."""
+        """Aggregate, and rewrite all other expressions over the groups' row."""
         grouped = self.node.args.get("group") is not None
         self._check_grouped_subqueries(grouping)
         self.plan, row = group_rows.grouped_plan(self.plan, grouping, self.aggregates, grouped=grouped)
@@ -414,14 +418,14 @@ class _Select(msgspec.Struct):
             self.plan = Filter(self.plan, self.having.expression)
 
     def _check_grouped_subqueries(self, grouping: "groups.Grouping") -> None:
-        """A correlated subquery that is a key has to be in the select list, too."""
+        """Refuse a correlated subquery that is a key and isn't in the select list."""
         selected = [part for item in self.items for part in walk(item.expression)]
         for key in grouping.keys:
             if key not in selected:
                 outer.refuse_correlated(key, "that only GROUP BY has", self.node)
 
     def _apply_windows(self) -> None:
-        """The Window nodes, then QUALIFY over their row."""
+        """Add the Window nodes, then filter their row by QUALIFY."""
         if self.windows.items:
             self.plan, places = self.windows.apply(self.plan)
 
@@ -434,7 +438,7 @@ class _Select(msgspec.Struct):
                 self.plan = Filter(self.plan, condition.expression)
 
     def _write_out_aliases(self) -> None:
-        """What is computed below the select list reads none of its columns."""
+        """Expand aliases in the expressions computed below the select list, which can't read its columns."""
         columns = [item.expression for item in self.items]
 
         def rewrite(expression: Expr, node: exp.Expr) -> Expr:
@@ -449,7 +453,7 @@ class _Select(msgspec.Struct):
         self.windows.items = [item.over(rewrite) for item in self.windows.items]
 
     def _apply_aliases(self) -> None:
-        """The columns of the select list that others read, as columns of projections below."""
+        """Add projections below with the select list's columns that further columns read."""
         columns = [item.expression for item in self.items]
         order = [item.expression for item in self.order]
         read = frozenset().union(*map(aliases.aliases_read, (*columns, *order)))
@@ -477,7 +481,7 @@ class _Select(msgspec.Struct):
     def _rewrite(
         self, rewrite: Rewrite, rewrite_order: Rewrite | None = None, *, windows: bool = True
     ) -> None:
-        """Move all bound expressions to another row."""
+        """Rewrite all bound expressions over another row."""
         self.items = [replace(item, expression=rewrite(item.expression, item.node)) for item in self.items]
         order = rewrite_order or rewrite
         self.order = [replace(item, expression=order(item.expression, item.node)) for item in self.order]
@@ -493,7 +497,7 @@ class _Select(msgspec.Struct):
     def _distinct(
         self, outputs: list[Expr], names: tuple[str, ...], qualifiers: tuple[tuple[str, ...], ...]
     ) -> LogicalPlan:
-        """Each row once; ORDER BY then sees the output's columns only."""
+        """The distinct rows; their ORDER BY sees the output's columns only."""
         projected = projection(self.plan, outputs, names)
         row = projected.row()
         check_rows_comparable([item.type for item in row], self.node)

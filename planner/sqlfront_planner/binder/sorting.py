@@ -1,5 +1,5 @@
-"""ORDER BY: items by position, by name and by expression, and the columns that it needs beside the select
-list."""
+"""Binding of ORDER BY: items by position, by name and by expression, and the columns that it needs besides
+the select list."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -36,7 +36,8 @@ class OrderItem(msgspec.Struct, frozen=True):
 
 
 def bind_order(binder: ExpressionBinder, node: exp.Expr, outputs: Sequence[Expr]) -> list[OrderItem]:
-    """The items; a whole number means the output column at that position, ``ALL`` every output column.
+    """The items of ORDER BY; a whole number means the output column at that position, ``ALL`` every output
+    column.
 
     Raises ProgrammingError (ORDER_BY_POS_OUT_OF_RANGE, DATATYPE_MISMATCH.INVALID_ORDERING_TYPE).
     """
@@ -74,7 +75,7 @@ def _expressions(binder: ExpressionBinder, node: exp.Expr, outputs: Sequence[Exp
                 )
             return [outputs[place - 1]]
     expression = binder.bind(node)
-    if node.find(exp.Query) is not None:  # an alias may stand for a subquery
+    if node.find(exp.Query) is not None:  # an alias may be a subquery
         outer.refuse_correlated(expression, "in ORDER BY", node)
         outer.refuse_predicates(expression, "in ORDER BY", node)
     return [expression]
@@ -83,8 +84,8 @@ def _expressions(binder: ExpressionBinder, node: exp.Expr, outputs: Sequence[Exp
 def sorted_plan(
     plan: LogicalPlan, outputs: Sequence[Expr], names: tuple[str, ...], items: Sequence[OrderItem]
 ) -> LogicalPlan:
-    """``plan`` projected to ``outputs`` and sorted; what the order needs beside them is carried along and
-    dropped again."""
+    """Project ``plan`` to ``outputs`` and sort it; further columns that the order needs are added and dropped
+    again."""
     carried = list(outputs)
     keys: list[SortKey] = []
     for item in items:
@@ -104,7 +105,8 @@ def sorted_plan(
 
 
 def projection(plan: LogicalPlan, expressions: Sequence[Expr], names: tuple[str, ...]) -> LogicalPlan:
-    """The expressions over ``plan``; the plan itself if they are its columns as they stand."""
+    """A projection of ``plan`` to the expressions; the plan itself if the expressions are its columns in
+    order."""
     if len(expressions) == plan.width and all(
         isinstance(item, Column) and item.ordinal == column.ordinal and name == column.name
         for item, column, name in zip(expressions, plan.row(), names, strict=True)
@@ -114,7 +116,7 @@ def projection(plan: LogicalPlan, expressions: Sequence[Expr], names: tuple[str,
 
 
 def check_rows_comparable(kinds: Sequence[pa.DataType], node: exp.Expr) -> None:
-    """Raise UNSUPPORTED_FEATURE.SET_OPERATION_ON_MAP_TYPE if rows of these types can't be told apart."""
+    """Raise UNSUPPORTED_FEATURE.SET_OPERATION_ON_MAP_TYPE if rows of these types can't be compared."""
     for kind in kinds:
         if not coercion.is_orderable(kind):
             raise failure(

@@ -1,7 +1,7 @@
-"""The functions that Spark 4.3 has (``SHOW FUNCTIONS``), built here or not.
+"""The functions of Spark 4.3 (``SHOW FUNCTIONS``), implemented here or not.
 
-Only errors ask: a name that Spark knows is refused as not built, any other doesn't exist. So the module is
-imported where such an error is raised, never before.
+Only errors use the list: a function of Spark is refused as not implemented, an unknown name doesn't exist. So
+the module is imported only when an error of this kind is raised.
 """
 
 from typing import Final
@@ -78,15 +78,15 @@ _CALLABLE = """
     xxhash64 year zeroifnull zip_with | ~
 """
 
-#: What may be called in an expression; operators too, in backticks.
+#: Functions that may be called in an expression; also operators, in backticks.
 CALLABLE: Final = frozenset(_CALLABLE.split())
 
-#: What may be called in FROM alone.
+#: Functions that may be called in FROM only.
 TABLES: Final = frozenset(
     {"collations", "python_worker_logs", "range", "sql_keywords", "variant_explode", "variant_explode_outer"}
 )
 
-#: What may be called in FROM.
+#: Functions that may be called in FROM.
 IN_FROM: Final = TABLES | frozenset(
     {
         "explode",

@@ -1,4 +1,4 @@
-"""Subqueries in expressions: scalar, EXISTS, IN."""
+"""Binding of subqueries in expressions: scalar, EXISTS, IN."""
 
 import pyarrow as pa
 from sqlglot import exp
@@ -20,7 +20,7 @@ from sqlfront_values.types import BOOLEAN
 
 @handles(exp.Subquery, arguments="this")
 def bind_scalar(binder: ExpressionBinder, node: exp.Subquery) -> Expr:
-    """``(SELECT ...)`` as a value: one column, at most one row."""
+    """Bind ``(SELECT ...)`` as a value: one column, at most one row."""
     bound = _bind(binder, node.this)
     if len(bound.names) != 1:
         raise failure(
@@ -33,18 +33,19 @@ def bind_scalar(binder: ExpressionBinder, node: exp.Subquery) -> Expr:
 
 @handles(exp.Exists)
 def bind_exists(binder: ExpressionBinder, node: exp.Exists) -> Expr:
-    """``EXISTS (SELECT ...)``."""
+    """Bind ``EXISTS (SELECT ...)``."""
     return Exists(BOOLEAN, _bind(binder, node.this).plan)
 
 
 @handles(exp.Any, exp.All)
 def bind_quantifier(binder: ExpressionBinder, node: exp.Any | exp.All) -> Expr:
-    """``= ANY (SELECT ...)``: Spark has no such thing."""
+    """Refuse ``= ANY (SELECT ...)``, which Spark doesn't have."""
     raise unsupported(node.key.upper(), node)
 
 
 def in_subquery(binder: ExpressionBinder, node: exp.In, query: exp.Expr) -> Expr:
-    """``a IN (SELECT ...)`` and ``(a, b) IN (SELECT ...)``; both sides in their common types."""
+    """Bind ``a IN (SELECT ...)`` and ``(a, b) IN (SELECT ...)``; both sides are cast to their common
+    types."""
     left = unparenthesized(node.this)
     nodes = left.expressions if isinstance(left, exp.Tuple) else [left]
     operands = binder.bind_all(nodes)

@@ -1,10 +1,10 @@
-"""Known names in messages: quoting, and which of them are nearest to what was written."""
+"""Names in messages: quoting, and the known names nearest to a wrong name."""
 
 from collections.abc import Sequence
 from typing import Final
 
 _SHOWN: Final = 5
-#: Characters of a name that are compared with others.
+#: The length up to which names are compared.
 _COMPARED: Final = 64
 
 
@@ -18,7 +18,8 @@ def quoted(parts: Sequence[str]) -> str:
 
 
 def suggestion(wanted: Sequence[str], known: Sequence[Sequence[str]]) -> str:
-    """The five known names nearest to the wanted one, nearest first; a qualifier that all share is left out.
+    """The five known names nearest to the wanted name, nearest first; a qualifier shared by all names is
+    omitted.
 
     >>> suggestion(("carier",), [("f", "carrier"), ("f", "tailnum")])
     '`carrier`, `tailnum`'
@@ -31,13 +32,13 @@ def suggestion(wanted: Sequence[str], known: Sequence[Sequence[str]]) -> str:
 
 
 def nearest_words(wanted: str, known: Sequence[str], count: int = _SHOWN) -> tuple[str, ...]:
-    """The known words nearest to the wanted one."""
+    """The known words nearest to the wanted word."""
     return tuple(sorted(known, key=lambda word: distance(word.lower(), wanted.lower()))[:count])
 
 
 def distance(left: str, right: str) -> int:
-    """The number of edits (insert, delete, replace a character) between two words, as far as they are
-    compared at all: to 64 characters.
+    """The number of edits (insert, delete, replace a character) between two words, of which the first 64
+    characters are compared.
 
     >>> distance("kitten", "sitting")
     3

@@ -1,9 +1,9 @@
-"""Reading sqlglot's tree without dropping anything: the table of handlers, what each of them knows, and
-positions.
+"""Access to sqlglot's tree that ignores no part: the table of handlers, the arguments that each handler
+reads, and positions.
 
-Every node class that the binder understands has one handler, registered with the names of the arguments that
-it reads. A class without a handler, or an argument that is set and not known, is refused by name: the binder
-never guesses.
+Every supported node class has a handler, registered with the names of the arguments that the handler reads.
+The binder never guesses: it refuses by name a class without a handler, and a set argument that the handler
+doesn't read.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,14 +16,14 @@ from sqlglot import exp
 from sqlfront_values.errors import DatabaseError, NotSupportedError, spark_error
 from sqlfront_values.expressions import Expr
 
-#: Binds a node of its classes; takes the binder of expressions and the node.
+#: A function that binds a node of its classes; its parameters are the binder of expressions and the node.
 Handler = Callable[..., Expr]
 HandlerType = TypeVar("HandlerType", bound=Handler)
 #: A handler, and the names of the arguments of a node that it reads.
 Entry = tuple[Handler, frozenset[str]]
 
-#: The modules of this package that register handlers. They are loaded when the first node is met that isn't a
-#: literal: a process that asks for nothing else, as for ``SELECT 1``, starts much faster.
+#: The modules of this package that register handlers. They are loaded at the first node that isn't a literal:
+#: a process that only runs queries like ``SELECT 1`` starts much faster.
 KINDS: Final = (
     "aggregates",
     "calls",
@@ -41,14 +41,14 @@ KINDS: Final = (
 #: Handler and known arguments by node class; filled by the modules of this package when they are imported.
 _HANDLERS: Final[dict[type[exp.Expr], Entry]] = {}
 
-#: Arguments that sqlglot sets for its own use and that say nothing about the statement.
+#: Arguments that sqlglot sets for its own use, without meaning in the statement.
 _MEANINGLESS: Final = frozenset({"_type"})
-#: The clauses that arguments of relations stand for.
+#: The clauses that arguments of relations represent.
 _CLAUSES: Final = {"pivots": "PIVOT or UNPIVOT", "sample": "TABLESAMPLE"}
 
 
 def handles(*classes: type[exp.Expr], arguments: str = "this") -> Callable[[HandlerType], HandlerType]:
-    """Register a function that binds nodes of these classes, of which it reads ``arguments`` (separated by
+    """Register a function that binds nodes of the classes and reads the nodes' ``arguments`` (separated by
     spaces)."""
 
     def decorate(function: HandlerType) -> HandlerType:
@@ -60,7 +60,7 @@ def handles(*classes: type[exp.Expr], arguments: str = "this") -> Callable[[Hand
 
 
 def handler_of(node_class: type[exp.Expr]) -> Entry | None:
-    """The handler of a node class and the arguments that it knows, or None."""
+    """The handler of a node class and the arguments that the handler reads, or None."""
     return _HANDLERS.get(node_class) or _all_handlers().get(node_class)
 
 
@@ -72,7 +72,7 @@ def _all_handlers() -> dict[type[exp.Expr], Entry]:
 
 
 def refuse_unknown(node: exp.Expr, known: frozenset[str]) -> None:
-    """Raise NotSupportedError if an argument of the node is set that isn't ``known``."""
+    """Raise NotSupportedError if an argument of the node is set that isn't in ``known``."""
     for name, value in node.args.items():
         if value and name not in known and name not in _MEANINGLESS:
             if name in _CLAUSES:
@@ -81,7 +81,7 @@ def refuse_unknown(node: exp.Expr, known: frozenset[str]) -> None:
 
 
 def construct(node: exp.Expr) -> str:
-    """The SQL construct that a node stands for, as a reader of SQL would call it.
+    """The name of the SQL construct that a node represents.
 
     >>> construct(exp.TableSample())
     'TABLE SAMPLE'
@@ -92,14 +92,14 @@ def construct(node: exp.Expr) -> str:
 
 
 def unsupported(what: str, node: exp.Expr | None = None) -> NotSupportedError:
-    """The refusal of a construct, pointing at ``node``."""
+    """The error for an unsupported construct, pointing at ``node``."""
     return NotSupportedError(
         f"{what} is not supported.", sqlstate="0A000", position=None if node is None else span(node)
     )
 
 
 def span(node: exp.Expr) -> tuple[int, int] | None:
-    """The range of the statement's text that the node's names and literals cover, None if it has none."""
+    """The range of the statement's text that the node's names and literals cover, None without any."""
     start, end = None, 0
     for place in _places(node):
         start = place[0] if start is None else min(start, place[0])
@@ -115,7 +115,7 @@ def _places(node: exp.Expr) -> Iterator[tuple[int, int]]:
 
 
 def failure(condition: str, message: str, node: exp.Expr | None = None) -> DatabaseError:
-    """An error with one of Spark's conditions that points at ``node``."""
+    """An error with a condition of Spark, pointing at ``node``."""
     return spark_error(condition, message, position=None if node is None else span(node))
 
 
@@ -127,8 +127,8 @@ def unparenthesized(node: exp.Expr) -> exp.Expr:
 
 
 def field_name(node: exp.Expr, place: int) -> str:
-    """The name of a struct's field that is made of an expression: that of a column, of a field, or of a key
-    in brackets, else ``col1``, ``col2``, ..."""
+    """The name of a struct's field made of an expression: the name of a column, of a field, or of a key in
+    brackets, else ``col1``, ``col2``, ..."""
     node = unparenthesized(node)
     if isinstance(node, exp.Bracket):
         key = node.expressions[0]

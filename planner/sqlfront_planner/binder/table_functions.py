@@ -1,4 +1,4 @@
-"""Functions in FROM: ``range``."""
+"""Table functions in FROM: ``range``."""
 
 from sqlglot import exp
 
@@ -19,8 +19,9 @@ from sqlfront_values.types import BIGINT, VOID, sql_name
 def table_function(queries: Queries, call: exp.Anonymous, node: exp.Expr) -> RangeTable:
     """The table of a table function. Its arguments are constants.
 
-    Raises WRONG_NUM_ARGS, UNEXPECTED_INPUT_TYPE, FAILED_FUNCTION_CALL; NotSupportedError for other functions
-    of Spark, NOT_A_TABLE_FUNCTION and UNRESOLVABLE_TABLE_VALUED_FUNCTION for what isn't one.
+    Raises WRONG_NUM_ARGS, UNEXPECTED_INPUT_TYPE, FAILED_FUNCTION_CALL; NotSupportedError for Spark's other
+    table functions, NOT_A_TABLE_FUNCTION and UNRESOLVABLE_TABLE_VALUED_FUNCTION for names of no table
+    function.
     """
     name = function_name(call)
     if name != "range":
@@ -58,7 +59,7 @@ def _no_such_function(name: str, call: exp.Anonymous) -> Error:
 
 
 def _constant(queries: Queries, node: exp.Expr, place: int) -> int:
-    """The argument as a bigint."""
+    """The value of the argument as a bigint."""
     binder = ExpressionBinder(queries, EMPTY_SCOPE, "RANGE")
     bound = transform(binder.bind(node), queries.context.known_value)
     value = None

@@ -1,4 +1,4 @@
-"""Arithmetic of dates, timestamps and intervals: which operators Spark has for them, and their types."""
+"""Arithmetic of dates, timestamps and intervals: Spark's operators and their types."""
 
 from typing import Final
 
@@ -36,7 +36,7 @@ _SMALL: Final = (types.TINYINT, types.SMALLINT, INT)
 def time_arithmetic(
     binder: ExpressionBinder, operator: str, left: Expr, right: Expr, node: exp.Expr
 ) -> Expr | None:
-    """A date or timestamp plus or minus something; None if Spark has no such operator."""
+    """Add an amount to a date or timestamp, or subtract an amount; None if Spark has no such operator."""
     swapped = left.type not in DATETIMES and operator == "add"
     if swapped:
         left, right = right, left
@@ -68,8 +68,8 @@ def time_arithmetic(
 def _moved_by_null(
     binder: ExpressionBinder, operator: str, left: Expr, right: Expr, node: exp.Expr, *, swapped: bool
 ) -> Expr:
-    """NULL added is an interval, which makes a timestamp of a date; in a difference it is of the other
-    operand's type."""
+    """Bind a sum or difference with NULL. An added NULL counts as an interval, which makes a timestamp of a
+    date; in a difference NULL has the other operand's type."""
     if operator == "add":
         binder.context.moved[id(node)] = Moved(node, MovedBy.INTERVAL, swapped)
         return Literal(TIMESTAMP if left.type == DATE else left.type, None)
@@ -77,7 +77,7 @@ def _moved_by_null(
 
 
 def _other_time(operand: Expr, other: Expr) -> pa.DataType:
-    """What a string is read as beside a date or timestamp in a difference."""
+    """The type to which a string is cast beside a date or timestamp in a difference."""
     return other.type if is_string(operand.type) and other.type in DATETIMES else operand.type
 
 
@@ -97,8 +97,8 @@ def _move_days(binder: ExpressionBinder, operator: str, left: Expr, right: Expr,
 def interval_arithmetic(
     binder: ExpressionBinder, operator: str, left: Expr, right: Expr, node: exp.Expr
 ) -> Expr | None:
-    """Intervals of one kind added and subtracted, or scaled by a number; None if Spark has no such
-    operator."""
+    """Add, subtract or divide intervals of one kind, or scale an interval by a number; None if Spark has no
+    such operator."""
     if operator in ("add", "subtract"):
         moved = left if operator == "subtract" or is_string(left.type) else right
         if is_string(moved.type) and (is_day_time(left.type) or is_day_time(right.type)):

@@ -49,10 +49,10 @@ _ATOMS: Final = {
 
 
 def data_type_of(node: exp.Expr) -> pa.DataType:
-    """The logical type that a type's name in SQL means.
+    """The logical type of a type's name in SQL.
 
-    Raises ProgrammingError for a decimal out of bounds, NotSupportedError (UNSUPPORTED_DATATYPE) for a type
-    there is not.
+    Raises ProgrammingError for a decimal out of bounds, NotSupportedError (UNSUPPORTED_DATATYPE) for an
+    unknown type.
     """
     assert isinstance(node, exp.DataType)
     kind = node.this
@@ -70,7 +70,7 @@ def data_type_of(node: exp.Expr) -> pa.DataType:
 
 
 def interval_type(node: exp.Interval) -> pa.DataType:
-    """``INTERVAL DAY``, ``INTERVAL YEAR TO MONTH``, ...."""
+    """The type ``INTERVAL DAY``, ``INTERVAL YEAR TO MONTH``, ...."""
     unit = node.args.get("unit")
     if unit is None:
         raise unsupported("INTERVAL as a type, without units,", node)
@@ -117,7 +117,7 @@ def _map(node: exp.DataType) -> pa.DataType:
 
 
 def _incomplete(node: exp.DataType, missing: str, example: str) -> DatabaseError:
-    """A nested type that doesn't say of what it is."""
+    """The error for a nested type without inner types."""
     name = node.this.value
     message = (
         f'Incomplete complex type: The definition of "{name}" type is incomplete. You must provide '

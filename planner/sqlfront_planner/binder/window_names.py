@@ -8,7 +8,7 @@ from sqlfront_planner.tokens import FUNCTION_MARK
 
 
 def window_text(node: exp.Expr, binder: Binder, text: Text) -> str:
-    """``function(...) OVER (...)``, with the frame that the function has."""
+    """The text ``function(...) OVER (...)``, with the function's frame."""
     assert isinstance(node, exp.Window)
     window = binder.window(node)
     function = text(node.this)
@@ -30,7 +30,7 @@ def _ordered(item: exp.Expr, text: Text) -> str:
 
 
 def _frame_text(node: exp.Window, window: exp.Window, text: Text) -> str:
-    """The frame; ranking functions and lag and lead have one of their own."""
+    """The text of the frame; ranking functions, lag and lead have fixed frames."""
     inner = node.this
     while not isinstance(inner, exp.Anonymous):
         inner = inner.this
@@ -59,7 +59,7 @@ def _bound(value: object, side: object, text: Text) -> str:
 
 
 def ignore_nulls_text(node: exp.Expr, text: Text) -> str:
-    """A call with IGNORE NULLS or RESPECT NULLS, which show by the function's name, if at all."""
+    """The text of a call with IGNORE NULLS or RESPECT NULLS, which at most changes the function's name."""
     shown = text(node.this)
     if shown.startswith("nth_value(") and isinstance(node, exp.IgnoreNulls):
         return f"{shown} ignore nulls"

@@ -1,4 +1,4 @@
-"""Window functions: the OVER clause, its frame, and the calls of one SELECT gathered by window."""
+"""Binding of window functions: the OVER clause, its frame, and the function."""
 
 from typing import Final
 
@@ -21,19 +21,19 @@ _WHOLE: Final = Frame(FrameUnit.ROWS, None, None)
 _RUNNING: Final = Frame(FrameUnit.RANGE, None, 0)
 _RUNNING_ROWS: Final = Frame(FrameUnit.ROWS, None, 0)
 _OFFSETS: Final = frozenset({"lag", "lead"})
-#: Aggregates of whole partitions.
+#: Aggregates that require whole partitions.
 _UNORDERED: Final = frozenset({"median"})
-#: Ranking functions whose arguments Spark takes and doesn't read.
+#: Ranking functions whose arguments Spark accepts and ignores.
 _ARGUMENTS_UNREAD: Final = frozenset({"rank", "dense_rank", "percent_rank"})
-#: Constant arguments that are taken beside those of the declared type.
+#: Further types accepted for constant arguments, besides the declared type.
 _WHOLE_NUMBERS: Final = {"nth_value": types.INTEGRALS}
-#: Aggregates whose FILTER is the same as a null argument for the rows left out.
+#: Aggregates for which FILTER is equivalent to a null argument for the excluded rows.
 _SKIP_NULLS: Final = frozenset({"count", "sum", "avg", "mean", "min", "max"})
 
 
 @handles(exp.Window, arguments="this partition_by order spec alias over")
 def bind_window(binder: ExpressionBinder, node: exp.Window) -> Expr:
-    """``function(...) [FILTER (...)] [IGNORE NULLS] OVER (window)`` or ``OVER name``."""
+    """Bind ``function(...) [FILTER (...)] [IGNORE NULLS] OVER (window)`` or ``OVER name``."""
     collector = _collector(binder, node)
     if str(node.args.get("over") or "OVER").upper() != "OVER":
         raise unsupported(f"{node.args['over']} before a window", node)
@@ -58,7 +58,7 @@ def bind_window(binder: ExpressionBinder, node: exp.Window) -> Expr:
 
 
 def _collector(binder: ExpressionBinder, node: exp.Window) -> Windows:
-    """What the window functions of the SELECT are added to; an error where there may be none."""
+    """The collector of the SELECT's window functions. Raises an error in a clause that allows none."""
     collector = binder.windows
     if binder.clause == "GROUP BY":
         raise failure(
@@ -96,13 +96,13 @@ def ordering(binder: ExpressionBinder, node: exp.Expr | None) -> tuple[OrderItem
 
 
 def direction(item: exp.Expr) -> tuple[bool, bool]:
-    """Descending, and nulls first (Spark's default: nulls are least)."""
+    """Whether an item is descending, and whether nulls come first (Spark's default: nulls are least)."""
     refuse_unknown(item, frozenset({"this", "desc", "nulls_first"}))
     return bool(item.args.get("desc")), bool(item.args.get("nulls_first"))
 
 
 def _unwrapped(node: exp.Expr) -> tuple[exp.Anonymous, exp.Expr | None, bool]:
-    """The call, its FILTER condition, and whether it ignores nulls."""
+    """The call, the FILTER condition, and whether the call ignores nulls."""
     condition, ignore = None, False
     while not isinstance(node, exp.Anonymous):
         match node:
@@ -150,7 +150,7 @@ def _call(
             )
         return _ranking(binder, node, entry, window, order, ignore_nulls=ignore_nulls)
     if lookup_aggregate(name) is None:
-        binder.bind(node)  # names it, if there is no such function
+        binder.bind(node)  # raises the error that names an unknown function
         raise failure(
             "UNSUPPORTED_EXPR_FOR_WINDOW",
             f'Expression "{binder.name(node)}" not supported within a window function.',
@@ -168,7 +168,7 @@ def _aggregate(
     *,
     ignore_nulls: bool,
 ) -> WindowCall:
-    """An aggregate function over a window."""
+    """Bind an aggregate function over a window."""
     inner = binder.within(inside_aggregate=False)
     call = aggregate_call(inner, node, function_name(node), ignore_nulls=ignore_nulls)
     if isinstance(next(iter(node.expressions), None), exp.Distinct):
@@ -191,7 +191,7 @@ def _aggregate(
 def _filtered(
     binder: ExpressionBinder, call: AggregateCall, condition: Expr, node: exp.Expr
 ) -> AggregateCall:
-    """The call over rows of which those outside of FILTER have a null argument."""
+    """The call with null arguments for the rows that FILTER excludes."""
     if call.function not in _SKIP_NULLS:
         raise unsupported(f"FILTER with {call.function} over a window", node)
     arguments = call.arguments or (Literal(INT, 1),)
@@ -210,7 +210,7 @@ def _ranking(
     *,
     ignore_nulls: bool,
 ) -> WindowCall:
-    """Ranking and offset functions."""
+    """Bind ranking and offset functions."""
     name, operands = entry.name, binder.bind_all(node.expressions)
     if (name in _OFFSETS and len(operands) not in (1, 2, 3)) or (name in _ARGUMENTS_UNREAD and operands):
         raise unsupported(f"{name} with {len(operands)} arguments", node)
@@ -240,7 +240,7 @@ def _ranking(
 def _ranking_arguments(
     binder: ExpressionBinder, entry: WindowFunction, operands: list[Expr], node: exp.Expr
 ) -> tuple[Expr, ...]:
-    """The arguments, coerced; numbers that have to be constant are of the declared type as they stand."""
+    """The arguments, coerced; constant numbers must have the declared type without a cast."""
     name, kinds = entry.name, list(argument_kinds(entry.arguments, len(operands), variadic=False))
     for place in entry.like_first:
         if place < len(operands):
@@ -258,7 +258,7 @@ def _ranking_arguments(
 
 
 def _default_type(wanted: pa.DataType, default: Expr, node: exp.Expr) -> pa.DataType:
-    """The type of the value where there is no row: that of the others."""
+    """The type of the default value for missing rows: the type of the other values."""
     if types.is_string(default.type) and (wanted == types.VOID or types.is_interval(wanted)):
         raise unsupported(f"A string as default for {types.sql_name(wanted)}", node)
     return wanted
@@ -277,8 +277,8 @@ def _check_positive(count: Expr, what: str, node: exp.Expr) -> None:
 
 
 def _frame(binder: ExpressionBinder, window: exp.Window, order: tuple[OrderItem, ...]) -> Frame:
-    """The frame of an aggregate: as written, else all rows of the partition up to the current one's peers, or
-    all of them without an order."""
+    """The frame of an aggregate: as written, else all rows of the partition up to the current row's peers, or
+    all rows without an order."""
     spec = window.args.get("spec")
     if spec is None:
         return _RUNNING if order else _WHOLE

@@ -1,9 +1,8 @@
-"""What EXPLAIN shows of a plan: lane and reason, vertices and edges, and what a run has counted.
+"""The answer of EXPLAIN: lane and reason, vertices and edges, and the counters of a run.
 
 :func:`~sqlfront_planner.explain.explanation.explanation` makes one frozen structure of a plan and of a run's
-statistics; :func:`shown` is its view in one of the formats: text, a graph in Graphviz' or Mermaid's language,
-or the structure itself as JSON. Read ``explanation``, ``rows`` (the same of a row program), then
-``text`` and ``graphs``.
+statistics; :func:`shown` formats the structure: as text, as a graph in Graphviz' or Mermaid's language, or as
+JSON. Read ``explanation``, ``rows`` (the explanation of a row program), then ``text`` and ``graphs``.
 """
 
 from typing import assert_never
@@ -17,7 +16,7 @@ from sqlfront_planner.statements import ExplainFormat
 
 
 def shown(explanation: Explanation, form: ExplainFormat = ExplainFormat.TEXT) -> str:
-    """The explanation in that format."""
+    """The explanation in the format ``form``."""
     match form:
         case ExplainFormat.TEXT:
             return text_of(explanation)

@@ -1,7 +1,7 @@
-"""A plan as EXPLAIN shows it, in whatever format: one structure, which is also its JSON.
+"""The explanation of a plan, independent of the format: one structure, which is also EXPLAIN's JSON.
 
-The names of the fields are a contract with those who read the JSON: fields may be added, but none is renamed
-or removed without another :attr:`Explanation.version`.
+The names of the fields are a contract with readers of the JSON: fields may be added, but a renamed or removed
+field requires another :attr:`Explanation.version`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,20 +27,19 @@ if TYPE_CHECKING:
 
 
 class Place(Enum):
-    """Where a vertex has its instances."""
+    """The members that run a vertex's instances."""
 
     HERE = "here"
     """On the only member that the job needs."""
     COORDINATOR = "coordinator"
-    """On the coordinator alone, while others work on other vertices."""
+    """On the coordinator alone, while other members work on other vertices."""
     ALL_MEMBERS = "all members"
     """On every member that takes part."""
 
 
 class Counters(msgspec.Struct, frozen=True):
-    """What the instances of a vertex did in one run: rows, batches and bytes that they emitted (bytes as they
-    lie in memory), seconds in which they were busy, and the most bytes that they held. ``bytes`` None: not
-    counted."""
+    """The counters of a vertex's instances in one run: emitted rows, batches and bytes (in memory), busy
+    seconds, and the most bytes held. ``bytes`` None: not counted."""
 
     instances: int
     rows: int
@@ -51,7 +50,7 @@ class Counters(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, vertex: VertexStatistics) -> "Counters":
-        """Those of a vertex' statistics."""
+        """The counters of a vertex's statistics."""
         return cls(
             vertex.instances,
             vertex.rows_out,
@@ -63,8 +62,9 @@ class Counters(msgspec.Struct, frozen=True):
 
 
 class ExplainedVertex(msgspec.Struct, frozen=True):
-    """A step of the plan. ``parallel``: it has one instance per worker of a member, else one. After a run:
-    ``counters`` over all members, ``members`` for each by itself, if there are several."""
+    """A step of the plan. ``parallel``: the vertex has one instance per worker of a member, else one
+    instance. After a run: ``counters`` over all members, ``members`` for each member, if there are
+    several."""
 
     name: str
     operator: str
@@ -75,9 +75,9 @@ class ExplainedVertex(msgspec.Struct, frozen=True):
 
 
 class ExplainedEdge(msgspec.Struct, frozen=True):
-    """How rows get from output number ``output`` of the vertex ``source`` to input number ``input`` of
-    ``target``. ``keys``: by which of their columns, for partitioned edges (none: all to one instance);
-    ``merged``: their order is kept."""
+    """An edge from output number ``output`` of the vertex ``source`` to input number ``input`` of ``target``.
+    ``keys``: the key columns of a partitioned edge (empty: all rows to one instance); ``merged``: the rows'
+    order is kept."""
 
     source: str
     target: str
@@ -89,7 +89,7 @@ class ExplainedEdge(msgspec.Struct, frozen=True):
     merged: bool = False
 
     def __str__(self) -> str:
-        """In words; empty for the plain way."""
+        """The edge in words; empty for a plain local edge."""
         words = []
         if self.routing is Routing.PARTITIONED:
             keys = ", ".join(f"#{ordinal}" for ordinal in self.keys)
@@ -108,7 +108,7 @@ class ExplainedEdge(msgspec.Struct, frozen=True):
 
 
 class Part(msgspec.Struct, frozen=True):
-    """So many of ``total`` are read."""
+    """``read`` of ``total`` are read."""
 
     read: int
     total: int
@@ -118,14 +118,14 @@ class Part(msgspec.Struct, frozen=True):
 
 
 class ExplainedScan(msgspec.Struct, frozen=True):
-    """What the vertex of a scan reads of its table.
+    """The part of its table that a scan reads.
 
-    ``partitioned_by``: the columns of the table's partition key. ``by``: those by which the scan finds its
-    rows (none: it reads all that it can't skip), ``keys`` their values as SQL text; None = all, or known only
-    while it runs. ``partitions`` are the table's, ``members`` those that have rows of it. ``chunks`` of a
-    memory table, ``files`` and their ``row_groups`` are those that conditions leave of them by what is known
-    of their values. ``spark_seconds``: how long the rows took that Spark computed for the query, until the
-    last of them was here. None: it has none, or it isn't known.
+    ``partitioned_by``: the columns of the table's partition key. ``by``: the columns by whose values the scan
+    finds rows (empty: the scan reads everything that isn't skipped), ``keys`` the values as SQL text; None =
+    all, or known only at run time. ``partitions`` are the table's partitions, ``members`` the members that
+    the scan reads on. ``chunks`` of a memory table, ``files`` and ``row_groups`` of the files are the parts
+    that remain after skipping by known bounds of the values. ``spark_seconds``: the time until the last row
+    that Spark computed for the query arrived. None: not applicable, or unknown.
     """
 
     vertex: str
@@ -142,7 +142,8 @@ class ExplainedScan(msgspec.Struct, frozen=True):
 
 
 class Participants(msgspec.Struct, frozen=True):
-    """The members that a job needs, of ``total``; and by vertex those that its scans read on."""
+    """The members that a job needs, of ``total``; ``scans``: the number of members that read each scan, by
+    vertex."""
 
     names: tuple[str, ...]
     total: int
@@ -150,9 +151,9 @@ class Participants(msgspec.Struct, frozen=True):
 
 
 class ExplainedJob(msgspec.Struct, frozen=True):
-    """A DAG, or the program of a query of a few rows: vertices in topological order (sources first).
-    ``members``: those that it needs, by name, of ``of_members``. After a run: ``seconds`` since its
-    submission, and ``memory``, the most bytes that its query held (None: not counted)."""
+    """A DAG, or the program of a query of few rows: vertices in topological order (sources first).
+    ``members``: the names of the required members, of ``of_members``. After a run: ``seconds`` since the
+    job's submission, and ``memory``, the most bytes that the query held (None: not counted)."""
 
     vertices: tuple[ExplainedVertex, ...]
     edges: tuple[ExplainedEdge, ...]
@@ -164,8 +165,8 @@ class ExplainedJob(msgspec.Struct, frozen=True):
 
 
 class SharedJob(msgspec.Struct, frozen=True):
-    """Rows that are computed once, before the query that reads them as ``name``. ``bound`` and ``optimized``:
-    see :class:`Explanation`."""
+    """A job that computes rows once, before the query, which reads the rows as ``name``. ``bound`` and
+    ``optimized``: see :class:`Explanation`."""
 
     name: str
     job: ExplainedJob
@@ -174,9 +175,8 @@ class SharedJob(msgspec.Struct, frozen=True):
 
 
 class Explanation(msgspec.Struct, frozen=True):
-    """A query's plan: which way it goes and why, its job, and what is computed before. EXTENDED: ``bound``
-    and ``optimized`` are its logical plans as text (and those of what is shared that has some at that
-    stage)."""
+    """A query's plan: the lane and the reason, the query's job, and the jobs before. EXTENDED: ``bound`` and
+    ``optimized`` are the logical plans as text (with the plans of shared rows that exist at the stage)."""
 
     lane: str
     reason: str
@@ -188,13 +188,13 @@ class Explanation(msgspec.Struct, frozen=True):
 
 
 class Bound(msgspec.Struct, frozen=True):
-    """A plan's values of one run: ``arguments`` for its parameters, and those of the run itself."""
+    """A plan's values of one run: ``arguments`` for its parameters, ``values`` for its run values."""
 
     arguments: Sequence[object] = ()
     values: "run_values.RunValues | None" = None
 
 
-#: Says who takes part in the job of a DAG; None: there is but one member.
+#: Finds the participants of a DAG's job; returns None if there is only one member.
 FindParticipants = Callable[[DAG], Participants | None]
 
 
@@ -206,9 +206,9 @@ def explanation(
     runs: Mapping[str, JobStatistics] | None = None,
     participants: FindParticipants = lambda dag: None,
 ) -> Explanation:
-    """What there is to show of a plan. ``bound``: with these values, None = as it is, with parameters.
-    ``extended``: the logical plans, too. ``runs``: the statistics of a run that has ended, of the query
-    itself under ``""`` and of what it shares by key."""
+    """Explain a plan. ``bound``: explain the plan with these values, None = with parameters. ``extended``:
+    include the logical plans. ``runs``: the statistics of a finished run, of the query itself under ``""``
+    and of shared plans by key."""
     runs = runs or {}
     logical = {part.name: plan_text(part.plan) for part in shared_rows(plan.bound)} if extended else {}
     shared = [
@@ -247,7 +247,7 @@ def _explained_template(
 def explained_scans(
     template: Template, bound: Bound, participants: Participants | None
 ) -> tuple[ExplainedScan, ...]:
-    """What the scans of a plan read with these values."""
+    """The reads of the plan's scans with the values of ``bound``."""
     found = []
     prunings = scan_prunings(template, bound.arguments, bound.values)
     for scan, pruning in zip(template.reads, prunings, strict=True):
@@ -281,7 +281,7 @@ def explained_scans(
 
 
 def with_spark(job: ExplainedJob, spent: Mapping[str, float]) -> ExplainedJob:
-    """The job with the seconds that Spark took for what its scans read, by the scans' names."""
+    """The job with the seconds that Spark took for the scans' rows, by the scans' names."""
     scans = tuple(replace(scan, spark_seconds=spent.get(scan.table)) for scan in job.scans)
     return replace(job, scans=scans)
 
@@ -294,7 +294,7 @@ def key_texts(types: Sequence[pa.DataType], keys: Iterable[Key]) -> tuple[tuple[
 
 
 def explained_job(dag: DAG, run: JobStatistics | None = None) -> ExplainedJob:
-    """A DAG, and what a run of it has counted."""
+    """The explanation of a DAG, with the counters of a run."""
     vertices = tuple(_vertices(dag, run))
     edges = tuple(_explained(edge) for vertex in dag for edge in dag.outbound(vertex))
     if run is None:

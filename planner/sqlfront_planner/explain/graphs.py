@@ -1,4 +1,5 @@
-"""Plans as graphs, in the languages of Graphviz and Mermaid: rows flow along the arrows, up to the result."""
+"""Explanations as graphs, in the languages of Graphviz and Mermaid: rows flow along the arrows, up to the
+result."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -15,7 +16,7 @@ from sqlfront_planner.explain.text import in_bytes, milliseconds, scan_text
 
 
 def dot_of(shown: Explanation) -> str:
-    """The plan in Graphviz' language; each job that is computed before is a cluster."""
+    """The plan in Graphviz' language; each job of shared rows is a cluster."""
     lines = ["digraph plan {", "  rankdir=BT;", f"  label={_quoted(_title(shown))};", "  node [shape=box];"]
     lines += _dot_job(shown.job, "", "  ")
     for number, part in enumerate(shown.shared):
@@ -41,7 +42,7 @@ def _quoted(text: str) -> str:
 
 
 def mermaid_of(shown: Explanation) -> str:
-    """The plan as a Mermaid flowchart; each job that is computed before is a subgraph."""
+    """The plan as a Mermaid flowchart; each job of shared rows is a subgraph."""
     lines = ["---", f"title: {_quoted(_title(shown))}", "---", "flowchart BT"]
     lines += _mermaid_job(shown.job, "v", "  ")
     for number, part in enumerate(shown.shared):
@@ -62,8 +63,8 @@ def _mermaid_job(job: ExplainedJob, prefix: str, indent: str) -> Iterator[str]:
 
 
 def _text(*lines: str) -> str:
-    """A quoted Mermaid label of some lines; its language takes HTML's entities, with a number sign instead of
-    the ampersand."""
+    """A quoted Mermaid label of some lines. Mermaid uses HTML's entities, with a number sign instead of the
+    ampersand."""
     escaped = [line.translate(_ENTITIES) for line in lines]
     return f'"{"<br/>".join(escaped)}"'
 
@@ -73,7 +74,7 @@ _ENTITIES: Final = str.maketrans(
 )
 
 
-# ---- what both say
+# ---- shared by both languages
 
 
 def _title(shown: Explanation) -> str:
@@ -82,14 +83,14 @@ def _title(shown: Explanation) -> str:
 
 
 def _labels(job: ExplainedJob) -> Iterator[tuple[ExplainedVertex, list[str]]]:
-    """The lines of each vertex."""
+    """Yield each vertex with the lines of its label."""
     scans = {scan.vertex: scan for scan in job.scans if scan_text(scan)}
     for vertex in job.vertices:
         yield vertex, list(_label(vertex, scans.get(vertex.name)))
 
 
 def _label(vertex: ExplainedVertex, scan: ExplainedScan | None) -> Iterator[str]:
-    """The operator, where it runs, what it reads, and what it did."""
+    """Yield the lines of a label: the operator, the place, the counters, and the reads."""
     yield vertex.operator
     if vertex.parallel or vertex.place is Place.ALL_MEMBERS:
         several = ["one per worker"] if vertex.parallel else []

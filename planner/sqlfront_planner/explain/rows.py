@@ -1,4 +1,4 @@
-"""The program of a query of a few rows as EXPLAIN shows it: its steps are the vertices."""
+"""The explanation of a program over few rows: the program's steps are the vertices."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -36,10 +36,10 @@ def explained_rows(
     analyze: bool = False,
     owners: Sequence[str] = (),
 ) -> Explanation:
-    """What there is to show of a program. ``arguments``: the values of its parameters, None = not known.
-    ``analyze``: run it, too. ``owners``: of the partitions, on several members.
+    """Explain a program over rows. ``arguments``: the values of the program's parameters, None = unknown.
+    ``analyze``: run the program, too. ``owners``: the members that own the partitions, on several members.
 
-    Raises NotByRows if the query with these arguments has to run as a job.
+    Raises NotByRows if the query with the arguments has to run as a job.
     """
     run = None if arguments is None else plan.run(arguments, settings)
     names = _names(plan.program)
@@ -79,8 +79,8 @@ def _vertices(program: RowOperator, names: dict[int, str], run: Run | None) -> I
 
 
 def _counted(step: RowOperator, run: Run) -> Counters:
-    """What a step does with these values: it is done once for itself, and its inputs to know their part of
-    the time."""
+    """The counters of a step in a run. The step runs once, and the inputs run once more to subtract their
+    time."""
     seconds = []
     for steps in ((step,), step.inputs()):
         began = time.perf_counter()
@@ -102,7 +102,7 @@ def _edges(program: RowOperator, names: dict[int, str]) -> Iterator[ExplainedEdg
 def _scans(
     plan: RowPlan, names: dict[int, str], run: Run | None, owners: Sequence[str]
 ) -> Iterator[ExplainedScan]:
-    """The tables whose rows are found by key; of those that a join finds the keys are known when it runs."""
+    """The tables whose rows are found by key. The keys of a join's lookups are known only at run time."""
     readers: dict[int, Find | Join] = {}
     for step in _steps(plan.program):
         if isinstance(step, Find):

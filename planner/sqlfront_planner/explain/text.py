@@ -1,4 +1,4 @@
-"""Plans as text: the lane and its reason first, then each job as a tree from its result."""
+"""Explanations as text: the lane and the reason first, then each job as a tree from the result."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
@@ -14,13 +14,13 @@ from sqlfront_planner.explain.explanation import (
     Place,
 )
 
-#: How many keys of a scan are shown.
+#: The most keys of a scan that are shown.
 _MOST_KEYS: Final = 10
 
 
 def text_of(shown: Explanation) -> str:
-    """Lane, reason and physical plan; after a run with what was counted, and what it took in all. If there
-    are logical plans they come before the physical one."""
+    """Lane, reason and physical plan; after a run with its counters and total time. Logical plans, if any,
+    come before the physical plan."""
     parts = [f"lane: {shown.lane} ({shown.reason})"]
     if shown.job.seconds is not None:
         parts.append(_total(shown.job))
@@ -38,7 +38,7 @@ def text_of(shown: Explanation) -> str:
 
 
 def _with_shared(text: str, shared: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """A plan, and below it by name those of the rows that are computed once, before it."""
+    """The lines of a plan, followed by the plans of its shared rows by name."""
     yield text
     for name, below in shared:
         yield f"Shared rows {name}:"
@@ -46,13 +46,13 @@ def _with_shared(text: str, shared: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 
 def job_text(job: ExplainedJob) -> str:
-    """A job as a tree, and below it what its scans read where they don't read all."""
+    """A job as a tree, followed by the reads of scans that don't read everything."""
     lines = [line for scan in job.scans if (line := scan_text(scan))]
     return "\n".join([tree(job), *(["Scans:"] if lines else []), *(f"  {line}" for line in lines)])
 
 
 def scan_text(scan: ExplainedScan) -> str:
-    """What a scan reads of its table; empty if there is nothing to say.
+    """The part of its table that a scan reads; empty if nothing is to report.
 
     >>> key = ("k",)
     >>> scan_text(ExplainedScan("scan t", "t", key, key, (("7",), ("8",)), Part(2, 271), chunks=Part(1, 5)))
@@ -83,7 +83,7 @@ def scan_text(scan: ExplainedScan) -> str:
 
 
 def _keys(scan: ExplainedScan) -> str:
-    """The columns, and their values."""
+    """The key columns and their values."""
     columns = _columns(scan.by)
     if scan.keys is None:
         return columns
@@ -101,8 +101,8 @@ def _columns(names: Sequence[str]) -> str:
 
 
 def tree(job: ExplainedJob) -> str:
-    """A job as a tree from its result: each vertex with its operator and what it counted, below it its inputs
-    and how their rows are routed."""
+    """A job as a tree from the result: each vertex with operator and counters, above the inputs with the
+    routing."""
     vertices = {vertex.name: vertex for vertex in job.vertices}
     inbound: dict[str, list[ExplainedEdge]] = {name: [] for name in vertices}
     outputs = dict.fromkeys(vertices, 0)
@@ -114,7 +114,7 @@ def tree(job: ExplainedJob) -> str:
         indent = "  " * depth
         routing = "" if edge is None or not str(edge) else f" -> {edge}"
         head = f"{indent}{vertex.operator}{_where(vertex)}{routing}"
-        # What feeds two vertices is shown in full below the last of them only.
+        # A vertex that feeds two vertices is shown in full below the last of them only.
         if edge is not None and edge.output < outputs[vertex.name] - 1:
             yield f"{head} (shared)"
             return
@@ -133,7 +133,7 @@ def _where(vertex: ExplainedVertex) -> str:
 
 
 def _by_member(members: Mapping[str, Counters], indent: str) -> Iterator[str]:
-    """A line for each of several members that have instances of a vertex."""
+    """Yield a line for each of several members that have instances of a vertex."""
     if len(members) > 1:
         for name, counters in members.items():
             yield f"{indent}  @ {name}: {_counted(counters)}"
@@ -157,7 +157,7 @@ def _counted(counters: Counters) -> str:
 
 
 def milliseconds(seconds: float) -> str:
-    """A time as it is shown.
+    """The text of a time in milliseconds.
 
     >>> milliseconds(0.00123)
     '1.23 ms'
@@ -166,7 +166,7 @@ def milliseconds(seconds: float) -> str:
 
 
 def in_bytes(count: int) -> str:
-    """A size as it is shown.
+    """The text of a size in bytes.
 
     >>> in_bytes(5_000)
     '5 KiB'

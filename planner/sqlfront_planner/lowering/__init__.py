@@ -1,11 +1,11 @@
-"""From an optimized logical plan to the DAG.
+"""Lowering: from an optimized logical plan to the DAG.
 
 In: a logical plan without subquery expressions. Out: a :class:`Lowered`: the DAG with its sink, and its
-scans. Each logical node becomes one vertex, or two where work is done before rows are exchanged; each edge
-says next to its operator how rows get there.
+scans. Each logical node becomes one vertex, or two if work is done before rows are exchanged. The code of
+each operator also sets the routing of the input edges.
 
-For several members the same logical plan becomes a DAG whose parallel vertices are on all of them and
-whose exchanges are distributed edges (:func:`lower_distributed`).
+For several members the same logical plan becomes a DAG whose parallel vertices run on all members and whose
+exchanges are distributed edges (:func:`lower_distributed`).
 
 Reading order: :func:`lower` below (one case per node), then ``builder`` (fragments and edges), ``scans``,
 ``joins``, ``aggregates``, ``windows``, ``sorts``.

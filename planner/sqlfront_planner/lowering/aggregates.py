@@ -1,4 +1,4 @@
-"""GROUP BY and DISTINCT: in one stage where equal keys meet anyway, else in two."""
+"""Lowering of GROUP BY and DISTINCT: one stage if equal keys are in one instance already, else two."""
 
 from typing import Final
 
@@ -7,14 +7,15 @@ from sqlfront_engine.processors.aggregation.aggregate import AggregateMode
 from sqlfront_planner.logical import Aggregate
 from sqlfront_planner.lowering.builder import Builder, Fragment
 
-#: Up to that many groups the second stage has one instance.
+#: Up to this many groups the second stage has one instance.
 FEW_GROUPS: Final = 20_000
-#: With more than that share of the rows as groups a first stage only costs.
+#: If the groups are a larger share of the rows, a first stage doesn't pay.
 HARDLY_GROUPED: Final = 0.4
 
 
 def lower_aggregate(builder: Builder, plan: Aggregate, keys: tuple[int, ...], source: Fragment) -> Fragment:
-    """``keys`` are the grouping columns' places in the source's row; the calls read that row, too."""
+    """Lower an aggregation. ``keys`` are the grouping columns' ordinals in the source's row; the calls read
+    that row, too."""
 
     def processor(mode: AggregateMode) -> AggregateProcessor:
         return AggregateProcessor(keys, plan.calls, mode, plan.schema)

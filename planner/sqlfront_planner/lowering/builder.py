@@ -1,4 +1,4 @@
-"""The DAG under construction, and how its pieces are connected."""
+"""The DAG under construction, and the edges between its fragments."""
 
 from typing import TYPE_CHECKING
 
@@ -19,15 +19,16 @@ if TYPE_CHECKING:
 
 
 class Fragment(msgspec.Struct, frozen=True):
-    """A finished part of the DAG: the vertex whose output it is, and how its rows lie.
+    """A finished part of the DAG: the vertex that emits the rows, and the distribution of the rows.
 
-    ``parallel``: several instances emit it (over several members: on each of them), else one does (that of
-    the coordinator). ``partitioned``: ordinals of columns such that rows that agree in them come out of one
-    instance (None: nothing is known); ``partitions`` is the number of partitions of which each instance has
-    its share: two fragments that agree in both lie alike. ``ordered``: each instance's rows have this order.
-    ``output``: which of the vertex's outputs the next edge leaves from. ``in_pieces``: its instances emit the
-    pieces of a source's rows, from which the source's order can be had again, or had taken all of their input
-    before they emitted anything (what each emits is one piece then): they can be taken in turn.
+    ``parallel``: several instances emit the rows (over several members: on each member), else one instance
+    (the coordinator's). ``partitioned``: ordinals of columns such that rows with equal values in the columns
+    come from one instance (None: unknown). ``partitions`` is the number of partitions that the instances
+    share: two fragments with equal ``partitioned`` columns and ``partitions`` are partitioned alike.
+    ``ordered``: each instance's rows have this order. ``output``: the vertex's output from which the next
+    edge starts. ``in_pieces``: the fragment can be read in turn. The instances either emit the pieces of a
+    source's rows, from which the source's order can be restored, or read all input before the first output
+    (each instance's output is one piece then).
     """
 
     vertex: Vertex
@@ -40,9 +41,9 @@ class Fragment(msgspec.Struct, frozen=True):
 
 
 class ScanVertex(msgspec.Struct, frozen=True):
-    """A source of the DAG: what to ask of which version of the table, to make the source anew with arguments
-    bound; ``placed``: how the plan takes its rows to be placed; ``keys``: by which keys they are found.
-    ``columns`` and ``partitioning`` are the table's."""
+    """A source of the DAG, with everything needed to make the source again with bound arguments: the table's
+    version and the request; ``placed``: the placement of rows that the plan assumes; ``keys``: the condition
+    that gives the keys of the wanted rows. ``columns`` and ``partitioning`` are the table's."""
 
     vertex: str
     table: str
@@ -55,8 +56,8 @@ class ScanVertex(msgspec.Struct, frozen=True):
 
 
 class Store(msgspec.Struct, frozen=True):
-    """What becomes of rows that are stored on all members: every instance of ``processor``, one on each,
-    takes those of its partitions, by the columns ``keys`` (none: any). ``name`` is the table's."""
+    """The storing of rows on all members: one instance of ``processor`` on each member takes the rows of the
+    member's partitions, by the columns ``keys`` (empty: any rows). ``name`` is the table's name."""
 
     name: str
     processor: Processor
@@ -64,12 +65,13 @@ class Store(msgspec.Struct, frozen=True):
 
 
 class Builder(msgspec.Struct):
-    """``parallel``: whether vertices get several instances (on a member) where that can help; ``exchange``:
-    whether rows may be sent to the instance of their key, else what has to meet is collected in one instance.
+    """A builder of a DAG. ``parallel``: whether vertices get several instances (on a member) if that can
+    help; ``exchange``: whether rows may be routed to the key's instance, else one instance collects rows that
+    belong together.
 
-    ``distributed``: whether the DAG is for several members. Parallel fragments are on all of them then, the
-    others on the coordinator, and rows are exchanged where there are more than ``collect_rows``.
-    ``conditions`` are those of the query's scans.
+    ``distributed``: whether the DAG is for several members. If so, parallel fragments are on all members,
+    others on the coordinator, and inputs of more than ``collect_rows`` rows are exchanged. ``conditions`` are
+    the key conditions of the query's scans.
     """
 
     cardinality: Cardinality
@@ -88,29 +90,29 @@ class Builder(msgspec.Struct):
         return self.dag.vertex(self.dag.unique_name(name), processor, None if several else 1)
 
     def source(self, name: str, processor: Processor, *, parallel: bool) -> Vertex:
-        """Add a vertex without input; one that isn't parallel belongs to the coordinator."""
+        """Add a vertex without input; the coordinator runs a vertex that isn't parallel."""
         if parallel or not self.distributed:
             return self.vertex(name, processor, parallel=parallel)
         return self.dag.vertex(self.dag.unique_name(name), processor, 1, OnlyOn())
 
     def exchanges(self, rows: float) -> bool:
-        """Whether that many rows are worth sending to the instances of their keys."""
+        """Whether routing ``rows`` rows by key pays."""
         return rows > self.collect_rows if self.distributed else self.exchange
 
     def follow(self, name: str, processor: Processor, source: Fragment) -> Fragment:
-        """Add an operator that takes rows as they come, in as many instances as its input has."""
+        """Add an operator that takes rows in any order, with as many instances as the input."""
         vertex = self.vertex(name, processor, parallel=source.parallel)
         self.keep(source, vertex)
         return replace(source, vertex=vertex, output=0)
 
     def gather(self, name: str, processor: Processor, source: Fragment) -> Fragment:
-        """Add an operator of one instance that takes all rows, in the order that the input has."""
+        """Add an operator of one instance that takes all rows, in the input's order."""
         vertex = self.vertex(name, processor, parallel=False)
         self.to_one(source, vertex)
         return Fragment(vertex, False)
 
     def store(self, source: Fragment, store: Store) -> Fragment:
-        """Add what stores the rows, one instance on each member."""
+        """Add the vertex that stores the rows, with one instance on each member."""
         vertex = self.dag.vertex(self.dag.unique_name(f"store {store.name}"), store.processor, 1)
         if not store.keys:
             self.deal(source, vertex)
@@ -126,22 +128,23 @@ class Builder(msgspec.Struct):
         return Edge.from_(source.vertex, source.output).to(target, ordinal)
 
     def _add(self, edge: Edge) -> None:
-        """Over several members an edge that isn't kept on its own goes to all of them."""
+        """Add an edge; over several members the edge is distributed to all members."""
         self.dag.edge(edge.distributed() if self.distributed else edge)
 
     def _add_in_turn(self, source: Fragment, edge: Edge) -> None:
-        """In one process the consumers get the rows of several instances in the source's order."""
+        """Add an edge; in one process the consumers get the rows of several instances in the source's
+        order."""
         self._add(edge.in_turn() if source.in_pieces and not self.distributed else edge)
 
     def keep(self, source: Fragment, target: Vertex, ordinal: int = 0, *, priority: int = 0) -> None:
-        """Rows stay with their instance. Inputs of lower ``priority`` are consumed first."""
+        """Connect each instance with its own consumer. Inputs of lower ``priority`` are consumed first."""
         edge = self._edge(source, target, ordinal).priority(priority)
         if source.parallel:
             edge = edge.isolated().in_turn() if source.in_pieces else edge.isolated()
         self.dag.edge(edge)
 
     def to_one(self, source: Fragment, target: Vertex, ordinal: int = 0) -> None:
-        """All rows to the only instance, merged if they are ordered."""
+        """Route all rows to a single instance, merged if the rows are ordered."""
         edge = self._edge(source, target, ordinal)
         if source.parallel:
             edge = edge.to_one()
@@ -153,32 +156,33 @@ class Builder(msgspec.Struct):
         self.dag.edge(edge)
 
     def deal(self, source: Fragment, target: Vertex, ordinal: int = 0, *, priority: int = 0) -> None:
-        """Rows to any instances of a parallel vertex: from instance to instance if there are several."""
+        """Route rows to any instance of a parallel vertex: instance by instance if the source is parallel."""
         if source.parallel or not self.distributed:
             self.keep(source, target, ordinal, priority=priority)
         else:
             self._add(self._edge(source, target, ordinal).priority(priority))
 
     def spread(self, source: Fragment, target: Vertex, keys: tuple[int, ...], ordinal: int = 0) -> None:
-        """Rows that agree in ``keys`` to one instance."""
+        """Route rows that agree in ``keys`` to one instance."""
         self._add_in_turn(source, self._edge(source, target, ordinal).partitioned(keys))
 
     def broadcast(self, source: Fragment, target: Vertex, ordinal: int = 0) -> None:
-        """Every row to every instance."""
+        """Route every row to every instance."""
         self._add_in_turn(source, self._edge(source, target, ordinal).broadcast())
 
     def collected(self, source: Fragment) -> bool:
-        """True if all rows of the fragment are in one instance."""
+        """True if one instance emits all rows of the fragment."""
         return not source.parallel
 
 
 def lies_by(source: Fragment, keys: tuple[int, ...]) -> bool:
-    """Whether rows are where an exchange by these columns would send them."""
+    """Whether the rows are where an exchange by the columns ``keys`` would route them."""
     return source.parallel and source.partitioned == keys and source.partitions == DEFAULT_PARTITIONS
 
 
 def narrowed(fragment: Fragment, ordinals: tuple[int, ...]) -> Fragment:
-    """What is known of the rows when only these columns (in this order) are emitted."""
+    """The fragment with the partitioning and order that remain known if only the columns ``ordinals`` (in
+    this order) are emitted."""
     places = {ordinal: place for place, ordinal in enumerate(ordinals)}
     partitioned = fragment.partitioned
     if partitioned is not None:

@@ -1,4 +1,4 @@
-"""Joins: which side is held, and how equal keys meet."""
+"""Lowering of joins: the choice of the held side, and of the routing that brings equal keys together."""
 
 from collections.abc import Callable
 from typing import Final, Literal
@@ -16,17 +16,16 @@ from sqlfront_values.evaluate import can_fail
 from sqlfront_values.expressions import Column
 from sqlfront_values.settings import DEFAULT_PARTITIONS
 
-#: A held side of at most that many estimated bytes is given to every instance instead of shuffling both
-#: sides.
+#: A held side of at most this many estimated bytes is broadcast, instead of partitioning both sides.
 BROADCAST_BYTES: Final = 4_000_000
-#: ... or if it has that much less rows than the other side.
+#: The held side is also broadcast if its rows are at most this share of the other side's rows.
 BROADCAST_SHARE: Final = 0.02
-#: Over several members no more is given to everybody than the coordinator would collect of rows this wide.
+#: Over several members, the width of a row in bytes by which ``collect_rows`` limits the size of a broadcast.
 BROADCAST_ROW_BYTES: Final = 200
 
-#: The streamed side is filtered by the held side's keys if these are at most that share of its own ...
+#: The held side's keys filter the streamed side if they are at most this share of the streamed side's keys,
 FILTERING_SHARE: Final = 0.5
-#: ... and the held side has at most that many rows.
+#: and if the held side has at most this many rows.
 MOST_FILTERING_ROWS: Final = 2_000_000
 
 KindName = Literal["inner", "left", "right", "full", "semi", "anti", "null_aware_anti"]
@@ -39,12 +38,12 @@ KINDS: Final[dict[JoinKind, KindName]] = {
     JoinKind.ANTI: "anti",
     JoinKind.NULL_AWARE_ANTI: "null_aware_anti",
 }
-#: Kinds that emit each left row once at most and by itself, so that copies of the right side do no harm.
+#: Kinds whose output rows each belong to a left row, so the right side may be copied to every instance.
 _STREAM_LEFT: Final = FILTERING_JOINS | {JoinKind.INNER, JoinKind.LEFT}
 
 
 class _Sides(msgspec.Struct, frozen=True):
-    """A join's inputs, lowered, with the places of their keys."""
+    """A join's lowered inputs, with the ordinals of the keys."""
 
     join: Join
     left: Fragment
@@ -55,18 +54,18 @@ class _Sides(msgspec.Struct, frozen=True):
 
 
 def key_columns(join: Join) -> bool:
-    """True if all keys are columns, as the processor wants them."""
+    """True if all keys are columns, as the processor requires."""
     return all(isinstance(key.left, Column) and isinstance(key.right, Column) for key in join.keys)
 
 
 def lower_sides(
     builder: Builder, join: Join, lower: Callable[[LogicalPlan], Fragment]
 ) -> tuple[Fragment, Fragment]:
-    """Both sides of a join; the streamed one found or filtered by the keys of the held one where that is
-    worth it.
+    """Lower both sides of a join. The held side's keys find or filter the rows of the streamed side if that
+    pays.
 
-    The held side then feeds two vertices, both of which read it to its end before anything else: neither
-    can keep the other waiting.
+    The held side then feeds two vertices. Both read the held side to its end before any other input, so
+    neither can block the other.
     """
     hold_left = bool(join.keys) and holds_left(join, builder.cardinality)
     held, streamed = (join.left, join.right) if hold_left else (join.right, join.left)
@@ -82,8 +81,8 @@ def lower_sides(
 
 
 def _filtering_keys(builder: Builder, join: Join, hold_left: bool) -> list[tuple[int, int]]:
-    """Ordinals of streamed and held keys by which most streamed rows can be dropped as soon as they are read;
-    empty if they can't, or if that isn't worth it."""
+    """The pairs of ordinals of streamed and held keys by which a filter drops most streamed rows right after
+    reading; empty if that is impossible or doesn't pay."""
     held, streamed = (join.left, join.right) if hold_left else (join.right, join.left)
     if not builder.parallel or not isinstance(streamed, Scan) or not streamed.filters:
         return []
@@ -105,7 +104,7 @@ def _filtering_keys(builder: Builder, join: Join, hold_left: bool) -> list[tuple
 def lower_join(
     builder: Builder, join: Join, left: Fragment, right: Fragment, output: tuple[int, ...]
 ) -> Fragment:
-    """``output``: the ordinals of the join's row that are wanted."""
+    """Lower a join over lowered sides. ``output``: the wanted ordinals of the join's row."""
     if not join.keys:
         return _lower_nested_loop(builder, join, left, right, output)
     left_keys = tuple(key.left.ordinal for key in join.keys if isinstance(key.left, Column))
@@ -142,8 +141,8 @@ def _processor(sides: _Sides, hold_left: bool) -> HashJoin:
 
 
 def _broadcasts(builder: Builder, join: Join, hold_left: bool) -> bool:
-    """Whether every instance gets the held side. Rows of a held side that are emitted for themselves must be
-    held once."""
+    """Whether every instance gets the whole held side. A held side whose unmatched rows are emitted must
+    exist only once."""
     if join.kind is JoinKind.NULL_AWARE_ANTI:
         return True
     if join.kind is not JoinKind.INNER if hold_left else join.kind not in _STREAM_LEFT:
@@ -158,7 +157,7 @@ def _broadcasts(builder: Builder, join: Join, hold_left: bool) -> bool:
 
 
 def _lower_collected(builder: Builder, sides: _Sides, hold_left: bool) -> Fragment:
-    """Both sides in one instance."""
+    """Join both sides in one instance."""
     vertex = builder.vertex("join", _processor(sides, hold_left), parallel=False)
     builder.to_one(sides.left, vertex, 0)
     builder.to_one(sides.right, vertex, 1)
@@ -183,7 +182,7 @@ def _lower_broadcast(builder: Builder, sides: _Sides, hold_left: bool) -> Fragme
 
 
 def _lower_partitioned(builder: Builder, sides: _Sides, hold_left: bool) -> Fragment:
-    """Both sides by their keys; a side that lies that way already stays where it is."""
+    """Join both sides partitioned by the keys; a side with the right partitioning is not moved."""
     vertex = builder.vertex("join", _processor(sides, hold_left), parallel=True)
     keys = _agreed_keys(sides)
     left_keys = tuple(sides.left_keys[place] for place in keys)
@@ -194,7 +193,7 @@ def _lower_partitioned(builder: Builder, sides: _Sides, hold_left: bool) -> Frag
             builder.keep(source, vertex, ordinal)
         else:
             builder.spread(source, vertex, wanted, ordinal)
-    # Unmatched rows of an outer join's other side have nulls there, wherever they are.
+    # Unmatched rows have nulls in the other side's columns, in every instance.
     width = sides.join.left.width
     known = {
         JoinKind.RIGHT: tuple(width + ordinal for ordinal in right_keys),
@@ -205,7 +204,7 @@ def _lower_partitioned(builder: Builder, sides: _Sides, hold_left: bool) -> Frag
 
 
 def _lie_alike(sides: _Sides) -> bool:
-    """Whether rows that agree in all keys are with the same instance on both sides already."""
+    """Whether rows of both sides that agree in all keys are in the same instance already."""
     left, right = sides.left, sides.right
     if not (left.parallel and right.parallel and left.partitions == right.partitions):
         return False
@@ -216,8 +215,8 @@ def _lie_alike(sides: _Sides) -> bool:
 
 
 def _agreed_keys(sides: _Sides) -> tuple[int, ...]:
-    """The places of the keys to partition by: those by which a side is partitioned already, if it is by some
-    of them."""
+    """The positions of the keys to partition by: the keys by which a side is partitioned already, if it is
+    partitioned by a subset of the keys; else all keys."""
     for source, keys in ((sides.left, sides.left_keys), (sides.right, sides.right_keys)):
         if source.parallel and source.partitioned and set(source.partitioned) <= set(keys):
             return tuple(keys.index(ordinal) for ordinal in source.partitioned)
@@ -227,7 +226,7 @@ def _agreed_keys(sides: _Sides) -> tuple[int, ...]:
 def _lower_nested_loop(
     builder: Builder, join: Join, left: Fragment, right: Fragment, output: tuple[int, ...]
 ) -> Fragment:
-    """Every left row with every right row; the right side is held."""
+    """Join every left row with every right row; the right side is held."""
     processor = NestedLoopJoin(KINDS[join.kind], join.condition, join.left.schema, join.right.schema, output)
     parallel = left.parallel and join.kind in _STREAM_LEFT
     vertex = builder.vertex("join", processor, parallel=parallel)

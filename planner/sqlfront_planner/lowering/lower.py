@@ -1,4 +1,4 @@
-"""One case per logical node."""
+"""Lowering of a plan, with one case per logical node."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
@@ -58,8 +58,8 @@ _DIFFERENCES: Final[dict[SetKind, "DifferenceKind"]] = {
 
 
 class Lowered(msgspec.Struct, frozen=True):
-    """A query's DAG, ending in a ResultSink; ``resources`` are what its sources need at run time.
-    ``distributed``: it is to run on all members, else in this process alone."""
+    """A query's DAG, which ends in a ResultSink; ``resources`` are the objects that the sources need at run
+    time. ``distributed``: the DAG runs on all members, else in this process alone."""
 
     dag: DAG
     scans: tuple[ScanVertex, ...]
@@ -75,8 +75,8 @@ def lower(
     exchange: bool = True,
     conditions: KeyConditions | None = None,
 ) -> Lowered:
-    """The DAG of a plan for one member; without ``parallel`` every vertex has one instance, without
-    ``exchange`` no row is sent to the instance of its key. ``conditions``: those of the query's scans."""
+    """Lower a plan to the DAG for one member. Without ``parallel`` every vertex has one instance, without
+    ``exchange`` no row is routed by key. ``conditions``: the key conditions of the query's scans."""
     builder = Builder(cardinality, parallel, exchange, conditions=conditions or KeyConditions())
     return _lower(plan, builder, None)
 
@@ -90,9 +90,9 @@ def lower_distributed(
     store: Store | None = None,
     conditions: KeyConditions | None = None,
 ) -> Lowered:
-    """The DAG of a plan for several members, each with several instances of a vertex if ``parallel``. Inputs
-    of up to ``collect_rows`` are collected by the coordinator instead of exchanged. With ``store`` the rows
-    are stored where they belong, and what the members say about that is the result."""
+    """Lower a plan to the DAG for several members, each with several instances of a vertex if ``parallel``.
+    The coordinator collects inputs of up to ``collect_rows`` rows without an exchange. With ``store`` each
+    member stores the rows of its partitions, and the result holds the members' reports."""
     builder = Builder(
         cardinality,
         parallel,
@@ -113,14 +113,14 @@ def _lower(plan: LogicalPlan, builder: Builder, store: Store | None) -> Lowered:
 
 
 class _Lowering:
-    """Lowers a plan bottom-up."""
+    """The lowering of a plan, bottom-up."""
 
     def __init__(self, builder: Builder) -> None:
         self.builder = builder
         self.depth = 0
 
     def lower(self, plan: LogicalPlan) -> Fragment:
-        """The fragment whose output is the plan's rows."""
+        """Lower the plan to a fragment that emits the plan's rows."""
         check()
         self.depth += 1
         if self.depth % LEVELS_OF_A_STACK:
@@ -157,7 +157,7 @@ class _Lowering:
                 raise InternalError(f"{type(plan).__name__} can't be lowered")
 
     def rows(self, plan: LogicalPlan, expressions: Sequence[Expr] | None, schema: pa.Schema) -> Fragment:
-        """Filters, then a projection (None: all columns), in one vertex over what stands below."""
+        """Lower filters and a projection (None: all columns) into one vertex over the input."""
         condition: Expr | None = None
         if isinstance(plan, Filter):
             condition, plan = plan.condition, plan.input
@@ -177,7 +177,8 @@ class _Lowering:
         return lower_rows(self.builder, self.lower(plan), condition, expressions, schema)
 
     def values(self, plan: Values) -> Fragment:
-        """Literal rows in one source; rows that are computed are a projection of one empty row each."""
+        """Lower literal rows into one source; a row with computed values becomes a projection of an empty
+        row."""
         rows = tuple(tuple(item for item in row if isinstance(item, Literal)) for row in plan.rows)
         if all(len(literals) == len(row) for literals, row in zip(rows, plan.rows, strict=True)):
             processor = ValuesProcessor(plan.output, rows)
@@ -204,8 +205,9 @@ class _Lowering:
     def window(
         self, plan: Window, condition: Expr | None, expressions: Sequence[Expr] | None, schema: pa.Schema
     ) -> Fragment:
-        """The processor orders and partitions by columns: computed ones are added, and left out again by the
-        filter and projection (None: none, all columns) of the window's rows, which have that ``schema``."""
+        """Lower a window. The processor partitions and orders by columns: computed expressions are added as
+        columns, and removed again by the filter and projection (None: no filter, all columns) of the window's
+        rows, whose schema is ``schema``."""
         from sqlfront_planner.lowering.windows import lower_window  # noqa: PLC0415 - loaded when first needed
 
         child, places = _with_columns(
@@ -235,8 +237,8 @@ class _Lowering:
         parallel = any(branch.parallel for branch in branches)
         if plan.kind is SetKind.UNION_ALL:
             vertex = builder.vertex("union", union.Union(tuple(plan.schema.names)), parallel=parallel)
-            # One branch after the other, as the text has them: LIMIT without an order takes the first rows.
-            # Over several members there is no such order, and none of them is to wait for another.
+            # One branch after the other, in the text's order: LIMIT without an order takes the first rows.
+            # Over several members the branches have no order, and no branch waits for another.
             for ordinal, branch in enumerate(branches):
                 priority = 0 if builder.distributed else ordinal
                 if parallel:
@@ -259,13 +261,13 @@ class _Lowering:
 
 
 def _ordinals(expressions: Sequence[Expr]) -> tuple[int, ...] | None:
-    """The columns that a projection selects, or None if it computes anything."""
+    """The columns that a projection selects, or None if the projection computes an expression."""
     ordinals = tuple(item.ordinal for item in expressions if isinstance(item, Column))
     return ordinals if len(ordinals) == len(expressions) else None
 
 
 def _with_columns(plan: LogicalPlan, wanted: tuple[Expr, ...]) -> tuple[LogicalPlan, tuple[int, ...]]:
-    """The plan with a column for each wanted expression, and where these columns stand."""
+    """The plan with a column for each wanted expression, and the ordinals of these columns."""
     ordinals = _ordinals(wanted)
     if ordinals is not None:
         return plan, ordinals
@@ -286,7 +288,7 @@ def _with_columns(plan: LogicalPlan, wanted: tuple[Expr, ...]) -> tuple[LogicalP
 
 
 def _with_key_columns(plan: Join, output: tuple[int, ...]) -> tuple[Join, tuple[int, ...]]:
-    """The same join over sides that have a column for each key; ``output`` leaves these out."""
+    """The same join over sides that have a column for each key; ``output`` leaves the added columns out."""
     left, left_places = _with_columns(plan.left, tuple(key.left for key in plan.keys))
     right, right_places = _with_columns(plan.right, tuple(key.right for key in plan.keys))
     left_row, right_row = left.row(), right.row()

@@ -1,4 +1,4 @@
-"""Scans, filters and projections: what takes rows one by one."""
+"""Lowering of scans, filters and projections, the row-by-row operators."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -30,11 +30,11 @@ else:
 
 
 def lower_scan(builder: Builder, scan: Scan) -> tuple[Fragment, Expr | None]:
-    """A source of the scan's rows, and what is still to be filtered, over the source's row: the scan's
-    columns and behind them those that only the filter reads.
+    """Lower a scan to a source and the remaining condition over the source's row: the scan's columns,
+    followed by the columns that only the condition reads.
 
-    What the source filters exactly is its business, and so is what the keys say by which it finds the rows;
-    other conjuncts are hints to it, and their columns are read as well.
+    The source applies its exact filters, and a lookup by keys makes further filters exact. The remaining
+    conjuncts are hints to the source; the source reads the conjuncts' columns as well.
     """
     keys = builder.conditions.of(scan)
     exact = scan.snapshot.exact_filters(scan.filters) if scan.filters else ()
@@ -63,7 +63,8 @@ def lower_scan(builder: Builder, scan: Scan) -> tuple[Fragment, Expr | None]:
 
 
 def lower_found_by_keys(builder: Builder, wanted: KeysFromJoin, held: Fragment) -> tuple[Fragment, Fragment]:
-    """The scan's rows that have one of the held rows' keys, and ``held`` for the join itself."""
+    """Lower a scan to the rows that have a key of the held rows; return the fragment, and ``held`` for the
+    join itself."""
     scan = wanted.scan
     exact = scan.snapshot.exact_filters(scan.filters) if scan.filters else ()
     residual = tuple(part for part in scan.filters if not any(part is done for done in exact))
@@ -99,7 +100,7 @@ def scan_vertex(
     placed: "tables.Partitioning | None",
     keys: KeyCondition | None,
 ) -> ScanVertex:
-    """What is remembered of a scan's source."""
+    """The record of a scan's source."""
     return ScanVertex(
         name,
         scan.name,
@@ -118,7 +119,7 @@ def _is_parallel(builder: Builder, scan: Scan, planned: "tables.ScanPlan") -> bo
     rows = table_rows(scan) if keys is None or keys.most is None else builder.cardinality.rows(scan)
     single = planned.source.preferred_parallelism == 1
     if not builder.distributed:
-        # A table of one batch is read by one instance anyway.
+        # One instance would read the whole of a table of one batch anyway.
         return builder.parallel and rows > BATCH_ROWS and not single
     match planned.location:
         case tables.Location.SPREAD:
@@ -136,7 +137,7 @@ def lower_rows(
     expressions: Sequence[Expr] | None,
     schema: pa.Schema,
 ) -> Fragment:
-    """The rows for which ``condition`` is true, projected; ``expressions`` None: as they are."""
+    """Lower a filter by ``condition`` and a projection; ``expressions`` None: all columns unchanged."""
     if expressions is None:
         return source if condition is None else builder.follow("filter", filter.Filter(condition), source)
     items = tuple(expressions)
@@ -146,7 +147,7 @@ def lower_rows(
         processor = FilterProject(condition, items, schema)
     kept = {item.ordinal for item in items if isinstance(item, Column)}
     if source.parallel and any(key.ordinal not in kept for key in source.ordered):
-        # Without its keys the order couldn't be merged any more.
+        # Without the keys' columns the instances' rows could no longer be merged in order.
         return builder.gather(name, processor, source)
     return _projected(builder.follow(name, processor, source), items)
 
@@ -154,8 +155,8 @@ def lower_rows(
 def lower_filtered_by_keys(
     builder: Builder, scan: Scan, held: Fragment, keys: Sequence[tuple[int, int]]
 ) -> tuple[Fragment, Fragment]:
-    """The scan's rows without those that have no partner among ``held``, and ``held`` for the join itself.
-    ``keys``: pairs of ordinals of the scan and of the held side."""
+    """Lower a scan without the rows that have no partner among ``held``; return the fragment, and ``held``
+    for the join itself. ``keys``: pairs of ordinals of the scan and of the held side."""
     source, condition = lower_scan(builder, scan)
     processor = key_filter.KeyFilter(
         condition,
@@ -175,6 +176,6 @@ def lower_filtered_by_keys(
 
 
 def _projected(fragment: Fragment, items: tuple[Expr, ...]) -> Fragment:
-    """What is known of rows after a projection: what it keeps as columns."""
+    """The fragment with the partitioning and order that survive a projection."""
     ordinals = tuple(item.ordinal if isinstance(item, Column) else -1 for item in items)
     return narrowed(fragment, ordinals)

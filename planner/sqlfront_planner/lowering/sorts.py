@@ -1,4 +1,4 @@
-"""ORDER BY and LIMIT."""
+"""Lowering of ORDER BY and LIMIT."""
 
 from typing import Final
 
@@ -8,15 +8,15 @@ from sqlfront_engine.processors.top_n import TopN
 from sqlfront_planner.logical import Limit, Sort
 from sqlfront_planner.lowering.builder import Builder, Fragment
 
-#: Fewer rows are sorted by one instance.
+#: Up to this many rows one instance sorts.
 PARALLEL_SORT_ROWS: Final = 200_000
-#: A limit above that many rows is a sort and a cut: a top-n holds all that it may give.
+#: A larger limit becomes a sort and a limit, because a top-n holds all rows that it may emit.
 MOST_TOP_ROWS: Final = 100_000
 
 
 def lower_sort(builder: Builder, plan: Sort, source: Fragment) -> Fragment:
-    """Each instance sorts what it has, and the consumer merges; a top-n is found locally, then among those
-    found."""
+    """Lower ORDER BY: each instance sorts its rows, and the consumer merges. A top-n runs on each instance,
+    then over the instances' results."""
     if plan.limit is not None and plan.limit + plan.offset <= MOST_TOP_ROWS:
         if source.parallel:
             local = TopN(plan.keys, plan.limit + plan.offset, 0)
@@ -41,7 +41,7 @@ def _sorted(builder: Builder, plan: Sort, source: Fragment) -> Fragment:
 
 
 def lower_limit(builder: Builder, plan: Limit, source: Fragment) -> Fragment:
-    """Every instance stops at the count, and the only consumer counts again."""
+    """Lower LIMIT: every instance stops at the count, and the single consumer counts again."""
     if plan.count is not None and source.parallel:
         source = builder.follow("limit", LimitProcessor(plan.count + plan.offset, 0), source)
     limited = builder.gather("limit", LimitProcessor(plan.count, plan.offset), source)

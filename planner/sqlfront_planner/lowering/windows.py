@@ -1,4 +1,4 @@
-"""Window functions: a partition's rows meet in one instance."""
+"""Lowering of window functions: one instance gets all rows of a partition."""
 
 from sqlfront_engine.processors.window import Window as WindowProcessor
 from sqlfront_planner.logical import Window
@@ -9,8 +9,8 @@ from sqlfront_values.expressions import SortKey
 def lower_window(
     builder: Builder, plan: Window, partition: tuple[int, ...], order: tuple[SortKey, ...], source: Fragment
 ) -> Fragment:
-    """``partition`` and ``order`` are over the source's row, of which the window's calls read columns,
-    too."""
+    """Lower a window. ``partition`` and ``order`` are over the source's row; the window's calls read columns
+    of that row, too."""
     processor = WindowProcessor(partition, order, plan.calls, plan.schema)
     stays = source.partitioned is not None and set(source.partitioned) <= set(partition)
     exchange = builder.exchanges(builder.cardinality.rows(plan.input))

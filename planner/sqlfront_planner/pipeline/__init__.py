@@ -1,9 +1,9 @@
-"""The Pipeline API: steps that are written down one after the other, the second door to the DAG.
+"""The Pipeline API: a chain of steps, the second front end of the DAG besides SQL.
 
-A pipeline is plain data, a tuple of steps that holds functions only in pickled form where it travels. It is
-planned to the core DAG after submission, by the coordinator: ``stages`` (writing it down) gives ``steps``, of
-which ``plan`` and ``fusion`` make the DAG, which ``submission`` logs and runs. ``aggregations`` and
-``endpoints`` are what steps are given, ``insertion`` is how rows get into a table.
+A pipeline is plain data: a tuple of steps that, in transit, holds functions only in pickled form. After
+submission the coordinator plans the pipeline to the core DAG. ``stages`` (the API) produces ``steps``;
+``plan`` and ``fusion`` make the DAG of the steps; ``submission`` logs and runs the DAG. ``aggregations`` and
+``endpoints`` are arguments of steps, ``insertion`` writes rows into a table.
 
 Counting the words of some lines:
 

@@ -26,9 +26,9 @@ class Aggregation(msgspec.Struct, frozen=True):
 def aggregation(
     function: str, *arguments: str | Literal, distinct: bool = False, where: str | None = None
 ) -> Aggregation:
-    """An aggregate function by its Spark name over columns by theirs; constants are given as
-    :class:`~sqlfront_values.expressions.Literal`. ``count`` without arguments counts rows. ``where`` is the
-    boolean column that says which rows count.
+    """A call of an aggregate function, by Spark's name, over named columns; constants are given as
+    :class:`~sqlfront_values.expressions.Literal`. ``count`` without arguments counts rows. Only rows with a
+    true value in the boolean column ``where`` count.
 
     >>> aggregation("sum", "price", distinct=True).function
     'sum'
@@ -37,8 +37,8 @@ def aggregation(
 
 
 def bind_aggregation(call: Aggregation, schema: pa.Schema) -> AggregateCall:
-    """The call over rows of the schema, its arguments cast as Spark casts them. ProgrammingError for an
-    unknown function or column, for a wrong number of arguments and for types that don't fit."""
+    """Bind the call to rows of the schema, with the arguments cast as in Spark. Raises ProgrammingError for
+    an unknown function or column, a wrong number of arguments, and unsuitable types."""
     entry = lookup_aggregate(call.function)
     if entry is None:
         raise ProgrammingError(
@@ -61,7 +61,7 @@ def bind_aggregation(call: Aggregation, schema: pa.Schema) -> AggregateCall:
 
 
 def column_named(name: str, schema: pa.Schema) -> Column:
-    """The column of that name. ProgrammingError, with the known ones, if there is none."""
+    """The column of that name. Raises ProgrammingError, with the known names, for an unknown name."""
     ordinal = schema.get_field_index(name)
     if ordinal < 0:
         raise ProgrammingError(f"there is no column {name!r}; known are {', '.join(map(repr, schema.names))}")
@@ -69,7 +69,7 @@ def column_named(name: str, schema: pa.Schema) -> Column:
 
 
 def _kinds(entry: AggregateFunction, given: int) -> Sequence[ArgumentType]:
-    """What the entry takes at each position."""
+    """The argument type that the function takes at each position."""
     kinds = entry.arguments
     least = len(kinds) - entry.optional
     if given < least or (given > len(kinds) and not entry.variadic):

@@ -1,4 +1,4 @@
-"""Where a pipeline's rows come from and go to, and what they use on the way: made of plain functions."""
+"""Sources, sinks and services of pipelines, made of plain functions."""
 
 from collections.abc import Callable, Iterable
 
@@ -17,20 +17,20 @@ def source(
     *,
     name: str = "source",
 ) -> FunctionSource:
-    """A source by a function of the instance's context, which says what its part of the data is; mostly a
-    generator, whose ``finally`` runs on every exit. See :mod:`sqlfront_engine.processors.user_code.sources`.
-    """
+    """A source from a function of the instance's context, which tells the instance its part of the data;
+    mostly a generator, whose ``finally`` runs on every exit. See
+    :mod:`sqlfront_engine.processors.user_code.sources`."""
     return FunctionSource(output, UserFunction(function), name)
 
 
 def sink(function: Callable[[ProcessorContext], object], *, name: str = "sink") -> FunctionSink:
-    """A sink by a function of the instance's context that gives a
+    """A sink from a function of the instance's context that returns a
     :class:`~sqlfront_engine.processors.user_code.sinks.Writer`, or a function of each batch."""
     return FunctionSink(NO_COLUMNS, UserFunction(function), name)
 
 
 def logger_sink() -> LoggerSink:
-    """A sink that logs each row where it arrives, at INFO."""
+    """A sink that logs each row, at INFO, on the receiving member."""
     return LoggerSink(NO_COLUMNS)
 
 
@@ -40,6 +40,6 @@ def service(
     *,
     scope: Scope = Scope.MEMBER,
 ) -> Service:
-    """What a step uses while it runs: made by a function of the context, closed in the end by one of what
-    that gave; one for each member, or for each instance."""
+    """A service for a step: ``make`` creates the service from the context, ``close`` closes it at the end;
+    ``scope``: one service for each member, or for each instance."""
     return Service(UserFunction(make), None if close is None else UserFunction(close), scope)

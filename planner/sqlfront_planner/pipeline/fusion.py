@@ -1,4 +1,4 @@
-"""Which steps become one vertex."""
+"""Fusion of steps into one vertex."""
 
 from collections.abc import Iterator, Sequence
 
@@ -6,8 +6,8 @@ from sqlfront_planner.pipeline.steps import Apply, Definition, Step
 
 
 def chains(definition: Definition) -> Iterator[tuple[int, ...]]:
-    """The positions of all steps, in their order: those that are to be fused together, others by
-    themselves."""
+    """Yield the positions of all steps, in order: fused steps in one tuple, every unfused step in a tuple
+    alone."""
     fused: set[int] = set()
     for position in range(len(definition.steps)):
         if position not in fused:
@@ -17,7 +17,7 @@ def chains(definition: Definition) -> Iterator[tuple[int, ...]]:
 
 
 def fused_name(steps: Sequence[Step]) -> str:
-    """The name of a vertex that does what these steps do.
+    """The name of the vertex of these steps.
 
     >>> fused_name([])
     'fused()'
@@ -26,8 +26,8 @@ def fused_name(steps: Sequence[Step]) -> str:
 
 
 def _chain(definition: Definition, position: int) -> Iterator[int]:
-    """The step and those that can be fused with it: stateless ones of the same parallelism, each the only one
-    that takes from the one before."""
+    """Yield the step and the steps that can be fused with it: stateless steps of the same parallelism, each
+    the only consumer of the step before."""
     yield position
     step = definition.steps[position]
     while isinstance(step, Apply):

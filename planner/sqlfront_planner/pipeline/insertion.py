@@ -1,4 +1,4 @@
-"""Rows of a pipeline into a table, by the table's own insert."""
+"""Insertion of a pipeline's rows into a table, by the table's own insert."""
 
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Insertion:
-    """Opens an insert into a table: the job's resource of a
+    """A factory of inserts into a table: the job's resource of a
     :class:`~sqlfront_engine.processors.user_code.sinks.ResourceSink`."""
 
     def __init__(self, table: "WritableTable", *, overwrite: bool) -> None:
@@ -28,7 +28,7 @@ class Insertion:
 
 
 class _Insert:
-    """All or nothing: published when all rows have come, else forgotten."""
+    """An atomic insert: committed after the last row, else aborted."""
 
     def __init__(self, write: "Write", schema: pa.Schema) -> None:
         self._write = write

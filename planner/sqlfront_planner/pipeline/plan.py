@@ -1,10 +1,10 @@
-"""From a pipeline's steps to the core DAG.
+"""Planning of a pipeline's steps to the core DAG.
 
 * Consecutive stateless steps with the same parallelism become one vertex, ``fused(a, b)``.
-* Group-and-aggregate becomes two: ``name-prepare`` gets its rows partitioned within the member and gives
-  partial results, ``name`` gets these partitioned over all members.
-* With ``preserve_order`` the inputs of order-sensitive steps are isolated edges, and such a step has no more
-  instances than what it takes from.
+* Group-and-aggregate becomes two vertices: ``name-prepare`` reads rows partitioned within the member and
+  emits partial results, ``name`` reads the partial results partitioned over all members.
+* With ``preserve_order`` the inputs of order-sensitive steps are isolated edges, and an order-sensitive step
+  has at most as many instances as its input.
 """
 
 from collections.abc import Mapping, Sequence
@@ -55,8 +55,8 @@ else:
 
 
 class Circumstances(msgspec.Struct, frozen=True):
-    """What planning needs to know of the run: the default number of instances on a member, the arguments of
-    :class:`~sqlfront_planner.pipeline.steps.OwnerOf`, and whether there are other members."""
+    """The facts about the run that planning needs: the default number of instances on a member, the arguments
+    of :class:`~sqlfront_planner.pipeline.steps.OwnerOf`, and whether the cluster has other members."""
 
     workers: int = 1
     arguments: tuple[Literal, ...] = ()
@@ -66,7 +66,7 @@ class Circumstances(msgspec.Struct, frozen=True):
 
 
 class PipelinePlan(msgspec.Struct, frozen=True):
-    """What a pipeline becomes: a DAG, the objects that its sources need, and the schema of the result (None:
+    """The plan of a pipeline: a DAG, the objects that its sources need, and the schema of the result (None:
     nothing is collected)."""
 
     dag: DAG
@@ -75,8 +75,8 @@ class PipelinePlan(msgspec.Struct, frozen=True):
 
 
 def plan(definition: Definition, circumstances: Circumstances | None = None) -> PipelinePlan:
-    """Plan a pipeline for one run. InterfaceError for one that has a step without consumer that is no sink,
-    for an un-keyed rebalancing where order is to be preserved, and for a join of one read with itself."""
+    """Plan a pipeline for one run. Raises InterfaceError for a step that is no sink and has no consumer, for
+    an un-keyed rebalancing that should preserve the order, and for a self-join of one read."""
     _check(definition)
     planning = _Planning(definition, circumstances or Circumstances())
     for chain in chains(definition):
@@ -114,7 +114,7 @@ def _origins(definition: Definition, position: int) -> set[int]:
 
 
 class _Outlet(msgspec.Struct, frozen=True):
-    """Where the rows of a step come out: a vertex, and how a rebalancing behind it wants them spread."""
+    """The output of a step: a vertex, and the rebalancing that follows it, if any."""
 
     vertex: Vertex
     rebalance: Rebalance | None = None
@@ -125,19 +125,19 @@ def _spread(edge: Edge, rebalance: Rebalance) -> Edge:
 
 
 class _Planning:
-    """A DAG in the making."""
+    """A DAG under construction."""
 
     def __init__(self, definition: Definition, circumstances: Circumstances) -> None:
         self.dag = DAG()
         self.resources: dict[str, object] = {}
         self._definition = definition
         self._circumstances = circumstances
-        # By the position of the step.
+        # Outlets by the position of the step.
         self._outlets: dict[int, _Outlet] = {}
         self._outputs: dict[str, int] = {}
 
     def add(self, chain: tuple[int, ...]) -> None:
-        """Add what the steps at these positions, more than one only if they are to be fused, become."""
+        """Add the vertices of the steps at these positions; several positions are fused."""
         steps = [self._definition.steps[position] for position in chain]
         step = steps[0]
         match step:
@@ -201,7 +201,7 @@ class _Planning:
         return kind(step.service, step.function, *schemas)
 
     def _aggregated(self, step: GroupAndAggregate) -> Vertex:
-        """Two vertices; one, if a call has to see all rows of a group at once."""
+        """Add two vertices; one vertex if a call has to see all rows of a group at once."""
         places = tuple(range(len(step.keys)))
         if any(call.distinct for call in step.calls):
             single = Aggregate(step.keys, step.calls, AggregateMode.SINGLE, step.schema)
@@ -233,7 +233,7 @@ class _Planning:
         return vertex
 
     def _free_pair(self, name: str) -> str:
-        """A name that is free, with the suffix, too."""
+        """A name that is unused, also with the suffix of the first stage."""
         number = 1
         candidate = name
         while any(self.dag.unique_name(each) != each for each in (candidate, candidate + PREPARE_SUFFIX)):
@@ -282,7 +282,7 @@ class _Planning:
         return Edge.from_(source, ordinal)
 
     def _follow(self, step: Step, vertex: Vertex) -> Vertex:
-        """Connect a step that takes rows as they come."""
+        """Connect a step that accepts rows in any distribution."""
         outlet = self._outlet(step)
         edge = self._edge(outlet.vertex).to(vertex)
         if outlet.rebalance is not None:
@@ -293,7 +293,7 @@ class _Planning:
         return vertex
 
     def _capped(self, step: Step) -> int | None:
-        """The parallelism of an order-sensitive step: not above that of what it takes from."""
+        """The parallelism of an order-sensitive step: at most the parallelism of its input."""
         outlet = self._outlet(step)
         if not self._definition.preserve_order or outlet.rebalance is not None:
             return step.parallelism

@@ -1,4 +1,4 @@
-"""Writing a pipeline down: each method adds a step."""
+"""The builder of pipelines: each method adds a step."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
@@ -37,16 +37,17 @@ from sqlfront_values.user_functions import UserFunction
 if TYPE_CHECKING:
     from sqlfront_connectors.base import Table, WritableTable
 
-#: What a step gives: one column, whose values its function gives as they are, or several, given as tuples.
+#: A step's output: one column, whose values the function returns directly, or several columns, returned as
+#: tuples.
 Output: TypeAlias = pa.Field | pa.Schema
 _Place = OnlyOn | OwnerOf | None
 
 
 class Pipeline:
-    """A pipeline in the making; it begins with :meth:`read`.
+    """A pipeline under construction; it begins with :meth:`read`.
 
     With ``preserve_order`` rows keep their order on each path: map, filter and flat-map have no more
-    instances than what they take from, up to the next grouping or keyed rebalancing.
+    instances than the step before, up to the next grouping or keyed rebalancing.
     """
 
     def __init__(self, *, preserve_order: bool = False) -> None:
@@ -61,8 +62,8 @@ class Pipeline:
         parallelism: int | None = None,
         only_on: _Place = None,
     ) -> "Stage":
-        """Rows from a source (see :mod:`.endpoints`) or all rows of a table. ``only_on``: one instance in
-        the whole cluster, and where."""
+        """Read rows from a source (see :mod:`.endpoints`) or all rows of a table. ``only_on``: the place of
+        the only instance in the whole cluster."""
         if isinstance(source, Source):
             return self._add(Read(name or source.title, source.schema, (), parallelism, source, only_on))
         if only_on is not None:
@@ -82,8 +83,8 @@ class Pipeline:
 
 
 class Stage:
-    """The output of a step, from which the next ones take. ``name`` of each step is for plans, messages and
-    the DAG; ``parallelism`` is the number of its instances per member (None: one per worker)."""
+    """The output of a step, for adding further steps. The ``name`` of a step is for plans, messages and the
+    DAG; ``parallelism`` is the step's number of instances per member (None: one per worker)."""
 
     def __init__(self, pipeline: Pipeline, position: int) -> None:
         self._pipeline = pipeline
@@ -104,17 +105,18 @@ class Stage:
         name: str = "map",
         parallelism: int | None = None,
     ) -> "Stage":
-        """``function(*values)`` of each row gives the new one: the value for one column, a tuple for several.
+        """Map each row by ``function(*values)``, which returns the value of a single column or a tuple for
+        several columns.
 
-        A row costs one to two microseconds and holds the interpreter's lock, a hundred times what a kernel of
-        Arrow's takes: where there is one, use :meth:`map_batches`.
+        A row costs one to two microseconds and holds the interpreter's lock, a hundred times the cost of an
+        Arrow kernel: prefer :meth:`map_batches` if a kernel exists.
         """
         return self._apply(OperationKind.MAP, function, _schema(output), name, parallelism)
 
     def filter(
         self, function: Callable[..., object], *, name: str = "filter", parallelism: int | None = None
     ) -> "Stage":
-        """The rows for which ``function(*values)`` gives something true. Costs what :meth:`map` costs."""
+        """Keep the rows for which ``function(*values)`` is truthy. Costs as much per row as :meth:`map`."""
         return self._apply(OperationKind.FILTER, function, self.schema, name, parallelism)
 
     def flat_map(
@@ -125,7 +127,7 @@ class Stage:
         name: str = "flat-map",
         parallelism: int | None = None,
     ) -> "Stage":
-        """``function(*values)`` of each row gives an iterable of new ones."""
+        """Map each row by ``function(*values)`` to an iterable of new rows."""
         return self._apply(OperationKind.FLAT_MAP, function, _schema(output), name, parallelism)
 
     def map_batches(
@@ -136,7 +138,8 @@ class Stage:
         name: str = "map-batches",
         parallelism: int | None = None,
     ) -> "Stage":
-        """``function(batch)`` gives a batch with exactly the columns of ``output``, or None for no rows."""
+        """Map each batch by ``function(batch)``, which returns a batch with exactly the columns of
+        ``output``, or None for no rows."""
         return self._apply(OperationKind.MAP_BATCHES, function, _schema(output), name, parallelism)
 
     def map_using_service(
@@ -149,8 +152,8 @@ class Stage:
         name: str = "map-using-service",
         parallelism: int | None = None,
     ) -> "Stage":
-        """``function(service, *values)`` of each row, as :meth:`map`. Each instance has a thread of its own,
-        unless it is said not to be ``blocking``."""
+        """Map each row by ``function(service, *values)``, as :meth:`map`. Each instance has a dedicated
+        thread, unless ``blocking`` is false."""
         step = UseService(
             name,
             _schema(output),
@@ -172,8 +175,8 @@ class Stage:
         name: str = "map-using-service-async",
         parallelism: int | None = 1,
     ) -> "Stage":
-        """``await function(service, *values)`` of each row, up to ``concurrency`` at the same time in each
-        instance. The rows keep their order."""
+        """Map each row by ``await function(service, *values)``, up to ``concurrency`` rows at the same time
+        in each instance. The rows keep their order."""
         step = UseService(
             name,
             _schema(output),
@@ -196,20 +199,20 @@ class Stage:
         step = Apply(name, schema, (self._position,), parallelism, kind, UserFunction(function))
         return self._pipeline._add(step)
 
-    # ---- rows that meet
+    # ---- exchanges of rows
 
     def rebalance(self, *columns: str, name: str = "rebalance") -> "Stage":
-        """Spread the rows over the instances of all members: rows that agree in ``columns`` to the same one,
-        or evenly."""
+        """Spread the rows over the instances of all members: rows that agree in ``columns`` go to the same
+        instance; without columns rows are spread evenly."""
         keys = self._ordinals(columns)
         return self._pipeline._add(Rebalance(name, self.schema, (self._position,), None, keys))
 
     def group_by(self, *columns: str) -> "GroupedStage":
-        """The rows in groups that agree in these columns; none: in the whole row."""
+        """Group the rows by these columns; without columns by the whole row."""
         return GroupedStage(self, self._ordinals(columns or tuple(self.schema.names)))
 
     def aggregate(self, *, name: str = "aggregate", **calls: Aggregation) -> "Stage":
-        """One row for all rows of all members: a column per call."""
+        """Aggregate all rows of all members into one row: a column per call."""
         return self._aggregate((), calls, name, 1)
 
     def _aggregate(
@@ -233,11 +236,12 @@ class Stage:
         name: str = "join",
         parallelism: int | None = None,
     ) -> "Stage":
-        """The pairs of rows that agree in the columns ``on`` (a mapping: left column to right one): all
-        columns of both sides, those of the right side whose name is taken with a ``suffix``.
+        """Join the pairs of rows that agree in the columns ``on`` (a mapping: left column to right column).
+        The output has all columns of both sides; ``suffix`` is added to names of the right side that the left
+        side has, too.
 
         Keys have the same type on both sides; null equals nothing. The right side is held in memory, the left
-        one streams. The two sides may not come from one read: it would wait for itself.
+        side streams. The two sides may not come from one read: the read would wait for itself.
         """
         if right._pipeline is not self._pipeline:
             raise InterfaceError("both sides of a join belong to one pipeline")
@@ -268,15 +272,15 @@ class Stage:
         parallelism: int | None = None,
         only_on: _Place = None,
     ) -> Pipeline:
-        """Into a sink (see :mod:`.endpoints`); for tables see :meth:`insert_into`. ``only_on``: one instance
-        in the whole cluster, and where."""
+        """Write the rows into a sink (see :mod:`.endpoints`); for tables see :meth:`insert_into`.
+        ``only_on``: the place of the only instance in the whole cluster."""
         return self._write(replace(sink, schema=self.schema), name or sink.title, parallelism, only_on)
 
     def insert_into(
         self, table: "WritableTable", *, overwrite: bool = False, name: str = "insert"
     ) -> Pipeline:
-        """Into a table, whose columns have these types in this order; all rows or, if the job fails before
-        the last of them, none."""
+        """Insert the rows into a table whose columns have equal types in equal order. The insert is atomic:
+        if the job fails before the last row, no row is inserted."""
         mine, theirs = (", ".join(map(ddl, each.types)) for each in (self.schema, table.schema))
         if mine != theirs:
             raise ProgrammingError(f"step {name!r} gives ({mine}), but the table has ({theirs})")
@@ -284,7 +288,8 @@ class Stage:
         return self._pipeline
 
     def collect(self, *, name: str = "result") -> Pipeline:
-        """Into the job's result, which the submitter reads. A pipeline has one at most."""
+        """Write the rows into the job's result, which the submitter reads. A pipeline has at most one
+        result."""
         return self._write(ResultSink(), name, None, OnlyOn())
 
     def _write(self, sink: Processor, name: str, parallelism: int | None, only_on: _Place) -> Pipeline:
@@ -294,7 +299,7 @@ class Stage:
 
 
 class GroupedStage:
-    """Groups of rows, to be aggregated."""
+    """Groups of rows, ready to be aggregated."""
 
     def __init__(self, stage: Stage, keys: tuple[int, ...]) -> None:
         self._stage = stage
@@ -303,9 +308,9 @@ class GroupedStage:
     def aggregate(
         self, *, name: str = "group-and-aggregate", parallelism: int | None = None, **calls: Aggregation
     ) -> Stage:
-        """One row per group: its key, then a column per call, named by its keyword; see
-        :func:`.aggregations.aggregation`. Nulls are one group. On each member the rows are aggregated first,
-        then what has become of them over all members."""
+        """Aggregate each group into one row: the key, then a column per call, named by its keyword; see
+        :func:`.aggregations.aggregation`. Nulls form one group. Each member first aggregates its own rows,
+        then the partial results are merged over all members."""
         return self._stage._aggregate(self._keys, calls, name, parallelism)
 
 
@@ -329,7 +334,7 @@ def _check_names(step: Step) -> None:
             f"step {step.name!r} has several columns named {', '.join(map(repr, doubled))}"
         )
     for field in step.schema:
-        ddl(field.type)  # refuses what is none of Spark's types
+        ddl(field.type)  # refuses types that Spark doesn't have
 
 
 def _check_keys(

@@ -1,4 +1,4 @@
-"""Submitting a pipeline: it is planned, its DAG is logged, and it runs as a light job."""
+"""Submission of a pipeline: it is planned, its DAG is logged, and the DAG runs as a light job."""
 
 import logging
 from collections.abc import Callable
@@ -23,9 +23,9 @@ def submit(
     circumstances: Circumstances | None = None,
 ) -> LightJob:
     """Plan a pipeline and submit it by ``run``: :meth:`.Engine.run`, or ``submit`` of a member. The
-    coordinator calls this; what the submitter has is but the pipeline's definition.
+    coordinator calls this function; the submitter only has the pipeline's definition.
 
-    The job's options hold for pipelines, too: ``config.required_partitions`` prunes the members.
+    The job's options apply to pipelines, too: ``config.required_partitions`` prunes the members.
     """
     planned = plan_for(pipeline, config, circumstances)
     resources = {**config.resources, **planned.resources}

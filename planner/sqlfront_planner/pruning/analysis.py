@@ -1,4 +1,4 @@
-"""From conditions over a table's columns to what they say of its key."""
+"""Analysis of conditions over a table's columns: the constraints on the table's key."""
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -37,7 +37,7 @@ from sqlfront_values.expressions import (
 from sqlfront_values.settings import Settings
 from sqlfront_values.types import BOOLEAN, is_decimal, is_interval, is_numeric
 
-#: Conditions of more alternatives than that are not followed.
+#: Conditions with more alternatives are not analysed.
 MOST_BOXES: Final = 1000
 
 _BOUNDS: Final = frozenset({"less", "less_equal", "greater", "greater_equal"})
@@ -51,12 +51,12 @@ def key_condition(
     settings: Settings,
     limit: int = MOST_KEYS,
 ) -> KeyCondition | None:
-    """What the conjuncts say of the columns of a key, whose logical types are ``types``; None if that can't
-    be fewer than all keys. ``limit``: more keys than that are as good as all.
+    """The restriction that the conjuncts put on the columns of a key, whose logical types are ``types``; None
+    without a restriction. ``limit``: more keys count as all keys.
 
-    Equality, IN, null-safe equality and IS NULL are followed, also through casts that keep values apart,
-    comparisons of integers and dates, AND, OR, and conditions without columns. What they compare with may be
-    any deterministic expression without columns; it is evaluated when the arguments are known.
+    The analysis covers equality, IN, null-safe equality and IS NULL, also through casts that keep values
+    distinct, comparisons of integers and dates, AND, OR, and conditions without columns. The compared value
+    may be any deterministic expression without columns, evaluated once the arguments are known.
     """
     if not columns or any(map(is_interval, types)):
         return None
@@ -89,14 +89,14 @@ def _most(boxes: Iterable[Box]) -> int | None:
 
 
 class _Space(msgspec.Struct, frozen=True):
-    """The keys of any of the boxes: all those for which a condition can be true; ``exact``: and for all of
-    them it is."""
+    """The keys in any of the boxes: all keys for which a condition can be true; ``exact``: the condition is
+    true for all of them."""
 
     boxes: tuple[Box, ...]
     exact: bool
 
     def both(self, other: "_Space") -> "_Space | None":
-        """The keys of both; None if that has too many boxes."""
+        """The intersection of two spaces; None for too many boxes."""
         if len(self.boxes) * len(other.boxes) > MOST_BOXES:
             return None
         boxes = tuple(
@@ -110,7 +110,7 @@ class _Space(msgspec.Struct, frozen=True):
         return _Space(boxes, self.exact and other.exact)
 
     def either(self, other: "_Space") -> "_Space | None":
-        """The keys of one or the other; None if that has too many boxes."""
+        """The union of two spaces; None for too many boxes."""
         exact = self.exact and other.exact
         if len(self.boxes) == len(other.boxes) == 1:
             merged = _merged(self.boxes[0], other.boxes[0])
@@ -121,7 +121,7 @@ class _Space(msgspec.Struct, frozen=True):
 
 
 def _merged(one: Box, two: Box) -> Box | None:
-    """``k = 1 OR k = 2`` as ``k IN (1, 2)``."""
+    """Merge ``k = 1 OR k = 2`` into ``k IN (1, 2)``; None if the boxes don't have that form."""
     places = [place for place, constraints in enumerate(one.columns) if constraints]
     if one.when or two.when or len(places) != 1:
         return None
@@ -137,7 +137,7 @@ def _merged(one: Box, two: Box) -> Box | None:
 
 
 class _Analysis:
-    """Reads conditions; ``columns`` and ``types`` are the key's."""
+    """The analysis of conditions; ``columns`` and ``types`` are the key's."""
 
     def __init__(self, columns: tuple[int, ...], types: tuple[pa.DataType, ...], settings: Settings) -> None:
         self.columns = columns
@@ -146,7 +146,7 @@ class _Analysis:
         self.places = {ordinal: place for place, ordinal in enumerate(columns)}
 
     def space(self, condition: Expr) -> _Space | None:
-        """The keys for which the condition can be true; None = all, as far as can be told."""
+        """The keys for which the condition can be true; None = all, as far as the analysis can tell."""
         if not columns_used(condition):
             return self._without_columns(condition)
         match condition:
@@ -184,7 +184,7 @@ class _Analysis:
         return _Space((Box(anything, (condition,)),), exact=not can_fail(condition))
 
     def _all(self, parts: Sequence[Expr]) -> _Space | None:
-        """What can't be followed only makes it less exact."""
+        """The keys of a conjunction. A part that can't be analysed only makes the result inexact."""
         result: _Space | None = None
         exact = True
         for part in parts:
@@ -206,8 +206,8 @@ class _Analysis:
         return result
 
     def _key_column(self, expression: Expr) -> tuple[int, tuple[pa.DataType, ...]] | None:
-        """The place in the key of the column, and the types that it is cast to one after the other, its own
-        first, if that keeps equality."""
+        """The column's position in the key, and the types of the casts over the column, the column's own type
+        first; None if a cast doesn't keep equality."""
         steps = [expression.type]
         while isinstance(expression, Cast):
             expression = expression.operand
@@ -260,7 +260,7 @@ class _Analysis:
         return _Space((self._box(place, OneOf(tuple(candidates))),), exact=exact)
 
     def _equal_rows(self, left: Expr, right: Expr) -> _Space | None:
-        """``(a, b) = (1, 2)``: field by field, where null equals null."""
+        """The keys of ``(a, b) = (1, 2)``: compared field by field, where null equals null."""
         mine, yours = _fields(left), _fields(right)
         if mine is None or yours is None or len(mine) != len(yours):
             return None
@@ -290,7 +290,7 @@ class _Analysis:
 
 
 def _is_told(expression: Expr) -> bool:
-    """Whether the expression has a value in every run, which Python has, too."""
+    """Whether the expression has a value in every run, and Python can represent the value."""
     if isinstance(expression, Parameter | RunValue):
         return True
     return not can_fail(expression) and not pa.types.is_temporal(expression.type)
@@ -305,7 +305,7 @@ def _all_known(through: tuple[pa.DataType, ...]) -> bool:
 
 
 def _comparable(compared: pa.DataType, given: Expr) -> bool:
-    """Whether an expression's value is compared as it is."""
+    """Whether an expression's value is compared without a cast."""
     if isinstance(given, Literal) and given.value is None:
         return True
     return compared == given.type or (is_decimal(compared) and is_decimal(given.type))
@@ -316,7 +316,7 @@ def _is_struct(expression: Expr) -> bool:
 
 
 def _fields(expression: Expr) -> tuple[Expr, ...] | None:
-    """The fields of a struct that is put together in place."""
+    """The fields of a struct constructed in the expression."""
     match expression:
         case Call(function="struct", arguments=fields):
             return fields

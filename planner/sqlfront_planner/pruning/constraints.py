@@ -1,4 +1,4 @@
-"""What a condition says of one column of a key, and which values that leaves in a run."""
+"""Constraints on one column of a key, and the values that satisfy the constraints in a run."""
 
 import math
 from collections.abc import Callable
@@ -22,22 +22,23 @@ if TYPE_CHECKING:
 else:
     evaluate = lazy_module("sqlfront_values.evaluate")
 
-#: Gives the literal for a Parameter or RunValue of this run; any other expression as it is.
+#: Returns the literal for a Parameter or RunValue of this run, and any other expression unchanged.
 ToLiteral = Callable[[Expr], Expr]
-#: The values that a column may have: each once, None for null.
+#: The possible values of a column, without duplicates, None for null.
 Values: TypeAlias = tuple[object, ...]
 
 
 class Unknown(Exception):
-    """What an expression gives in this run can't be told here: it fails, or Python has no such value."""
+    """The expression's value in this run is unknown: evaluation fails, or Python can't represent the
+    value."""
 
 
 class Candidate(msgspec.Struct, frozen=True):
-    """A value that the column is compared with: an expression without columns.
+    """An expression without columns that the column is compared with.
 
-    ``through``: the types that the column is cast to before it is compared, from its own to the last; empty:
-    the expression has the column's own type. ``null_safe``: if it is null, null is the value (``<=>``), else
-    there is none.
+    ``through``: the types that the column is cast to before the comparison, from its own type to the last;
+    empty: the expression has the column's own type. ``null_safe``: a null expression matches null (``<=>``),
+    else a null expression matches nothing.
     """
 
     expression: Expr
@@ -45,7 +46,8 @@ class Candidate(msgspec.Struct, frozen=True):
     null_safe: bool = False
 
     def value(self, literal: ToLiteral, settings: Settings) -> object:
-        """The column's value. Raises NoSuchValue if it can't have the expression's, Unknown."""
+        """The column's value that equals the expression. Raises NoSuchValue if the column can't have such a
+        value, Unknown."""
         value = constant(self.expression, literal, settings)
         if value is None:
             if self.null_safe:
@@ -61,18 +63,18 @@ class Candidate(msgspec.Struct, frozen=True):
 
 
 class OneOf(msgspec.Struct, frozen=True):
-    """The column has one of these values; ``or_null``: or it is null."""
+    """The column has one of these values; ``or_null``: or is null."""
 
     candidates: tuple[Candidate, ...]
     or_null: bool = False
 
     @property
     def most(self) -> int | None:
-        """The greatest number of values, in whatever run."""
+        """The greatest number of values in any run."""
         return len(self.candidates) + self.or_null
 
     def values(self, literal: ToLiteral, settings: Settings) -> Values:
-        """The values, each once."""
+        """The values, without duplicates."""
         found: dict[object, None] = {None: None} if self.or_null else {}
         for candidate in self.candidates:
             try:
@@ -83,14 +85,14 @@ class OneOf(msgspec.Struct, frozen=True):
 
 
 class Bound(msgspec.Struct, frozen=True):
-    """The column, an integer or a date, compares so with a number: ``function`` is one of ``less``,
-    ``less_equal``, ``greater`` and ``greater_equal``. Null does not."""
+    """The column, an integer or a date, compares with a number by ``function``: ``less``, ``less_equal``,
+    ``greater`` or ``greater_equal``. Null doesn't satisfy the constraint."""
 
     function: str
     expression: Expr
 
     def span(self, literal: ToLiteral, settings: Settings) -> "Span":
-        """The numbers of the values."""
+        """The span of the column's values, as numbers."""
         value = constant(self.expression, literal, settings)
         number = value.toordinal() if isinstance(value, date) else value
         match number:
@@ -110,19 +112,19 @@ Constraint: TypeAlias = OneOf | Bound | NotNull
 
 
 class Span(msgspec.Struct, frozen=True):
-    """All integers (of a date: days) from ``low`` to ``high``, None = without end."""
+    """All integers (for a date: days) from ``low`` to ``high``, None = unbounded."""
 
     low: int | None = None
     high: int | None = None
 
     def within(self, other: "Span") -> "Span":
-        """What both have."""
+        """The intersection of two spans."""
         lows = [end for end in (self.low, other.low) if end is not None]
         highs = [end for end in (self.high, other.high) if end is not None]
         return Span(max(lows, default=None), min(highs, default=None))
 
     def holds(self, value: object) -> bool:
-        """Whether the integer or date is one of them."""
+        """Whether the integer or date is in the span."""
         number = value.toordinal() if isinstance(value, date) else value
         if not isinstance(number, int):
             return False
@@ -140,7 +142,7 @@ def remaining(
     settings: Settings,
     most: int,
 ) -> Values | None:
-    """The values that all constraints leave to a column of that type, in this run; None = not to be told, or
+    """The values of a column of type ``data_type`` that satisfy all constraints in a run; None = unknown, or
     more than ``most``."""
     kept: dict[object, None] | None = None
     span, nullable = EVERYTHING, True
@@ -164,13 +166,13 @@ def remaining(
 
 
 def is_empty(span: Span) -> bool:
-    """Whether there is nothing in the span."""
+    """Whether the span is empty."""
     return span.low is not None and span.high is not None and span.low > span.high
 
 
 def constant(expression: Expr, literal: ToLiteral, settings: Settings) -> object:
-    """The value of an expression without columns in this run. Raises Unknown if it fails or is beyond
-    Python's values."""
+    """The value of an expression without columns in a run. Raises Unknown if evaluation fails or Python can't
+    represent the value."""
     bound = expression if isinstance(expression, Literal) else literal(expression)
     if isinstance(bound, Literal):
         return bound.value
@@ -182,23 +184,23 @@ def constant(expression: Expr, literal: ToLiteral, settings: Settings) -> object
 
 
 def canonical(value: float) -> float:
-    """The same for floats that SQL holds equal: NaN is itself, -0.0 is 0.0."""
+    """The canonical float among floats that are equal in SQL: a single NaN, and 0.0 for -0.0."""
     return math.nan if value != value else value + 0.0
 
 
 def is_enumerable(data_type: pa.DataType) -> bool:
-    """Whether a column's values between two bounds can be counted up."""
+    """Whether a column's values between two bounds can be enumerated."""
     return is_integral(data_type) or data_type == pa.date32()
 
 
 def has_canonical_values(data_type: pa.DataType) -> bool:
-    """Whether equal values of the type are one and the same."""
+    """Whether equal values of the type are identical."""
     return not is_fractional(data_type)
 
 
 def _all_of(span: Span, data_type: pa.DataType, most: int) -> Values | None:
     if is_integral(data_type):
-        # Invariant: a column's type bounds its values; that of dates has values that Python's hasn't.
+        # Invariant: a column's type bounds its values; dates have values that Python can't represent.
         limit = 1 << (data_type.bit_width - 1)
         if span is not EVERYTHING:
             span = span.within(Span(-limit, limit - 1))
@@ -211,7 +213,7 @@ def _all_of(span: Span, data_type: pa.DataType, most: int) -> Values | None:
 
 
 def _half(function: str, number: int | float | Decimal) -> Span:
-    """The integers that compare so with a number; NaN is greater than all."""
+    """The integers that compare with a number by ``function``; NaN is greater than all numbers."""
     if number != number or number == math.inf:
         return EVERYTHING if function.startswith("less") else NOTHING
     if number == -math.inf:

@@ -1,4 +1,4 @@
-"""Joins of which one side gives the keys of the other: its few rows are known before the other is read."""
+"""Joins in which the few rows of one side give the keys to look up on the second side."""
 
 from typing import TYPE_CHECKING, Final
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 else:
     base = lazy_module("sqlfront_connectors.base")
 
-#: A table is looked up if it has at least so many rows for each row that gives a key ...
+#: Rows of a table are looked up if the table has at least this many rows for each row that gives a key,
 ROWS_PER_KEY: Final = 200
-#: ... and at least that many rows.
+#: and at least this many rows.
 FEWEST_ROWS: Final = 20_000
 
-#: The joins that emit no row of one side that has no partner on the other.
+#: The joins that never emit an unmatched row of the right side, or of the left side.
 _NO_LONE_RIGHT: Final = frozenset({JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI})
 _NO_LONE_LEFT: Final = frozenset({JoinKind.INNER, JoinKind.RIGHT, JoinKind.SEMI})
 
 
 class KeysFromJoin(msgspec.Struct, frozen=True):
-    """The rows of ``scan`` are found by its columns ``by``, whose values are those in the columns ``given``
-    of the join's other side. No other rows of it find a partner. ``node`` is the plan's own scan, whose
-    filters may be above it."""
+    """A scan whose rows are found by the columns ``by``; the join's second side gives the keys in the columns
+    ``given``. All rows of ``scan`` with a partner have these keys. ``node`` is the plan's own scan; filters
+    may stand above ``node``."""
 
     node: Scan
     scan: Scan
@@ -40,16 +40,16 @@ class KeysFromJoin(msgspec.Struct, frozen=True):
 
 
 def holds_left(join: Join, cardinality: Cardinality) -> bool:
-    """Whether the left side is read first and held: the smaller one is; NOT IN has to know whether there is
-    any null on the right first."""
+    """Whether the left side is read first and held. The smaller side is held, except for NOT IN: it first has
+    to know whether the right side has a null."""
     if join.kind is JoinKind.NULL_AWARE_ANTI:
         return False
     return cardinality.rows(join.left) < cardinality.rows(join.right)
 
 
 def keys_from_join(join: Join, cardinality: Cardinality, conditions: KeyConditions) -> KeysFromJoin | None:
-    """By which keys of the side that is held the other side's rows are to be found; None if it is to be read
-    as a whole."""
+    """The lookup of the streamed side's rows by keys of the held side; None if the streamed side should be
+    read as a whole."""
     hold_left = bool(join.keys) and holds_left(join, cardinality)
     held, streamed = (join.left, join.right) if hold_left else (join.right, join.left)
     kinds = _NO_LONE_RIGHT if hold_left else _NO_LONE_LEFT

@@ -1,4 +1,4 @@
-"""What conditions say of a table's key, and which keys that means with the arguments of a run."""
+"""Conditions on a table's key, and the keys that satisfy them with the arguments of a run."""
 
 from itertools import product
 from math import prod
@@ -22,15 +22,15 @@ from sqlfront_values.settings import Settings
 
 
 class Box(msgspec.Struct, frozen=True):
-    """Keys of which each column satisfies its constraints (none: it may have any value), if the conditions
-    ``when``, which hold no column, are true in this run."""
+    """Keys whose columns satisfy the constraints (empty: any value), provided that the conditions ``when``,
+    which hold no column, are true in the run."""
 
     columns: tuple[tuple[Constraint, ...], ...]
     when: tuple[Expr, ...] = ()
 
     @property
     def most(self) -> int | None:
-        """The greatest number of keys, in whatever run; None = unknown."""
+        """The greatest number of keys in any run; None = unknown."""
         counts = []
         for constraints in self.columns:
             known = [item.most for item in constraints if isinstance(item, OneOf) and item.most is not None]
@@ -41,12 +41,11 @@ class Box(msgspec.Struct, frozen=True):
 
 
 class KeyCondition(msgspec.Struct, frozen=True):
-    """The keys that rows must have to satisfy some conjuncts: those of any of the boxes.
+    """The keys of the rows that satisfy some conjuncts: the union of the boxes.
 
-    ``columns`` are the key's, as ordinals of the table. ``exact`` are the conjuncts that hold for all rows
-    with one of the keys, and for no others: they need no filter. If there are any, :meth:`keys` never gives
-    None. ``most``: no run has more keys, None = unknown. ``known``: the keys, where they are the same in
-    every run.
+    ``columns`` are the key's columns, as ordinals of the table. ``exact`` are the conjuncts that hold for
+    exactly the rows with one of the keys, and so need no filter. With ``exact`` conjuncts :meth:`keys` never
+    returns None. ``most``: no run has more keys, None = unknown. ``known``: the keys, if equal in every run.
     """
 
     columns: tuple[int, ...]
@@ -59,10 +58,11 @@ class KeyCondition(msgspec.Struct, frozen=True):
     known: tuple[Key, ...] | None = None
 
     def keys(self, literal: ToLiteral) -> tuple[Key, ...] | None:
-        """The keys of a run, each once: a value for each column, of its own type and as a Literal holds it,
-        None for null. None = all keys, or more than the limit; none at all: no row satisfies the conjuncts.
+        """The keys of a run, without duplicates: a value for each column, of the column's type and as a
+        Literal holds it, None for null. None = all keys, or more than the limit; empty: no row satisfies the
+        conjuncts.
 
-        ``literal`` gives the literal of each Parameter and RunValue.
+        ``literal`` returns the literal of each Parameter and RunValue.
         """
         if self.known is not None:
             return self.known
@@ -78,7 +78,7 @@ class KeyCondition(msgspec.Struct, frozen=True):
         return tuple(found)
 
     def _point(self, literal: ToLiteral) -> tuple[Key, ...] | None:
-        """The commonest case at once: one value for each column, as it was given."""
+        """The key in the commonest case, one given value for each column; None in all further cases."""
         if len(self.boxes) != 1 or self.boxes[0].when:
             return None
         key = []

@@ -18,20 +18,21 @@ else:
 
 
 class KeyConditions:
-    """What the filters of scans say of their tables' keys; each scan is looked at once.
+    """The restrictions on keys by the filters of scans; each scan is analysed once.
 
-    ``limit``: how many keys of a table are looked up at most; 0 = none, every scan reads all that it can't
-    skip otherwise.
+    ``limit``: the most keys of a table that are looked up; 0 = none, every scan reads all rows that can't be
+    skipped otherwise.
     """
 
     def __init__(self, settings: Settings | None = None, limit: int = MOST_KEYS) -> None:
         self.settings = settings or Settings()
         self.limit = limit
-        # Invariant: the scan is held beside its condition, so that no other scan gets its id.
+        # Invariant: the entry holds the scan, so that no other scan gets its id.
         self._known: dict[int, tuple[Scan, KeyCondition | None]] = {}
 
     def of(self, scan: Scan) -> KeyCondition | None:
-        """By which keys the scan's source can find all rows that it needs; None = by none."""
+        """The condition on the keys by which the scan's source finds all required rows; None = no such
+        keys."""
         if not scan.filters or not self.limit:
             return None
         known = self._known.get(id(scan))
@@ -40,7 +41,8 @@ class KeyConditions:
         return known[1]
 
     def _find(self, scan: Scan) -> KeyCondition | None:
-        """That of the first columns of which it is known how many keys there are, else the first."""
+        """The condition of the first key with a known number of values, else the condition of the first
+        key."""
         if not isinstance(scan.snapshot, base.KeyAccess):
             return None
         found: KeyCondition | None = None

@@ -1,4 +1,4 @@
-"""One case per logical node: its operator in a row program, or none."""
+"""Lowering of each logical node to its operator in a row program, or None."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -43,7 +43,7 @@ else:
     display = lazy_module("sqlfront_values.expression_text")
     vectors = lazy_module("sqlfront_engine.row_programs.computed")
 
-#: More keys than that are not looked up one by one.
+#: The most keys that are looked up one by one.
 MOST_KEYS: Final = 100
 _MATCHING: Final = {
     JoinKind.INNER: Matching.INNER,
@@ -52,7 +52,7 @@ _MATCHING: Final = {
     JoinKind.ANTI: Matching.ANTI,
 }
 
-#: Operators that stand on each other are a job's from so many on: a program's are as deep as they are many.
+#: The depth of a plan from which a job runs it: the operators of a program nest as deeply as the plan.
 _DEEPEST: Final = 60
 
 
@@ -63,8 +63,9 @@ def row_plan(
     titles: Mapping[int, Parameter] = MappingProxyType({}),
     most_keys: int = MOST_KEYS,
 ) -> RowPlan | None:
-    """The row plan of an optimized query with results of that schema, None if it needs a job. ``titles``: the
-    parameters that name its columns; ``most_keys``: no more keys than that are looked up, 0 = none."""
+    """The row plan of an optimized query with results of the schema ``schema``; None if the query needs a
+    job. ``titles``: the parameters that name columns; ``most_keys``: the limit on keys that are looked up, 0
+    = none."""
     if not all(has_python_values(field.type) for field in schema):
         return None
     lowering = _Lowering(settings, min(most_keys, MOST_KEYS))
@@ -87,41 +88,42 @@ def _lane(lowering: "_Lowering") -> tuple[Lane, str]:
 
 
 class _Lowering:
-    """Lowers a plan bottom-up; None anywhere: the plan needs a job."""
+    """The lowering of a plan, bottom-up. None as any result: the plan needs a job."""
 
     def __init__(self, settings: Settings, most_keys: int) -> None:
         self.settings = settings
         self.sources = Sources(settings, most_keys)
         self.depth = 0
-        #: Whether it is nothing but rows by key (or constants), filtered and projected.
+        #: Whether the plan only filters and projects rows by key (or constants).
         self.is_lookup = True
 
     # ---- expressions
 
     def expression(self, expression: Expr) -> Evaluate | None:
-        """The expression as a function of the row."""
+        """Compile the expression to a function of the row."""
         return compiled(expression, self.sources.constants, is_deterministic)
 
     def expressions(self, expressions: Sequence[Expr]) -> list[Evaluate] | None:
-        """The same for several."""
+        """Compile several expressions; None if compiling fails for an expression."""
         found = [self.expression(expression) for expression in expressions]
         known = [evaluate for evaluate in found if evaluate is not None]
         return known if len(known) == len(found) else None
 
     def row(self, expressions: Sequence[Expr]) -> MakeRows | None:
-        """Rows made of expressions over others."""
+        """Compile a function that makes rows of expressions over rows."""
         evaluates = self.expressions(expressions)
         return None if evaluates is None else rows_maker(expressions, evaluates)
 
     def project(self, expressions: Sequence[Expr], width: int) -> MakeRows | None:
-        """The same; :func:`unchanged` if that is the whole row of ``width`` columns."""
+        """Compile a projection of rows; :func:`unchanged` if the expressions are the whole row of ``width``
+        columns."""
         ordinals = [item.ordinal if isinstance(item, Column) else -1 for item in expressions]
         return unchanged if ordinals == list(range(width)) else self.row(expressions)
 
     # ---- nodes
 
     def lower(self, plan: LogicalPlan) -> RowOperator | None:
-        """The operator whose rows are the plan's."""
+        """Lower the plan to an operator with the plan's rows."""
         if self.depth == _DEEPEST:
             return None
         self.depth += 1
@@ -180,7 +182,7 @@ class _Lowering:
     def computed(
         self, source: RowOperator, row: Sequence[Column], expressions: Sequence[Expr], condition: Expr | None
     ) -> RowOperator | None:
-        """Expressions over the source's rows, by kernels."""
+        """Compute expressions over the source's rows, by kernels."""
         parts = (*expressions, *(() if condition is None else (condition,)))
         if not all(map(is_deterministic, parts)) or not all(has_python_values(part.type) for part in parts):
             return None
@@ -208,7 +210,7 @@ class _Lowering:
     # ---- scans
 
     def scan(self, scan: Scan) -> RowOperator | None:
-        """Rows by key, or all of a small table."""
+        """Lower a scan to a lookup by key, or to a read of a whole small table."""
         access = row_access(scan.snapshot)
         if access is None or not all(has_python_values(column.type) for column in scan.row()):
             return None
@@ -263,7 +265,7 @@ class _Lowering:
     def looked_up(
         self, plan: logical.Join, matching: Matching, condition: Evaluate | None
     ) -> RowOperator | None:
-        """Each left row's partners by their key, where the right side is a table."""
+        """Lower a join that looks up each left row's partners by key; the right side is a table."""
         partners = self.partners(plan.right, [key.right for key in plan.keys])
         if partners is None:
             return None
@@ -276,7 +278,7 @@ class _Lowering:
         return operators.Join(left, found, key, safe, matching, condition, plan.right.width)
 
     def swapped(self, plan: logical.Join) -> RowOperator | None:
-        """An inner join the other way round, and its columns back in order."""
+        """Lower an inner join with swapped sides, and restore the order of the columns."""
         keys = tuple(logical.JoinKey(key.right, key.left, key.null_safe) for key in plan.keys)
         left, right = plan.left.width, plan.right.width
         condition = None
@@ -299,7 +301,7 @@ class _Lowering:
     def both_sides(
         self, plan: logical.Join, matching: Matching, condition: Evaluate | None
     ) -> RowOperator | None:
-        """Both sides are a few rows."""
+        """Lower a join of two sides with few rows each."""
         left, right = self.lower(plan.left), self.lower(plan.right)
         left_key = self.row([key.left for key in plan.keys])
         right_key = self.row([key.right for key in plan.keys])
@@ -312,8 +314,9 @@ class _Lowering:
     def partners(
         self, plan: LogicalPlan, keys: Sequence[Expr]
     ) -> tuple[operators.Partners, tuple[int, ...]] | None:
-        """The rows of a table by their join key, and which of the key's parts make it, in order; None if it
-        isn't a table's own key, or the table has conditions that find fewer rows."""
+        """The lookup of a table's rows by the join key, and the indexes of the join key's parts in the order
+        of the table's key. None if the columns aren't a key of the table, or if the table's own conditions
+        find fewer rows by key."""
         expressions: Sequence[Expr] | None = None
         if isinstance(plan, ProjectPlan):
             expressions, plan = plan.expressions, plan.input
@@ -379,10 +382,10 @@ class _Lowering:
 
 
 def first_columns(width: int) -> MakeRows:
-    """Rows without what stands behind their first columns."""
+    """A function that cuts rows to their first columns."""
     return lambda rows, _: [row[:width] for row in rows]
 
 
 def unchanged(rows: Sequence[Row], _: Sequence[object]) -> Sequence[Row]:
-    """The rows themselves."""
+    """Return the rows themselves."""
     return rows

@@ -25,14 +25,15 @@ else:
     run_values = lazy_module("sqlfront_planner.run_values")
     constraints = lazy_module("sqlfront_planner.pruning.constraints")
 
-#: What a program raises of itself where a job knows better, such as for a timestamp that Python doesn't have.
+#: Errors of a program for inputs that need a job, such as a timestamp that Python can't represent.
 UNFIT: Final = (OverflowError, ValueError, TooManyRows)
-#: Tables of up to that many rows are read whole.
+#: Tables of up to this many rows are read whole.
 SMALL_ROWS: Final = 500
 
 
 class Source(msgspec.Struct, frozen=True, eq=False):
-    """A table whose ``columns`` are found by those of ``by`` (ordinals); ``name`` is for display."""
+    """A lookup of a table's rows: their ``columns`` by the values of the columns ``by`` (ordinals); ``name``
+    is for display."""
 
     table: Table
     by: tuple[int, ...]
@@ -41,14 +42,14 @@ class Source(msgspec.Struct, frozen=True, eq=False):
 
 
 class SmallTable(msgspec.Struct, frozen=True, eq=False):
-    """A table of which all rows are read."""
+    """A table that is read whole."""
 
     table: Table
     columns: tuple[int, ...]
 
 
 class RowPlan(msgspec.Struct, frozen=True, eq=False):
-    """A program and what it needs in each run. Valid as long as the names in the query stand for the same
+    """A program and its inputs for each run. Valid as long as the names in the query stand for the same
     relations: a run reads the current version of each table. ``timestamps``: the columns of type TIMESTAMP.
     ``titles``: the parameters that name columns."""
 
@@ -63,7 +64,7 @@ class RowPlan(msgspec.Struct, frozen=True, eq=False):
     titles: Mapping[int, Parameter] = MappingProxyType({})
 
     def schema_of(self, arguments: Sequence[object]) -> pa.Schema:
-        """The schema of a run's result: names may be values."""
+        """The schema of a run's result: names may come from arguments."""
         if not self.titles:
             return self.schema
         fields = list(self.schema)
@@ -73,7 +74,7 @@ class RowPlan(msgspec.Struct, frozen=True, eq=False):
         return pa.schema(fields)
 
     def run(self, arguments: Sequence[object], settings: Settings, query: QueryRun | None = None) -> Run:
-        """What the program needs for one run. Raises NotByRows if the query has to run as a job."""
+        """The inputs of the program for one run. Raises NotByRows if the query has to run as a job."""
         literal = _literals(arguments, settings)
         snapshots: dict[int, RowAccess] = {}
         finds: list[Find] = []
@@ -100,7 +101,7 @@ class RowPlan(msgspec.Struct, frozen=True, eq=False):
         self, arguments: Sequence[object], settings: Settings, query: QueryRun | None = None
     ) -> Sequence[Row]:
         """The result of a run. Raises NotByRows if the query has to run as a job, and the error of a stopped
-        ``query`` if that is waiting for members."""
+        ``query`` that is waiting for members."""
         run = self.run(arguments, settings, query)
         try:
             return self.program.rows(run)
@@ -112,7 +113,7 @@ def _access(table: Table, snapshots: dict[int, RowAccess]) -> RowAccess:
     """The version of a table that this run reads."""
     access = snapshots.get(id(table))
     if access is None:
-        # Invariant: made for tables all of whose versions offer rows.
+        # Invariant: row plans are made only for tables whose versions all offer row access.
         access = snapshots[id(table)] = cast(RowAccess, table.snapshot())
     return access
 
@@ -138,5 +139,5 @@ def _value(expression: Expr, literal: Callable[[Expr], Expr], settings: Settings
         return expression.value
     try:
         return constraints.constant(expression, literal, settings)
-    except (constraints.Unknown, DataError):  # the job says what is wrong with it
+    except (constraints.Unknown, DataError):  # the job reports the error
         raise NotByRows from None

@@ -1,4 +1,4 @@
-"""What a row program reads: rows by key, small tables, and the constants that keys are made of."""
+"""Sources of a row program: rows by key, small tables, and the constants of the keys."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
@@ -26,14 +26,14 @@ else:
     constraints = lazy_module("sqlfront_planner.pruning.constraints")
 
 _COLLECTIONS: Final = (pa.list_(VOID), pa.struct([]), pa.map_(INT, INT))
-#: What the ids of types are whose values aren't single objects, or don't say all.
+#: The ids of types whose values aren't complete single Python objects.
 _ODD: Final = frozenset(kind.id for kind in (*_COLLECTIONS, VOID, pa.duration("us"), *INTERVALS.values()))
-#: Of so many estimated rows kernels take less time.
+#: From this many estimated rows on kernels are faster.
 MOST_ESTIMATED: Final = 2000
 
 
 class Sources:
-    """The sources of one program, in the making. ``most_keys``: no more keys than that are looked up."""
+    """The sources of one program, under construction. ``most_keys``: the most keys that are looked up."""
 
     def __init__(self, settings: Settings, most_keys: int) -> None:
         self.settings = settings
@@ -42,31 +42,31 @@ class Sources:
         self.constants = Constants()
         self.found: list[Source] = []
         self.tables: list[SmallTable] = []
-        # Invariant: the scan is held beside its condition, so that no other gets its id.
+        # Invariant: the entry holds the scan, so that no other scan gets its id.
         self._conditions: dict[int, tuple[Scan, KeyCondition | None]] = {}
 
     def state(self) -> tuple[int, int, int]:
-        """How much there is so far, for :meth:`restore`."""
+        """The numbers of constants and sources so far, for :meth:`restore`."""
         return len(self.constants.expressions), len(self.found), len(self.tables)
 
     def restore(self, state: tuple[int, int, int]) -> None:
-        """Take back what was added in vain."""
+        """Remove the constants and sources that were added after ``state``."""
         constants, found, tables = state
         del self.constants.expressions[constants:], self.found[found:], self.tables[tables:]
 
     def add_table(self, table: SmallTable) -> int:
-        """The place of a small table."""
+        """Add a small table; return its index."""
         self.tables.append(table)
         return len(self.tables) - 1
 
     def add(self, scan: Scan, by: tuple[int, ...], columns: tuple[int, ...]) -> int:
-        """The place of a way to rows."""
+        """Add a lookup by key; return its index."""
         self.found.append(Source(scan.table, by, columns, scan.name))
         return len(self.found) - 1
 
     def reads(self, scan: Scan, rest: tuple[Expr, ...]) -> tuple[tuple[int, ...], Expr | None] | None:
-        """Which columns are to be read for the scan's own and a condition over the table, and the condition
-        over a row of these."""
+        """The columns to read for the scan and for a condition over the table, and the condition over a row
+        of these columns. None if a column's values aren't single Python objects."""
         extra = sorted({place for part in rest for place in columns_used(part)} - set(scan.columns))
         columns = (*scan.columns, *extra)
         if not all(has_python_values(table_row(scan.table.schema)[ordinal].type) for ordinal in extra):
@@ -75,7 +75,8 @@ class Sources:
         return columns, conjunction(tuple(remap(part, where) for part in rest))
 
     def key_of(self, scan: Scan, access: RowAccess) -> "KeyCondition | None":
-        """What the scan's conditions say of a key by which its rows can be found; looked for once."""
+        """The condition of the scan's filters on a key by which the scan's rows can be found, or None;
+        cached."""
         known = self._conditions.get(id(scan))
         if known is None:
             known = self._conditions[id(scan)] = scan, self._key_of(scan, access)
@@ -99,7 +100,7 @@ class Sources:
         return None
 
     def keys(self, condition: "KeyCondition") -> operators.Keys:
-        """How a run gets the keys of a condition."""
+        """The computation of a condition's keys in a run."""
         parts = self.key_parts(condition)
         if parts is not None:
             return operators.KeyParts(parts)
@@ -114,7 +115,8 @@ class Sources:
         return keys
 
     def key_parts(self, condition: "KeyCondition") -> list[operators.KeyPart] | None:
-        """The commonest case: each column is one of some constants."""
+        """The parts of the key in the commonest case, a list of constants for each column; None in all
+        further cases."""
         if len(condition.boxes) != 1 or condition.boxes[0].when:
             return None
         parts = []
@@ -134,5 +136,5 @@ class Sources:
 
 
 def has_python_values(kind: pa.DataType) -> bool:
-    """Whether the values of a column are single Python objects that say all about them."""
+    """Whether the values of a column are single Python objects that represent them completely."""
     return kind.id not in _ODD

@@ -1,9 +1,10 @@
-"""A correlated subquery as a plan of its own and the predicates that tie its rows to the enclosing row.
+"""Decorrelation: a correlated subquery becomes an independent plan and the predicates that tie its rows to
+the enclosing row.
 
-The plan is read bottom-up; each predicate over an :class:`~.logical.OuterColumn` is lifted through the
-operators above it until it can be a join condition. Through a grouping, a window or a limit only equalities
-can go: the subquery is then computed for all values of its own side at once, by making that side a grouping
-(partitioning) key.
+The plan is processed bottom-up. Each predicate over an :class:`~.logical.OuterColumn` is lifted through the
+operators above until the predicate can be a join condition. Only equalities can pass a grouping, a window or
+a limit: the inner side of the equality then becomes a grouping (partitioning) key, which computes the
+subquery for all values of the inner side at once.
 """
 
 from collections.abc import Callable
@@ -53,10 +54,11 @@ from sqlfront_values.types import BOOLEAN, INT
 class Pulled(msgspec.Struct, frozen=True):
     """A subquery without correlation inside.
 
-    For each enclosing row the subquery's rows are those of ``plan`` that satisfy all ``predicates``, and
-    their columns are ``values``; both read the plan's row and, by OuterColumn, the enclosing row. ``empty``
-    is the row that the subquery gives when no row of the plan satisfies them (an aggregation without GROUP BY
-    has one), None if it gives none. ``limited``: by LIMIT 1 there is one row at most.
+    For each enclosing row the subquery's rows are the rows of ``plan`` that satisfy all ``predicates``, and
+    the subquery's columns are ``values``; both read the plan's row and, by OuterColumn, the enclosing row.
+    ``empty`` is the subquery's row if no row of the plan satisfies the predicates (an aggregation without
+    GROUP BY has such a row), None if the subquery then has no row. ``limited``: LIMIT 1 allows one row at
+    most.
     """
 
     plan: LogicalPlan
@@ -72,13 +74,14 @@ def is_correlated(plan: LogicalPlan) -> bool:
 
 
 def unsupported(what: str) -> NotSupportedError:
-    """The error for a correlated subquery of a shape that is not built."""
+    """The error for a correlated subquery of a shape that isn't implemented."""
     return NotSupportedError(f"a correlated subquery with {what} is not supported")
 
 
 @deep
 def pull_up(plan: LogicalPlan, settings: Settings) -> Pulled:
-    """Take the correlation out of a subquery's plan. NotSupportedError where it can't be lifted."""
+    """Remove the correlation from a subquery's plan. Raises NotSupportedError if a predicate can't be
+    lifted."""
     if not is_correlated(plan):
         return Pulled(plan, (), plan.row())
     match plan:
@@ -117,7 +120,7 @@ def _pull_filter(plan: Filter, settings: Settings) -> Pulled:
         passes = simplify_constant(substitute(plan.condition, empty), settings)
         if not isinstance(passes, Literal):
             raise unsupported("the outer column in HAVING")
-        if passes.value is True:  # a group that HAVING drops would be taken for one without rows
+        if passes.value is True:  # a group that HAVING drops would count as a group without rows
             raise unsupported("a HAVING that holds for no rows")
         empty = None
     predicates = (*inner.predicates, *lifted)
@@ -125,7 +128,7 @@ def _pull_filter(plan: Filter, settings: Settings) -> Pulled:
 
 
 def simplify_constant(expression: Expr, settings: Settings) -> Expr:
-    """The expression, folded and simplified until it is a literal if it can be one."""
+    """The expression, folded and simplified, as a literal if possible."""
     return transform(fold(expression, settings), lambda item: fold(simplify(item), settings))
 
 
@@ -152,8 +155,8 @@ def _pull_join(plan: Join, settings: Settings) -> Pulled:
 
 
 def equalities(pulled: Pulled, what: str) -> tuple[tuple[Expr, ...], Callable[[int], tuple[Expr, ...]]]:
-    """The inner sides of the predicates, and the predicates over a row that holds these sides from a place
-    on."""
+    """The inner sides of the predicates, and a function that gives the predicates over a row that holds these
+    sides from a given ordinal on."""
     inner: list[Expr] = []
     outer: list[Expr] = []
     for predicate in pulled.predicates:
@@ -208,7 +211,7 @@ def _over_values(call: AggregateCall, values: tuple[Expr, ...]) -> AggregateCall
 
 
 def empty_value(call: AggregateCall) -> Expr:
-    """What an aggregate function gives for no rows.
+    """The value of an aggregate function over no rows.
 
     >>> empty_value(AggregateCall("count", (), INT)).value
     0
@@ -221,8 +224,8 @@ def empty_value(call: AggregateCall) -> Expr:
 
 
 def _pull_limit(plan: Limit | Sort, settings: Settings) -> Pulled:
-    """The first rows for each value of the inner side: those of the lowest numbers in the order within that
-    value."""
+    """Pull up a limit: keep the first rows for each value of the inner side, by row number in the order
+    within that value."""
     count = plan.count if isinstance(plan, Limit) else plan.limit
     inner = pull_up(plan.input, settings)
     if inner.empty is not None:
@@ -245,8 +248,8 @@ def _pull_limit(plan: Limit | Sort, settings: Settings) -> Pulled:
 
 
 def _order(plan: LogicalPlan, settings: Settings) -> tuple[tuple[Expr, bool, bool], ...]:
-    """The order of a limit's rows, over the row of the pulled-up plan, which no sort and no projection
-    changes."""
+    """The order of a limit's rows, over the row of the pulled-up plan, which sorts and projections don't
+    change."""
     while isinstance(plan, Limit | Project):
         plan = plan.input
     if not isinstance(plan, Sort):

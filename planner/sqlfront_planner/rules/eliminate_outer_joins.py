@@ -1,4 +1,4 @@
-"""Outer joins whose extra rows nobody keeps are inner joins."""
+"""Replacement of outer joins by inner joins if the plan drops the unmatched rows."""
 
 from collections.abc import Iterable
 
@@ -24,11 +24,11 @@ Rejected = frozenset[int]
 
 
 def eliminate_outer_joins(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
-    """A LEFT join whose right columns must not be null for a row to be kept is an INNER join; a FULL join
-    becomes LEFT or INNER.
+    """Turn a LEFT join into an INNER join if rows are kept only when a right column is not null; turn a FULL
+    join into LEFT or INNER likewise.
 
-    A condition above (a filter, an inner or semi join) that is not true for null in a column drops exactly
-    the rows that the outer join adds for that side.
+    A condition above (a filter, an inner or semi join) that is not true if a column is null drops exactly the
+    rows that the outer join adds for that side.
 
     >>> from sqlfront_planner.testing import example
     >>> print(example(eliminate_outer_joins, "select b from t left join u on t.a = u.a where c > 1"))
@@ -43,7 +43,8 @@ def eliminate_outer_joins(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
 
 @deep
 def _visit(plan: LogicalPlan, rejected: Rejected) -> LogicalPlan:
-    """``rejected``: columns of the plan's row that are null in no row that is kept above."""
+    """Visit a plan; ``rejected`` are columns of the plan's row that are not null in any row that the nodes
+    above keep."""
     match plan:
         case Filter():
             return _over(plan, [rejected | _rejected_by(conjuncts(plan.condition))])
@@ -56,7 +57,7 @@ def _visit(plan: LogicalPlan, rejected: Rejected) -> LogicalPlan:
         case Sort(limit=None, offset=0):
             return _over(plan, [rejected])
         case Window():
-            # Rows that are dropped above still count in the frames of others.
+            # Rows that are dropped above the window still count in the frames of other rows.
             return _over(plan, [frozenset()])
         case Join():
             return _visit_join(plan, rejected)
@@ -99,8 +100,8 @@ def _visit_join(plan: Join, rejected: Rejected) -> LogicalPlan:
 
 
 def _strengthened(kind: JoinKind, needs_left: bool, needs_right: bool) -> JoinKind:
-    """The kind of join that gives the rows that are kept: where the right side must be there, no left row
-    stays alone."""
+    """The kind of join that gives exactly the kept rows: if the right columns must not be null, unmatched
+    left rows are dropped."""
     match kind:
         case JoinKind.LEFT if needs_right:
             return JoinKind.INNER

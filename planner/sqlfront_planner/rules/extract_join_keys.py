@@ -1,4 +1,4 @@
-"""Equalities between the two sides of a join become its keys."""
+"""Extraction of join keys from equalities between the two sides of a join."""
 
 from msgspec.structs import replace
 
@@ -9,10 +9,10 @@ from sqlfront_values.settings import Settings
 
 
 def extract_join_keys(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
-    """Every conjunct ``left expression = right expression`` (or ``<=>``) of a join's condition becomes a key
-    of a hash join.
+    """Turn every conjunct ``left expression = right expression`` (or ``<=>``) of a join's condition into a
+    key of a hash join.
 
-    Allowed for joins of every kind: keys and condition together decide what matches.
+    Allowed for joins of every kind: keys and condition together decide which rows match.
 
     >>> from sqlfront_planner.testing import example
     >>> print(example(extract_join_keys, "select * from t left join u on t.a = u.a and b < c"))

@@ -1,11 +1,11 @@
-"""A union of unions is one union."""
+"""Flattening of nested unions."""
 
 from sqlfront_planner.logical import LogicalPlan, SetKind, SetOperation, transform_plan
 from sqlfront_values.settings import Settings
 
 
 def flatten_unions(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
-    """The branches of a UNION ALL that is itself a branch of one become branches of the outer one.
+    """Replace a UNION ALL that is a branch of a UNION ALL by its branches.
 
     >>> from sqlfront_planner.testing import example
     >>> print(example(flatten_unions, "select a from t union all select b from t union all select c from u"))

@@ -1,4 +1,4 @@
-"""What holds no column is computed once, at planning."""
+"""Constant folding: expressions without columns are computed once, at planning."""
 
 from contextlib import suppress
 from operator import is_not
@@ -24,22 +24,23 @@ else:
     evaluate = lazy_module("sqlfront_values.evaluate")
     registry = lazy_module("sqlfront_values.functions.registry")
 
-#: What stays as it is.
+#: Expressions that are never folded.
 _KEPT: Final = (Column, Literal)
-#: As many casts of literals are computed together.
+#: From this number on, casts of literals are computed together.
 _MANY: Final = 64
-#: Longer strings and binaries are cheaper to compute than to keep in a plan.
+#: The longest string or binary that is kept in a plan; longer values are cheaper to compute again.
 _LONGEST: Final = 1024
 
 
 def fold_constants(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
-    """Replace every expression over literals by its value; parameters and values of the run
-    (``current_date``) are no literals. An integer parameter takes the wider type that it is cast to.
+    """Replace every expression over literals by its value; parameters and run values (``current_date``) are
+    no literals. An integer parameter takes the wider type that it is cast to.
 
-    A date or timestamp beyond Python's years is left as it is, and so is what would take much memory or time
-    (:mod:`sqlfront_values.room`): a job computes it, under its limits. So is an expression that fails: what
-    makes it needless (a CASE, a column that nobody reads) may still come. What is left of it at the end is
-    :func:`~.surface_constant_errors.surface_constant_errors`' matter.
+    Left unfolded: a date or timestamp beyond Python's years, and an expression that would take much memory or
+    time (:mod:`sqlfront_values.room`), which a job computes under its limits. A failing expression stays,
+    too: a later rule may remove the expression (a CASE, an unread column).
+    :func:`~.surface_constant_errors.surface_constant_errors` handles the failing expressions that remain at
+    the end.
 
     >>> from sqlfront_planner.testing import example
     >>> print(example(fold_constants, "select a + (1 + 2) as x from t"))
@@ -50,7 +51,7 @@ def fold_constants(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
 
 
 def fold(expression: Expr, settings: Settings) -> Expr:
-    """One expression, see :func:`fold_constants`."""
+    """Fold one expression, see :func:`fold_constants`."""
     try:
         if isinstance(expression, _KEPT):
             return expression
@@ -70,9 +71,9 @@ def fold(expression: Expr, settings: Settings) -> Expr:
 
 
 def _cast_together(operands: tuple[Expr, ...], settings: Settings) -> tuple[Expr, ...]:
-    """The operands, with literals for casts of literals. Literals of one type that are cast to another are
-    cast as one column; if that fails, they stay as they are. To compile an expression for each of the casts,
-    as in ``id IN ('1', '2', ...)``, takes 30 times as long."""
+    """Replace casts of literals by literals. Casts between the same two types are computed together, as one
+    column; if that fails, they stay. Compiling an expression for each cast, as in ``id IN ('1', '2', ...)``,
+    takes 30 times as long."""
     columns: dict[tuple[pa.DataType, pa.DataType, bool], dict[int, object]] = {}
     for place, operand in enumerate(operands):
         if isinstance(operand, Cast) and isinstance(operand.operand, Literal):
@@ -92,8 +93,8 @@ def _cast_together(operands: tuple[Expr, ...], settings: Settings) -> tuple[Expr
 
 
 def is_constant(expression: Expr, *, in_link: bool = False) -> bool:
-    """True for a deterministic expression over nothing but literals. ``in_link``: it belongs to a chain's
-    link, and the value before is constant, too."""
+    """True for a deterministic expression over literals only. ``in_link``: the expression is in a chain's
+    link, and the previous value is constant, too."""
     waiting = [expression]
     while waiting:
         match waiting.pop():
@@ -118,8 +119,8 @@ def is_constant(expression: Expr, *, in_link: bool = False) -> bool:
 
 
 def _widened(cast: Cast, parameter: Parameter) -> Expr:
-    """The parameter in the type that it is cast to, if that holds all its integers: a key that it is compared
-    with can be looked up then."""
+    """The parameter in the type of the cast, if the type holds all integers of the parameter's type, so that
+    a key compared with the parameter can be looked up."""
     given, wanted = parameter.type, cast.type
     if is_integral(given) and is_integral(wanted) and given.bit_width <= wanted.bit_width:
         return Parameter(wanted, parameter.index, parameter.sample)
@@ -133,7 +134,7 @@ def _literal(expression: Expr, settings: Settings) -> Expr:
 
 
 def _known(expression: Expr, value: object) -> Expr:
-    """What stands for the expression, whose value is known."""
+    """The literal of the expression's known value; the expression itself if the value is too long."""
     if isinstance(value, str | bytes) and len(value) > _LONGEST:
         return expression
     return Literal(expression.type, value)

@@ -1,4 +1,4 @@
-"""One projection instead of two."""
+"""Merging of a projection over a projection."""
 
 from collections import Counter
 
@@ -9,9 +9,9 @@ from sqlfront_values.settings import Settings
 
 
 def merge_projections(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
-    """A projection of a projection is one projection, unless that would compute something twice.
+    """Merge a projection of a projection into one projection, unless that would compute an expression twice.
 
-    Allowed where the inner expressions are deterministic and each one that costs anything is read once.
+    Allowed if the inner expressions are deterministic and each nontrivial one is read once.
 
     >>> from sqlfront_planner.testing import example
     >>> print(example(merge_projections, "select x * 2 as y from (select a + 1 as x from t)"))

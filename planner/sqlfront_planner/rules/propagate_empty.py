@@ -1,4 +1,4 @@
-"""What can have no rows is not computed."""
+"""Removal of subplans without rows."""
 
 from sqlfront_planner.logical import (
     Aggregate,
@@ -21,8 +21,8 @@ from sqlfront_values.settings import Settings
 
 
 def propagate_empty(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
-    """A filter that says FALSE, or a LIMIT 0, is an empty relation, and so is all that can have no rows
-    without rows of that input: projections, groupings with keys, inner joins with it.
+    """Replace by an empty relation a filter whose condition is FALSE, a LIMIT 0, and each node that has no
+    rows if its input is empty: projections, groupings with keys, inner joins.
 
     >>> from sqlfront_planner.testing import example
     >>> print(example(propagate_empty, "select a from t where false"))

@@ -1,4 +1,4 @@
-"""Only the columns that somebody reads."""
+"""Removal of columns that no node reads."""
 
 import pyarrow as pa
 from msgspec.structs import replace
@@ -27,16 +27,16 @@ from sqlfront_values.settings import Settings
 from sqlfront_values.stacks import deep
 
 Needed = frozenset[int]
-#: A plan, and where in its row the needed columns of the former row stand.
+#: A pruned plan, and the new ordinal of each needed column.
 Pruned = tuple[LogicalPlan, dict[int, int]]
 
 
 def prune_columns(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
-    """Every node gives only what the nodes above read; scans read no other columns, unused aggregates are not
-    computed.
+    """Reduce every node's output to the columns that the nodes above read; scans read no other columns,
+    unused aggregates are not computed.
 
-    A projection of mere columns disappears; one is put above a filter or a join whose own columns nobody else
-    reads, so that rows are narrow wherever they are copied.
+    A projection of mere columns disappears. A projection is added above a filter or a join if only that node
+    reads some of its columns, so that rows are narrow wherever they are copied.
 
     >>> from sqlfront_planner.testing import example
     >>> print(example(prune_columns, "select a from (select a, b, a + b as c from t)"))
@@ -86,13 +86,13 @@ def _keep_all(plan: LogicalPlan) -> Pruned:
 
 
 def _select(plan: LogicalPlan, ordinals: range | list[int]) -> LogicalPlan:
-    """Exactly the columns ``ordinals``, with everything else pruned away below."""
+    """Exactly the columns ``ordinals`` of the pruned plan."""
     pruned, places = _prune(plan, frozenset(ordinals))
     return selected(pruned, [places[ordinal] for ordinal in ordinals])
 
 
 def _narrow(plan: LogicalPlan, places: dict[int, int], needed: Needed) -> Pruned:
-    """Leave out what only the node itself has read."""
+    """Project away columns that only the node itself reads."""
     if not plan.width:
         return plan, places
     kept = sorted({places[place] for place in needed} or {narrowest(plan)})
@@ -103,7 +103,7 @@ def _narrow(plan: LogicalPlan, places: dict[int, int], needed: Needed) -> Pruned
 
 
 def narrowest(plan: LogicalPlan) -> int:
-    """The column that is the cheapest to carry along where rows are needed but no values."""
+    """The ordinal of the narrowest column, which is kept if rows are needed but no values."""
 
     def size(column: Column) -> int:
         try:
@@ -115,7 +115,7 @@ def narrowest(plan: LogicalPlan) -> int:
 
 
 def _some(plan: LogicalPlan, needed: Needed) -> Needed:
-    """At least one column: rows without columns don't go through joins and unions."""
+    """The needed columns, at least one: joins and unions need rows with columns."""
     return needed or frozenset((narrowest(plan),) if plan.width else ())
 
 

@@ -1,4 +1,4 @@
-"""Filters go as near to the tables as they may."""
+"""Pushing of filters towards the tables."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -46,18 +46,18 @@ from sqlfront_values.stacks import deep
 
 Parts = tuple[Expr, ...]
 
-#: By so many nodes may a condition grow on its way below one projection.
+#: The most nodes by which a condition may grow when it moves below one projection.
 _MOST_GROWTH: Final = 2_000
 
 
 def push_down_filters(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
     """Move every deterministic conjunct below projections, joins, aggregates, windows and set operations,
-    into the scan where it can.
+    into the scan if possible.
 
-    Allowed where dropping a row early drops exactly the output rows made from it: below an Aggregate or
+    Allowed where dropping an input row drops exactly the output rows made from it: below an Aggregate or
     Window for conditions on the keys only (they drop whole groups), below an outer join for the preserved
-    side, below a semi or anti join for the left. Along the way cross joins get their conditions, constants
-    spread over join equalities, and an OR over several relations gives each of them its own share.
+    side, below a semi or anti join for the left side. Along the way cross joins get their conditions,
+    constants spread over join equalities, and each relation gets the part of an OR that restricts it.
 
     >>> from sqlfront_planner.testing import example
     >>> print(example(push_down_filters, "select * from (select a + 1 as x from t) where x > 1"))
@@ -69,7 +69,8 @@ def push_down_filters(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
 
 @deep
 def _push(plan: LogicalPlan, parts: Parts) -> LogicalPlan:
-    """``plan`` with the rows for which all ``parts`` (deterministic, over its output row) are true."""
+    """Filter the rows of ``plan`` by ``parts`` (deterministic, over the plan's output row), which move
+    down."""
     match plan:
         case Filter():
             own = conjuncts(plan.condition)
@@ -97,12 +98,13 @@ def _push(plan: LogicalPlan, parts: Parts) -> LogicalPlan:
 
 
 def _over(plan: LogicalPlan, parts: Parts) -> LogicalPlan:
-    """The node over its inputs, each of which takes all ``parts``."""
+    """The node over its inputs, each filtered by all ``parts``."""
     return map_inputs(plan, lambda child: _push(child, parts))
 
 
 def _push_set_operation(plan: SetOperation, parts: Parts) -> LogicalPlan:
-    """A row of an intersection is in both branches, and only rows of the first can be excepted from it."""
+    """Push filters and facts into the branches: a row of an intersection is in both branches, and only rows
+    of the first branch can be excepted."""
     first, *others = plan.branches
     known = [list(parts) for _ in plan.branches]
     if plan.kind is not SetKind.UNION_ALL:
@@ -131,8 +133,9 @@ def _push_project(plan: Project, parts: Parts) -> LogicalPlan:
 
 
 def _may_move(part: Expr, items: Sequence[Expr]) -> bool:
-    """Whether the condition may be said of what ``items`` are made of: they are deterministic, and it doesn't
-    grow much by that (``a + a``, projection over projection, doubles it each time)."""
+    """Whether the condition may move below a projection of ``items``: the items read are deterministic, and
+    substitution doesn't make the condition much larger (stacked projections of ``a + a`` double the size each
+    time)."""
     read = [items[place] for place in columns_used(part)]
     if all(map(is_trivial, read)):
         return True
@@ -148,8 +151,8 @@ def _may_move(part: Expr, items: Sequence[Expr]) -> bool:
 
 
 def _push_aggregate(plan: Aggregate, parts: Parts) -> LogicalPlan:
-    """A condition on keys only keeps or drops whole groups. Without keys there is one row, whatever comes
-    in."""
+    """Push conditions that read only keys, which keep or drop whole groups. Without keys nothing is pushed,
+    since the aggregation has one row for any input."""
     movable = tuple(
         part
         for part in parts
@@ -160,7 +163,7 @@ def _push_aggregate(plan: Aggregate, parts: Parts) -> LogicalPlan:
 
 
 def _push_window(plan: Window, parts: Parts) -> LogicalPlan:
-    """A condition on partitioning columns only keeps or drops whole partitions."""
+    """Push conditions that read only partitioning columns, which keep or drop whole partitions."""
     keys = {item.ordinal for item in plan.partition if isinstance(item, Column)}
     movable = tuple(part for part in parts if (used := columns_used(part)) and used <= keys)
     fixed = tuple(part for part in parts if part not in movable)
@@ -183,8 +186,8 @@ def _push_join_tree(plan: Join, parts: Parts) -> LogicalPlan:
 
 
 class _Spreading:
-    """The predicates of a join graph, spread over its relations: ``own`` are those that read one relation
-    only, ``filtering`` those by which a filtering relation filters, ``joint`` all others."""
+    """The predicates of a join graph, distributed over the relations: ``own`` are predicates that read one
+    relation only, ``filtering`` the predicates of filtering relations, ``joint`` all remaining predicates."""
 
     def __init__(self, graph: JoinGraph, parts: Parts) -> None:
         self.graph = graph
@@ -208,7 +211,7 @@ class _Spreading:
         self.filtering = [self.split(index) for index in range(len(graph.relations))]
 
     def owner(self, used: frozenset[int]) -> int | None:
-        """The only relation that the columns belong to; the first if there are no columns."""
+        """The only owner of the columns, the first relation without columns; None for several owners."""
         owners = {self.owners[place] for place in used} or {0}
         return owners.pop() if len(owners) == 1 else None
 
@@ -222,11 +225,11 @@ class _Spreading:
         )
 
     def known(self) -> list[Expr]:
-        """The facts that hold for all rows that the graph gives."""
+        """The facts that hold for all rows of the graph."""
         return [*filter(is_fact, self.predicates), *(fact for found in self.facts for fact in found)]
 
     def derive(self) -> None:
-        """Give each relation what constants say of its columns by way of those that are equal to them."""
+        """Add to each relation the facts that follow for its columns from facts on equal columns."""
         relations = self.graph.relations
         matched = [part for item in relations if item.kind is JoinKind.SEMI for part in item.predicates]
         equalities = Equalities([*self.predicates, *matched])
@@ -244,7 +247,8 @@ class _Spreading:
         (self.joint if owner is None else self.own[owner]).append(predicate)
 
     def share(self, predicate: Expr) -> None:
-        """Give each relation what an OR over several says of it alone."""
+        """Add to each relation the condition on the relation alone that an OR over several relations
+        implies."""
         if not (isinstance(predicate, Call) and predicate.function == "or"):
             return
         for index, relation in enumerate(self.graph.relations):
@@ -254,7 +258,7 @@ class _Spreading:
                     self.own[index].append(share)
 
     def split(self, index: int) -> Parts:
-        """What stays of a filtering relation's predicates when its own part is pushed into it."""
+        """Push a filtering relation's own conditions into it; return its remaining predicates."""
         relation = self.graph.relations[index]
         if relation.kind not in (JoinKind.SEMI, JoinKind.ANTI):
             return relation.predicates
@@ -271,13 +275,13 @@ class _Spreading:
 
 
 def _facts_of(relation: Relation) -> tuple[Expr, ...]:
-    """What constants say of its rows, over the graph's row."""
+    """The facts of a relation, over the graph's row."""
     return tuple(shift(fact, relation.start) for fact in facts(relation.plan))
 
 
 def _push_outer_join(plan: Join, parts: Parts) -> LogicalPlan:
-    """Of a LEFT join the left side takes conditions from above, the right side those of ON; others take
-    none."""
+    """Push through an outer join: the left side of a LEFT join takes conditions from above, the right side
+    takes conditions of ON; other outer joins take none."""
     if plan.kind is not JoinKind.LEFT:
         return filtered(_over(plan, ()), parts)
     width = plan.left.width

@@ -1,4 +1,4 @@
-"""Rows that nobody will see are not made."""
+"""Pushing of limits towards the tables."""
 
 from msgspec.structs import replace
 
@@ -19,11 +19,11 @@ from sqlfront_values.stacks import deep
 
 
 def push_down_limits(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
-    """A limit goes below projections, into the branches of a UNION ALL, to the left of a LEFT join and into
-    the scan; over a Sort it makes a top-n.
+    """Move a limit below projections, into the branches of a UNION ALL, to the left side of a LEFT join and
+    into the scan; a limit over a Sort makes a top-n.
 
-    Every one of these gives at least as many rows as the input that is cut, in its order. Where the limit
-    can't be exact (a union's branches, a join that multiplies rows) it stays above as well.
+    Each of these nodes gives at least one row for each row of the limited input, in its order. If the pushed
+    limit isn't exact (a union's branches, a join that multiplies rows), the limit also stays above.
 
     >>> from sqlfront_planner.testing import example
     >>> print(example(push_down_limits, "select a + 1 as x from t order by a limit 3"))
@@ -41,12 +41,12 @@ def _top_down(plan: LogicalPlan) -> LogicalPlan:
         moved = _push(plan)
         if moved is not plan:
             return _top_down(moved)
-        # What the limit left behind above itself is done; what it put below is looked at next.
+        # The limit that stays above is done; a limit that was pushed below is visited next.
     return over(plan, [_top_down(child) for child in plan.inputs()])
 
 
 def _push(limit: Limit) -> LogicalPlan:
-    """The limit one step further down; the node itself if it can't go there."""
+    """The limit one step further down; the node itself if the limit can't move."""
     child = limit.input
     match child:
         case Limit():
@@ -60,7 +60,7 @@ def _push(limit: Limit) -> LogicalPlan:
 
 
 def _merge_limits(outer: Limit, inner: Limit) -> Limit:
-    """Rows [a, a+n) of rows [b, b+m) are rows [a+b, ...) of the input."""
+    """Merge two limits: rows [a, a+n) of rows [b, b+m) are rows [a+b, ...) of the input."""
     counts = []
     if outer.count is not None:
         counts.append(outer.count)
@@ -70,7 +70,7 @@ def _merge_limits(outer: Limit, inner: Limit) -> Limit:
 
 
 def _cut_below(limit: Limit) -> LogicalPlan:
-    """Leave the limit and let its input give no more rows than it can use."""
+    """Keep the limit and restrict its input to the rows that the limit can use."""
     if limit.count is None:
         return limit
     wanted = limit.count + limit.offset
@@ -80,7 +80,7 @@ def _cut_below(limit: Limit) -> LogicalPlan:
 
 @deep
 def _cut(plan: LogicalPlan, wanted: int) -> LogicalPlan:
-    """A plan that may stop after ``wanted`` rows: any of its rows will do."""
+    """A plan that may stop after any ``wanted`` rows."""
     match plan:
         case Scan(limit=limit) if limit is None or limit > wanted:
             return replace(plan, limit=wanted)

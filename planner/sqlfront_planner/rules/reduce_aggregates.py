@@ -1,4 +1,4 @@
-"""Only the groups that a join will ask for."""
+"""Restriction of an aggregation to the groups that a join needs."""
 
 from typing import Final
 
@@ -32,21 +32,20 @@ from sqlfront_values.settings import Settings
 from sqlfront_values.stacks import deep
 from sqlfront_values.types import BOOLEAN
 
-#: The reducing rows must be at most that share of the values that they select from ...
+#: The reducing rows must be at most this share of the values that they select from,
 WORTHWHILE: Final = 0.25
-#: ... and be found by reading at most that share of the rows that the aggregation reads.
+#: and computing them must read at most this share of the rows that the aggregation reads.
 MOST_EXTRA: Final = 0.5
 
 
 def reduce_aggregates(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
-    """An aggregation that is joined on its grouping key with a much smaller relation reads only the rows
-    whose key is there.
+    """Restrict an aggregation that is joined on its grouping key with a much smaller relation to the rows
+    with a key of that relation.
 
-    The rows of groups that find no partner are dropped by the join anyway, so a semi join below the
-    aggregation with the partner's keys changes nothing but the work. The partner is computed twice, so it
-    must be cheap: a filtered table, not the result of large joins. This is what makes a decorrelated scalar
-    subquery as cheap as the few rows that ask for it. Stands after :func:`push_down_filters` and before
-    :func:`reorder_joins`.
+    The join drops groups without a partner anyway, so a semi join with the partner's keys below the
+    aggregation doesn't change the result. The partner is computed twice, so it must be cheap: a filtered
+    table, not the result of large joins. The rule limits the cost of a decorrelated scalar subquery to the
+    groups that the outer rows need. Stands after :func:`push_down_filters` and before :func:`reorder_joins`.
     """
     return _visit(plan, Cardinality())
 
@@ -82,7 +81,8 @@ def _reduce(graph: JoinGraph, cardinality: Cardinality) -> JoinGraph:
 
 
 def _partners(graph: JoinGraph, reduced: Relation, members: frozenset[int]) -> list[tuple[LogicalPlan, int]]:
-    """The other relations of the graph that have one of the equal columns, or keep only rows that have it."""
+    """The graph's relations, except ``reduced``, that have an equal column, or whose semi join keeps only
+    rows with an equal value."""
     found = []
     for relation in graph.relations:
         own = range(relation.start, relation.start + relation.plan.width)
@@ -98,7 +98,7 @@ def _partners(graph: JoinGraph, reduced: Relation, members: frozenset[int]) -> l
 
 
 def _compared(relation: Relation, own: range, members: frozenset[int]) -> int | None:
-    """The column of a semi join's right side that must be equal to one of the members."""
+    """The column of a semi join's right side that must equal one of the members."""
     for predicate in relation.predicates:
         match predicate:
             case Call(function="equal", arguments=(Column() as left, Column() as right)):
@@ -109,7 +109,7 @@ def _compared(relation: Relation, own: range, members: frozenset[int]) -> int | 
 
 
 def _aggregation(plan: LogicalPlan) -> Aggregate | None:
-    """The aggregation with keys that gives the plan's rows, below filters and projections."""
+    """The aggregation with keys below the plan's filters and projections, or None."""
     while isinstance(plan, Filter | Project):
         plan = plan.input
     return plan if isinstance(plan, Aggregate) and plan.keys else None
@@ -118,8 +118,8 @@ def _aggregation(plan: LogicalPlan) -> Aggregate | None:
 def _with_semi_join(
     plan: LogicalPlan, place: int, partner: LogicalPlan, column: int, cardinality: Cardinality
 ) -> LogicalPlan:
-    """The plan whose aggregation reads only rows with one of the partner's values, if ``place`` is a key of
-    it and it pays."""
+    """The plan whose aggregation reads only rows with one of the partner's values; the plan itself if
+    ``place`` is no key of the aggregation or the semi join doesn't pay."""
     match plan:
         case Filter():
             return plan.with_inputs((_with_semi_join(plan.input, place, partner, column, cardinality),))

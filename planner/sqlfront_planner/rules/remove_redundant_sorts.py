@@ -1,4 +1,4 @@
-"""An order that nobody sees is not made."""
+"""Removal of sorts whose order has no effect."""
 
 from typing import Final
 
@@ -39,7 +39,7 @@ def remove_redundant_sorts(plan: LogicalPlan, settings: Settings) -> LogicalPlan
 
 @deep
 def _visit(plan: LogicalPlan, *, ordered: bool) -> LogicalPlan:
-    """``ordered``: whether the order of the plan's rows matters to somebody above."""
+    """Visit a plan; ``ordered``: whether the order of the plan's rows has an effect above."""
     match plan:
         case Sort(limit=None, offset=0) if not ordered:
             return _visit(plan.input, ordered=False)

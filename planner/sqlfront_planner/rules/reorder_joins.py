@@ -1,4 +1,4 @@
-"""Joins in the order in which the least is done."""
+"""Reordering of joins to minimize the work."""
 
 from collections.abc import Iterator
 from typing import Final, NamedTuple
@@ -23,23 +23,25 @@ from sqlfront_values.expressions import Expr, columns_used
 from sqlfront_values.settings import Settings
 from sqlfront_values.stacks import deep
 
-#: Up to that many relations all orders are compared, above it the cheapest next join is taken each time ...
+#: Up to this many relations the search is exhaustive; above, the search takes the cheapest next join each
+#: time,
 MOST_ENUMERATED: Final = 10
-#: ... up to that many: from there on, one relation after the other.
+#: up to this many relations; above, the search joins one relation after the other.
 MOST_COMPARED: Final = 40
-#: Work per row, relative to a row that is looked up: one that is put into the hash table, one that comes out.
+#: The work per row, relative to a row that is looked up: for a row put into the hash table, and for an output
+#: row.
 BUILD_COST: Final = 2.0
 OUTPUT_COST: Final = 1.0
 
 
 def reorder_joins(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
-    """Give every tree of inner, semi and anti joins the shape whose intermediate results are estimated to be
-    the smallest, the smaller input of each join on the right.
+    """Give every tree of inner, semi and anti joins the shape with the smallest estimated intermediate
+    results, the smaller input of each join on the right.
 
     Allowed because inner joins are associative and commutative, and a semi or anti join commutes with every
     join that keeps the columns it compares. Trees of any shape are considered (dynamic programming over
     connected sets of relations, Moerkotte and Neumann 2006); relations without a condition between them come
-    last. Stands after :func:`push_down_filters`, which sees to it that each relation has its own conditions.
+    last. Stands after :func:`push_down_filters`, which gives each relation its own conditions.
 
     >>> from sqlfront_planner.testing import example
     >>> print(example(reorder_joins, "select t.a from u join t on t.a = u.a"))
@@ -81,7 +83,8 @@ class _Tree(msgspec.Struct, frozen=True):
 
 
 class _Edge(msgspec.Struct, frozen=True):
-    """What a set of relations must have for a predicate: one of each of the bit sets in ``needs``."""
+    """A predicate as an edge of the graph: a set of relations can evaluate the predicate if it contains a
+    relation of each bit set in ``needs``. ``share``: the predicate's selectivity."""
 
     needs: tuple[int, ...]
     share: float
@@ -91,7 +94,7 @@ class _Edge(msgspec.Struct, frozen=True):
 
 
 class _Search:
-    """The relations of a graph as bits, and what is known of their predicates."""
+    """A search over the relations of a graph, represented as bits, with the estimates of their predicates."""
 
     def __init__(self, graph: JoinGraph, cardinality: Cardinality) -> None:
         self.graph = graph
@@ -118,7 +121,7 @@ class _Search:
         self.known_rows: dict[int, float] = {}
         self.everything = (1 << len(graph.relations)) - 1
 
-    # ---- what is known of predicates
+    # ---- estimates of predicates
 
     def _bits(self, places: frozenset[int]) -> int:
         bits = 0
@@ -127,7 +130,7 @@ class _Search:
         return bits
 
     def _needs(self, predicate: Expr) -> tuple[int, ...]:
-        """For each column the relations that have it or something equal to it."""
+        """For each column the bit set of the relations that have the column or an equal column."""
         return tuple({self._bits(self.classes.of(place)) for place in columns_used(predicate)})
 
     def _share(self, predicate: Expr) -> float:
@@ -155,7 +158,7 @@ class _Search:
     # ---- the search
 
     def exhaustive(self) -> _Tree:
-        """The cheapest tree of all, built from the cheapest trees of all connected subsets."""
+        """The cheapest tree, built from the cheapest trees of all connected subsets."""
         best: dict[int, _Tree] = {}
         by_size: list[list[int]] = [[] for _ in range(len(self.leaves) + 1)]
         for index, leaf in enumerate(self.leaves):
@@ -189,7 +192,7 @@ class _Search:
                         yield first, second
 
     def greedy(self) -> _Tree:
-        """The tree that takes the join with the fewest resulting rows each time."""
+        """The tree built by always taking the join with the fewest resulting rows."""
         trees = list(self.leaves)
         known: dict[tuple[int, int], _Tree | None] = {}
 
@@ -213,8 +216,8 @@ class _Search:
             trees.append(joined)
 
     def in_a_row(self) -> _Tree:
-        """The smallest relation, and each time the smallest of those that the tree so far has a condition
-        with."""
+        """The tree that begins with the smallest relation and always joins the smallest connected relation
+        next."""
         waiting = sorted(self.leaves, key=lambda leaf: (leaf.shape in self.filters, leaf.rows))
         tree, apart = waiting.pop(0), list[_Tree]()
         while waiting:
@@ -229,7 +232,7 @@ class _Search:
         return self._cross([*apart, tree])
 
     def _largest(self, best: dict[int, _Tree]) -> list[int]:
-        """Disjoint sets that are covered, the largest first, until all relations are there."""
+        """Disjoint sets with known trees, largest first, that cover all relations."""
         chosen: list[int] = []
         covered = 0
         for members in sorted(best, key=lambda members: -members.bit_count()):
@@ -239,8 +242,7 @@ class _Search:
         return chosen
 
     def _cross(self, trees: list[_Tree]) -> _Tree:
-        """All trees together, without conditions where there are none; filtering relations when they can be
-        applied."""
+        """Join all trees, without conditions if there are none; filtering relations come last."""
         waiting = [tree for tree in trees if tree.members.bit_count() == 1 and tree.shape in self.filters]
         first, *rest = sorted((tree for tree in trees if tree not in waiting), key=lambda tree: -tree.rows)
         for tree in [*sorted(rest, key=lambda tree: tree.rows), *waiting]:
@@ -248,7 +250,7 @@ class _Search:
         return first
 
     def _join(self, first: _Tree, second: _Tree) -> _Tree | None:
-        """The two trees joined, or None if nothing connects them."""
+        """The two trees joined, or None if no predicate connects them."""
         if isinstance(first.shape, int) and first.shape in self.filters:
             return None
         needs = self.filters.get(second.shape) if isinstance(second.shape, int) else None
@@ -281,7 +283,7 @@ class _Search:
         )
 
     def _rows(self, first: _Tree, second: _Tree) -> float:
-        """Rows of the two trees joined; the same for a set of relations however it is put together."""
+        """The rows of two joined trees; the same for a set of relations, whatever the tree's shape."""
         members = first.members | second.members
         rows = self.known_rows.get(members)
         if rows is None:
@@ -324,9 +326,9 @@ class _Search:
 
 
 class _Member(NamedTuple):
-    """What a relation says of one of its columns: the number of different values, the relation's bit, its
-    rows without filters, and whether the values seem to be unique. The smallest of several is that with the
-    fewest values."""
+    """Estimates of a relation's column: the number of different values, the relation's bit, its rows without
+    filters, and whether the values seem to be unique. The smallest member is the one with the fewest
+    values."""
 
     values: float
     bit: int
@@ -335,7 +337,7 @@ class _Member(NamedTuple):
 
 
 class _Product:
-    """Several key columns of one side of a join, taken together."""
+    """Several key columns of one side of a join, combined."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -350,5 +352,5 @@ class _Product:
         self._unique = self._unique or member.unique
 
     def side(self) -> KeySide:
-        """Never more combinations than the smallest relation has rows."""
+        """The estimates of the combination: at most as many values as the smallest relation has rows."""
         return KeySide(min(self._values, self._limit), self._unique or self._values >= self._limit)

@@ -1,4 +1,4 @@
-"""DISTINCT aggregates become two groupings."""
+"""Rewriting of DISTINCT aggregates into two groupings."""
 
 from typing import TYPE_CHECKING, Final
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 else:
     aggregates = lazy_module("sqlfront_values.functions.aggregates.registry")
 
-#: DISTINCT changes nothing for these.
+#: Aggregates for which DISTINCT changes nothing.
 _INDIFFERENT: Final = frozenset({"min", "max", "bool_and", "bool_or", "every", "some", "any", "collect_set"})
-#: The function that gives the value over all rows from the values over parts of them.
+#: The function that merges the values over parts of the rows into the value over all rows.
 _MERGED_BY: Final = {"count": "sum", "min": "min", "max": "max", "sum": "sum"}
 
 
 def rewrite_distinct_aggregates(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
-    """``count(DISTINCT x) GROUP BY k`` is ``count(x) GROUP BY k`` over the rows grouped by ``k, x``, which
-    two stages can do in parallel.
+    """Rewrite ``count(DISTINCT x) GROUP BY k`` as ``count(x) GROUP BY k`` over the rows grouped by ``k, x``,
+    which can run in parallel in two stages.
 
-    Allowed if all DISTINCT calls have the same arguments and no FILTER; other calls beside them must be
-    counts, minima, maxima or sums (not of decimals, whose type grows with each sum), which are computed for
-    the inner groups and merged.
+    Allowed if all DISTINCT calls have the same arguments and no FILTER. Other calls must be counts, minima,
+    maxima or sums (not of decimals, whose type grows with each sum): they are computed for the inner groups
+    and merged.
 
     >>> from sqlfront_planner.testing import example
     >>> print(example(rewrite_distinct_aggregates, "select a, count(distinct b) from t group by a"))
@@ -61,7 +61,7 @@ def _rewrite(plan: LogicalPlan) -> LogicalPlan:
 
 
 def _constants(call: AggregateCall) -> tuple[int, ...]:
-    """The positions of arguments that are the same for all rows: a fraction, a delimiter."""
+    """The positions of arguments that are the same for all rows, such as a fraction or a delimiter."""
     function = aggregates.lookup_aggregate(call.function)
     return () if function is None else function.constants
 
@@ -95,7 +95,7 @@ def _two_levels(
     outer = Aggregate(inner, row[:count], calls, names)
     if plan.keys or not any(call.function == "count" for call in others):
         return outer
-    # Without keys and rows the inner grouping has no row, whose sum would be null where the count is 0.
+    # Without keys and rows the inner grouping has no row, so the sum would be null instead of the count 0.
     items = tuple(_or_zero(column, call) for column, call in zip(outer.row(), plan.calls, strict=True))
     return Project(outer, items, names)
 

@@ -1,4 +1,4 @@
-"""Boolean algebra, null propagation and comparisons that see through casts."""
+"""Simplification of expressions: boolean algebra, null propagation, and comparisons of cast columns."""
 
 from collections.abc import Sequence
 from operator import is_not
@@ -37,9 +37,10 @@ from sqlfront_values.stacks import on_fresh_stack
 from sqlfront_values.types import BOOLEAN
 
 _LOGIC: Final = ("and", "or")
-#: What is as simple as it may be.
+#: Expressions that can't be simplified.
 _SIMPLE: Final = (Column, Literal, Parameter)
-#: NOT of a comparison; Spark orders all values of a type, NaN included, so each has its exact opposite.
+#: The negation of each comparison. Spark orders all values of a type, NaN included, so each comparison has an
+#: exact opposite.
 OPPOSITES: Final = {
     "equal": "not_equal",
     "not_equal": "equal",
@@ -53,13 +54,13 @@ OPPOSITES: Final = {
 
 
 def simplify_expressions(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
-    """Give every expression its simplest form of the same value, type and errors; a needless operand's errors
-    go with it.
+    """Give every expression its simplest form of the same value, type and errors; a redundant operand
+    disappears with its errors.
 
-    NOT moves down to the comparisons, literals disappear from AND, OR, CASE and COALESCE, what is null
-    because an operand is null becomes NULL, casts of columns move to the literals that they are compared
-    with, conditions that all branches of an OR share are stated once, and a filter that nothing passes says
-    FALSE.
+    NOT moves down to the comparisons, literals disappear from AND, OR, CASE and COALESCE, null-propagating
+    calls with a null operand become NULL, casts move from columns to the literals that the columns are
+    compared with, conditions that all branches of an OR share are factored out, and the condition of a filter
+    that no row passes becomes FALSE.
 
     >>> from sqlfront_planner.testing import example
     >>> print(example(simplify_expressions, "select a from t where not (a > 1 or false) or a = 1 and a = 1"))
@@ -75,7 +76,8 @@ def _simplify_operands(plan: LogicalPlan) -> LogicalPlan:
 
 
 def simplified(expression: Expr) -> Expr:
-    """The expression with all its nodes simplified, operands first; nested ANDs are one node, as are ORs."""
+    """The expression with all its nodes simplified, operands first. Nested ANDs count as one node, nested ORs
+    likewise."""
     try:
         if isinstance(expression, _SIMPLE):
             return expression
@@ -92,7 +94,7 @@ def simplified(expression: Expr) -> Expr:
 
 
 def _simplify_filter(plan: LogicalPlan) -> LogicalPlan:
-    """For a filter, unknown is as good as false."""
+    """Simplify a filter, for which unknown counts as false."""
     if not isinstance(plan, Filter):
         return plan
     parts = conjuncts(plan.condition)
@@ -105,7 +107,7 @@ def _simplify_filter(plan: LogicalPlan) -> LogicalPlan:
 
 
 def simplify(expression: Expr) -> Expr:
-    """One node whose operands are simple already."""
+    """Simplify one node whose operands are simplified already."""
     match expression:
         case Call():
             return _simplify_call(expression)
@@ -148,9 +150,10 @@ def _has_null_operand(call: Call) -> bool:
 
 
 def _simplify_logic(call: Call) -> Expr:
-    """AND and OR are each other's mirror image: one literal decides, the other changes nothing."""
+    """Simplify AND or OR, which are dual: one boolean literal decides the result, the opposite literal is
+    neutral."""
     if is_constant(call):
-        # Folding has failed, so this fails: evaluated from the left, it does not get to what would decide.
+        # Folding has failed, so evaluation fails: from the left, it doesn't reach a deciding operand.
         return call
     is_and = call.function == "and"
     split, join = (conjuncts, _and) if is_and else (disjuncts, disjunction)
@@ -176,8 +179,8 @@ def _and(parts: tuple[Expr, ...]) -> Expr:
 
 
 def _factor(branches: Sequence[Expr]) -> Expr | None:
-    """``(a AND b) OR (a AND c)`` is ``a AND (b OR c)``: what all branches share becomes a condition of its
-    own, which can be a join key or go to one table. None if they share nothing."""
+    """Turn ``(a AND b) OR (a AND c)`` into ``a AND (b OR c)``: conditions that all branches share become
+    separate conjuncts, which can be join keys or move to one table. None if the branches share nothing."""
     split = [conjuncts(branch) for branch in branches]
     meanings = [[nameless(part) for part in parts] for parts in split]
     shared = [

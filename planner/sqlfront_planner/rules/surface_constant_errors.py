@@ -1,4 +1,4 @@
-"""A constant that can't be computed is an error, even if no row would need it."""
+"""Errors of constant expressions that can't be computed, raised even if no row needs them."""
 
 from contextlib import suppress
 
@@ -14,10 +14,10 @@ from sqlfront_values.stacks import deep
 @deep
 def surface_constant_errors(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
     """Raise the DataError of every constant expression that :func:`fold_constants` could not compute, as
-    Spark does; the plan itself stays as it is.
+    Spark does; return the plan unchanged.
 
-    Except in the branches of a CASE or COALESCE, where a row has to ask for it. Stands after column pruning,
-    as what is never read is never an error. Below LIMIT 0 nothing is.
+    Branches of a CASE or COALESCE are exempt, since a row decides about them. Stands after column pruning,
+    because a column that is never read never fails. Below LIMIT 0 no expression fails.
 
     >>> from sqlfront_planner.testing import example
     >>> example(surface_constant_errors, "select 1/0 from t")

@@ -1,4 +1,4 @@
-"""There are no right joins."""
+"""Replacement of right joins by left joins."""
 
 from sqlfront_planner.logical import Join, JoinKey, JoinKind, LogicalPlan, transform_plan
 from sqlfront_planner.rewriting import remap, selected
@@ -6,7 +6,7 @@ from sqlfront_values.settings import Settings
 
 
 def turn_right_joins(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
-    """A RIGHT join is a LEFT join with its sides exchanged, so that no other rule has to know both.
+    """Turn a RIGHT join into a LEFT join with its sides exchanged, so that later rules need only know LEFT.
 
     >>> from sqlfront_planner.testing import example
     >>> print(example(turn_right_joins, "select t.a, c from t right join u on t.a = u.a"))

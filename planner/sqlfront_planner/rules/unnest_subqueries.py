@@ -1,4 +1,4 @@
-"""Subquery expressions become joins."""
+"""Unnesting of subquery expressions into joins."""
 
 from operator import is_not
 
@@ -55,11 +55,11 @@ from sqlfront_values.types import BIGINT, BOOLEAN, VOID
 def unnest_subqueries(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
     """Turn every subquery expression into a join.
 
-    A conjunct [NOT] EXISTS is a semi (anti) join on what correlates it; IN a semi join on the equality as
-    well; NOT IN a null-aware anti join. An uncorrelated scalar subquery is a cross join with its only row, a
-    correlated one a left join with its values for all keys; where an aggregation gives a row even for no rows
-    (count: 0), that row stands in for a missing match. Anywhere else (below OR, in a SELECT list) EXISTS and
-    IN are columns of left joins with the distinct keys.
+    A conjunct [NOT] EXISTS becomes a semi (anti) join on the correlation; IN a semi join on the equality as
+    well; NOT IN a null-aware anti join. An uncorrelated scalar subquery becomes a cross join with its only
+    row, a correlated one a left join with its values for all keys; if an aggregation has a row even for no
+    input rows (count: 0), that row replaces a missing match. Anywhere else (below OR, in a SELECT list)
+    EXISTS and IN become columns of left joins with the distinct keys.
 
     >>> from sqlfront_planner.testing import example
     >>> print(example(unnest_subqueries, "select a from t where b in (select c from u)"))
@@ -99,8 +99,8 @@ def _unsupported_place(node: LogicalPlan) -> NotSupportedError:
 
 
 class _Attaching:
-    """A node's input with the subqueries of the node's operands joined to it; columns are only added at its
-    right end."""
+    """A node's input joined with the subqueries of the node's operands; joins only add columns at the right
+    end."""
 
     def __init__(self, plan: LogicalPlan, settings: Settings) -> None:
         self.plan = plan
@@ -108,7 +108,8 @@ class _Attaching:
         self.attached: list[tuple[tuple[Subquery, bool], Expr]] = []
 
     def conjunct(self, part: Expr) -> Expr:
-        """What remains to be checked of a conjunct of a filter; TRUE if a join does it all."""
+        """The remaining condition of a filter's conjunct after joining its subqueries; TRUE if a join applies
+        all of it."""
         negated = isinstance(part, Call) and part.function == "not"
         subquery = part.arguments[0] if isinstance(part, Call) and negated else part
         if isinstance(subquery, Exists):
@@ -149,7 +150,7 @@ class _Attaching:
         return pull_up(unnest_subqueries(plan, self.settings), self.settings)
 
     def join(self, pulled: Pulled, kind: JoinKind, more: tuple[Expr, ...] = ()) -> None:
-        """Join on what ties the subquery to the row, and on ``more`` over the same rows."""
+        """Join on the subquery's predicates, and on ``more`` over the same rows."""
         width = self.plan.width
         parts = tuple(_on(part, width) for part in (*more, *pulled.predicates))
         self.plan = Join(self.plan, pulled.plan, kind, conjunction(parts))
@@ -178,8 +179,8 @@ class _Attaching:
         elif len(same) == 1 and not pulled.predicates:
             self.join(pulled, JoinKind.NULL_AWARE_ANTI, same)
         else:
-            # A row goes if some row of its own is equal or might be: NOT IN is true only if all are
-            # different.
+            # The row is dropped if some row of the subquery is or might be equal: NOT IN is true only if all
+            # rows differ.
             maybe = Call(BOOLEAN, "coalesce", (conjunction(same) or TRUE, TRUE))
             self.join(pulled, JoinKind.ANTI, (maybe,))
         return TRUE
@@ -204,7 +205,8 @@ class _Attaching:
         default = None if pulled.empty is None else simplify_constant(pulled.empty[0], self.settings)
         if default is None or (isinstance(default, Literal) and default.value is None):
             default = None
-        # Without a match the left join gives nulls: enough for a value that is null if a column of it is.
+        # Without a match the left join gives nulls, which suffices if nulls in the columns make the value
+        # null.
         if default is None and strict_columns(value):
             self.join(pulled, JoinKind.LEFT)
             return _on(value, width)
@@ -219,7 +221,7 @@ class _Attaching:
         return Case(value.type, ((matched, _on(value, width)),), otherwise)
 
     def only_value(self, pulled: Pulled, value: Expr) -> Expr:
-        """The value of the only row; an error for an outer row that has several."""
+        """The value of the subquery's only row; the query fails for an outer row with several rows."""
         if any(isinstance(item, OuterColumn) for item in walk(value)):
             raise unsupported("the outer column in the value of a row that is not aggregated")
         calls = (AggregateCall("count", (), BIGINT), AggregateCall("any_value", (value,), value.type))
@@ -240,15 +242,15 @@ class _Attaching:
         return Call(BOOLEAN, "is_not_null", (Column(BOOLEAN, self.plan.width - 1, "matched"),))
 
     def membership(self, subquery: InSubquery, *, negated: bool) -> Expr:
-        """As Spark has it, which knows no null here: IN is TRUE if a row is equal, NOT IN if every row is
-        known to differ."""
+        """Join for IN as a value, as in Spark, where the value is never null: IN is TRUE if a row is equal,
+        NOT IN is TRUE if every row is known to differ."""
         pulled = self.pulled(_for_membership(subquery.plan))
         if len(subquery.operands) != 1:
             raise NotSupportedError("IN with several columns below OR or in an expression is not supported")
         operand = subquery.operands[0]
         if pulled.empty is not None:
             raise _aggregated_membership()
-        if negated and not is_repeatable(pulled.plan):  # it is read twice
+        if negated and not is_repeatable(pulled.plan):  # the plan is read twice
             pulled = replace(pulled, plan=shared_scan("subquery", pulled.plan))
         what = "IN below OR or in an expression"
         same = Call(BOOLEAN, "equal", (columns_to_outer(operand), pulled.values[0]))
@@ -265,8 +267,8 @@ class _Attaching:
         return Case(BOOLEAN, ((matched, FALSE), (none, TRUE), (unsure, FALSE)), TRUE)
 
     def counts(self, pulled: Pulled, what: str) -> tuple[Column, Column]:
-        """Columns with the number of the subquery's rows for the outer row, and of those whose value isn't
-        null."""
+        """Columns with the number of the subquery's rows for the outer row, and the number of rows whose
+        value isn't null."""
         rows = AggregateCall("count", (), BIGINT)
         known = AggregateCall("count", pulled.values, BIGINT)
         if pulled.predicates:
@@ -284,7 +286,7 @@ def _or_zero(count: Column) -> Expr:
 
 
 def _on(expression: Expr, width: int) -> Expr:
-    """An expression over (outer columns, subquery's row) as one over the joined row."""
+    """Move an expression over (outer columns, subquery's row) to the joined row."""
     return transform(
         shift(expression, width),
         lambda item: Column(item.type, item.ordinal, item.name) if isinstance(item, OuterColumn) else item,
@@ -302,7 +304,7 @@ def _gives_one_row(plan: LogicalPlan) -> bool:
 
 
 def _is_unique(pulled: Pulled) -> bool:
-    """True if at most one row of the plan satisfies the predicates: by LIMIT 1, or since they fix all its
+    """True if at most one row of the plan satisfies the predicates: by LIMIT 1, or because they fix all
     grouping keys."""
     if pulled.limited:
         return True
@@ -320,13 +322,14 @@ def _is_unique(pulled: Pulled) -> bool:
 
 
 def _aggregated_membership() -> NotSupportedError:
-    """To Spark a correlated aggregate has no row where nothing satisfies its condition, but for count's."""
+    """The error for IN over a correlated aggregate. In Spark such an aggregate, except count, has no row if
+    nothing satisfies its condition."""
     return NotSupportedError("IN over an aggregate of an enclosing query's rows is not supported")
 
 
 def _distinct_keys(pulled: Pulled, calls: tuple[AggregateCall, ...], what: str) -> Pulled:
-    """One row per combination of the predicates' inner sides: these, the calls, and TRUE as the last
-    column."""
+    """One row per combination of the predicates' inner sides: the inner sides, the calls, and TRUE as the
+    last column."""
     inner, tied = equalities(pulled, what)
     names = (*("" for _ in inner), *(call.function for call in calls))
     grouped = Aggregate(pulled.plan, inner, calls, names)
@@ -335,7 +338,7 @@ def _distinct_keys(pulled: Pulled, calls: tuple[AggregateCall, ...], what: str) 
 
 
 def _for_existence(plan: LogicalPlan) -> LogicalPlan:
-    """A plan that has rows exactly if ``plan`` has."""
+    """A simpler plan that has rows exactly if ``plan`` has rows."""
     match plan:
         case Project() | Sort(limit=None, offset=0):
             return _for_existence(plan.input)
@@ -350,7 +353,7 @@ def _for_existence(plan: LogicalPlan) -> LogicalPlan:
 
 
 def _for_membership(plan: LogicalPlan) -> LogicalPlan:
-    """A plan with the same set of rows."""
+    """A simpler plan with the same set of rows."""
     match plan:
         case Sort(limit=None, offset=0):
             return _for_membership(plan.input)

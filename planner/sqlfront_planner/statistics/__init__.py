@@ -1,5 +1,5 @@
-"""How many rows a plan will give: estimates for choosing, never for answering.
+"""Estimates of the number of rows of a plan: for the planner's choices, never for answers.
 
-``selectivity`` says which share of rows passes a condition, ``cardinality`` how many rows a plan gives;
-``number_line`` puts values of any type in one order of numbers.
+``selectivity`` estimates the share of rows that pass a condition, ``cardinality`` the rows of a plan;
+``number_line`` maps values of any type to numbers.
 """

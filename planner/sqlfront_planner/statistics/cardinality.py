@@ -1,4 +1,4 @@
-"""How many rows a plan gives, from the statistics of its tables."""
+"""Estimates of a plan's rows, from the statistics of its tables."""
 
 from typing import TYPE_CHECKING
 
@@ -33,21 +33,21 @@ else:
     base = lazy_module("sqlfront_connectors.base")
     selectivities = lazy_module("sqlfront_planner.statistics.selectivity")
 
-#: Rows of a table that doesn't tell how many it has.
+#: The assumed rows of a table without row count or size.
 UNKNOWN_ROWS = 10_000.0
-#: Bytes of a row, where only a table's size is known.
+#: The assumed bytes of a row, if only a table's size is known.
 ROW_BYTES = 64
 
 
 class Cardinality:
     """Estimates for the plans of one query; each plan is estimated once.
 
-    Assumes what textbooks do: values are spread evenly, columns and conditions are independent, and of two
-    joined columns the one with fewer values has only values of the other.
+    The textbooks' assumptions apply: values are spread evenly, columns and conditions are independent, and of
+    two joined columns the column with fewer values has only values of the other.
     """
 
     def __init__(self) -> None:
-        # Invariant: the plan is held beside its estimate, so that no other plan gets its id.
+        # Invariant: the entry holds the plan, so that no other plan gets its id.
         self._rows: dict[int, tuple[LogicalPlan, float]] = {}
 
     def rows(self, plan: LogicalPlan) -> float:
@@ -63,7 +63,8 @@ class Cardinality:
         return self.rows(plan) * sum(column_bytes(column) for column in plan.row())
 
     def column(self, plan: LogicalPlan, ordinal: int) -> "base.ColumnStatistics | None":
-        """What is known of an output column; ``distinct`` never exceeds the number of rows before filters."""
+        """The statistics of an output column, or None; ``distinct`` never exceeds the number of rows before
+        filters."""
         while True:
             match plan:
                 case Scan():
@@ -158,7 +159,7 @@ class Cardinality:
         return rows if scan.limit is None else min(rows, float(scan.limit))
 
     def join(self, plan: Join) -> float:
-        """Rows of a join of any kind."""
+        """The estimated rows of a join of any kind."""
         left, right = self.rows(plan.left), self.rows(plan.right)
         matches = self.matches(plan)
         if plan.kind in FILTERING_JOINS:
@@ -175,7 +176,7 @@ class Cardinality:
                 return matches
 
     def matches(self, plan: Join) -> float:
-        """Pairs of rows that satisfy keys and condition."""
+        """The estimated pairs of rows that satisfy keys and condition."""
         pairs = self.rows(plan.left) * self.rows(plan.right) / self._key_values(plan)
         if plan.condition is not None:
             width = plan.left.width
@@ -188,7 +189,7 @@ class Cardinality:
         return pairs
 
     def _key_values(self, plan: Join) -> float:
-        """The number of key combinations that a row may match one of."""
+        """The number of different key combinations of a join, at least 1."""
         if not plan.keys:
             return 1.0
         left = self.key_side(plan.left, tuple(key.left for key in plan.keys))
@@ -196,7 +197,7 @@ class Cardinality:
         return joined_values(left, right)
 
     def key_side(self, plan: LogicalPlan, keys: tuple[Expr, ...]) -> "KeySide":
-        """What one side of a join says about its keys, filters disregarded."""
+        """The estimates of one side's keys, without the side's filters."""
         rows = max(1.0, self.unfiltered_rows(plan))
         values = 1.0
         for key in keys:
@@ -205,7 +206,7 @@ class Cardinality:
         return KeySide(min(values, rows), values >= rows)
 
     def unfiltered_rows(self, plan: LogicalPlan) -> float:
-        """Rows that there would be without the filters and filtering joins at the top of the plan."""
+        """The estimated rows without the filters and filtering joins at the top of the plan."""
         while True:
             match plan:
                 case Filter() | Project() | Sort(limit=None) | Window():
@@ -228,7 +229,8 @@ class Cardinality:
 
 
 class KeySide:
-    """The number of key combinations of one side, and whether they seem to be unique there."""
+    """The number of key combinations of one side of a join, and whether the combinations seem to be
+    unique."""
 
     __slots__ = ("unique", "values")
 
@@ -238,10 +240,10 @@ class KeySide:
 
 
 def joined_values(left: KeySide, right: KeySide) -> float:
-    """The number of key combinations on the side that has them all; at least 1, even where a column is empty.
+    """The number of key combinations on the side that has all of them; at least 1, even if a column is empty.
 
-    Usually the larger number is right. Where a side looks unique only because distinct counts were multiplied
-    or are unknown, the side with fewer rows is taken for the one that is a key indeed.
+    Usually the larger number is right. If both sides look unique, perhaps only because distinct counts were
+    multiplied or are unknown, the side with fewer values counts as the real key.
     """
     if left.unique and right.unique:
         return max(1.0, min(left.values, right.values))
@@ -249,7 +251,7 @@ def joined_values(left: KeySide, right: KeySide) -> float:
 
 
 def table_rows(scan: Scan) -> float:
-    """Rows of the scanned version of the table."""
+    """The rows of the scanned version of the table, estimated from its size if unknown."""
     known = scan.snapshot.statistics
     if known.rows is not None:
         return float(known.rows)
@@ -257,8 +259,7 @@ def table_rows(scan: Scan) -> float:
 
 
 def scan_column(scan: Scan, ordinal: int) -> "base.ColumnStatistics | None":
-    """What is known of a table's column; where the distinct count is unknown, a guess from minimum and
-    maximum."""
+    """The statistics of a table's column; an unknown distinct count is estimated from minimum and maximum."""
     known = scan.snapshot.statistics.columns.get(table_row(scan.table.schema)[ordinal].name)
     if known is None or known.distinct is not None:
         return known
@@ -269,7 +270,7 @@ def scan_column(scan: Scan, ordinal: int) -> "base.ColumnStatistics | None":
 
 
 def column_bytes(column: Column) -> int:
-    """A column's bytes per row, guessed for what has no fixed width."""
+    """A column's bytes per row, with a guess for types without a fixed width."""
     try:
         return max(1, int(column.type.bit_width) // 8)
     except ValueError:

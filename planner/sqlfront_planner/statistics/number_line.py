@@ -1,11 +1,11 @@
-"""Values as numbers, for estimates of ranges."""
+"""Mapping of values to numbers, for estimates of ranges."""
 
 from datetime import date, datetime
 from decimal import Decimal
 
 
 def number_of(value: object) -> float | None:
-    """A value's place on its type's number line, or None for what has none.
+    """The value's position on its type's number line, or None for a value without one.
 
     >>> number_of(date(1970, 1, 2)), number_of("a")
     (719164.0, None)

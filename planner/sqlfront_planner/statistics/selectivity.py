@@ -1,4 +1,4 @@
-"""Which share of the rows passes a condition."""
+"""Estimates of the share of rows that pass a condition."""
 
 from collections.abc import Callable, Iterable
 from typing import Final
@@ -11,7 +11,7 @@ from sqlfront_planner.statistics.number_line import number_of
 from sqlfront_values.expressions import Call, Cast, Column, Expr, Literal, Parameter, conjuncts
 from sqlfront_values.types import is_numeric
 
-#: Shares of conditions of which nothing is known, from the habits of benchmarks and textbooks.
+#: Default shares, for conditions without statistics, from the habits of benchmarks and textbooks.
 EQUALITY: Final = 0.1
 INEQUALITY: Final = 0.33
 PATTERN: Final = 0.1
@@ -39,7 +39,7 @@ def selectivity(condition: Expr, column: Lookup) -> float:
 
 
 class _Range(msgspec.Struct):
-    """The bounds that a conjunction puts on one column; an unknown one is counted only."""
+    """The bounds that a conjunction puts on a column; bounds of unknown value are only counted."""
 
     low: float | None = None
     high: float | None = None
@@ -69,8 +69,8 @@ class _Range(msgspec.Struct):
 
 
 def _bound(part: Expr) -> tuple[int, str, float | None] | None:
-    """(column, comparison, number) of an order comparison of a column with a constant; None as number = not
-    known."""
+    """The column, comparison and number of an order comparison of a column with a constant; a number of None
+    is unknown. None for all further conditions."""
     if not (isinstance(part, Call) and part.function in ("less", "less_equal", "greater", "greater_equal")):
         return None
     function = part.function
@@ -87,7 +87,7 @@ def _is_constant(expression: Expr) -> bool:
 
 
 def _known(expression: Expr) -> float | None:
-    """The number of a constant, for a parameter that which it was planned with; None = not known."""
+    """The number of a constant; for a parameter the number that the plan was made with; None = unknown."""
     match expression:
         case Literal(value=value):
             return number_of(value)
@@ -132,7 +132,8 @@ def _any(shares: Iterable[float]) -> float:
 
 
 def _equality(expression: Expr, column: Lookup) -> float:
-    """The share of one value among the expression's; 1 for constants, whose share the other side tells."""
+    """The share of rows that have one given value of the expression; 1 for constants, since the other side
+    has the statistics."""
     if isinstance(expression, Cast):
         return _equality(expression.operand, column)
     if not isinstance(expression, Column):

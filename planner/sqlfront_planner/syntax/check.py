@@ -1,4 +1,4 @@
-"""The error that Spark's parser raises for a text, if it does."""
+"""The syntax errors that Spark's parser raises for a text."""
 
 import re
 from typing import Final
@@ -9,11 +9,11 @@ from sqlfront_values.errors import DatabaseError, spark_error, too_complex
 
 #: Tokens that may hold any character.
 _ANY_CHARACTERS: Final = frozenset({"<code>", "<quoted>", "<string>", "<unknown>"})
-#: What may hold commas that are no tokens, besides strings.
+#: Marks of texts with commas that are no tokens, besides strings.
 _MARKS: Final = ('"', "`", "\\", "--", "/*")
-#: Characters of a text that has neither too many tokens nor too many levels.
+#: The length in characters up to which a text has neither too many tokens nor too many levels.
 _SHORT: Final = 1_500
-#: Levels of CASE within CASE.
+#: The limit on levels of CASE within CASE.
 _MOST_CASES: Final = 400
 #: The first words of Hive's statements.
 _HIVE_WORDS: Final = frozenset(
@@ -25,7 +25,7 @@ _HIVE_WORDS: Final = frozenset(
 
 
 def check_syntax(sql: str) -> None:
-    """Refuse a text that is not one statement by Spark's grammar (or sqlfront's additions to it).
+    """Refuse a text that is not one statement by Spark's grammar (with sqlfront's additions).
 
     Raises ProgrammingError: PARSE_EMPTY_STATEMENT, UNCLOSED_BRACKETED_COMMENT, INVALID_IDENTIFIER,
     SYNTAX_DISCONTINUED, INVALID_STATEMENT_OR_CLAUSE, PARSE_SYNTAX_ERROR at the first token that doesn't fit;
@@ -53,16 +53,16 @@ def check_syntax(sql: str) -> None:
 
 
 def _has_too_many_commas(sql: str) -> bool:
-    """Whether the commas, each of which stands behind another token, tell that there are more than
-    :data:`~sqlfront_planner.syntax.lexer.MOST_TOKENS`; a million tokens take seconds to be made. Texts with
-    comments, escapes and quoted names aren't looked at."""
+    """Whether the number of commas shows that the text has more than
+    :data:`~sqlfront_planner.syntax.lexer.MOST_TOKENS`, since each comma follows another token: making a
+    million tokens takes seconds. False for texts with comments, escapes or quoted names."""
     if 2 * sql.count(",") <= MOST_TOKENS or any(mark in sql for mark in _MARKS):
         return False
     return 2 * re.sub("'[^']*'", "", sql).count(",") > MOST_TOKENS
 
 
 def _refuse_deep(tokens: Tokens) -> None:
-    """Raise FAILED_TO_PARSE_TOO_COMPLEX for CASE within CASE, whose readings multiply."""
+    """Raise FAILED_TO_PARSE_TOO_COMPLEX for deep CASE within CASE, whose readings multiply."""
     level = 0
     for kind in tokens.kinds:
         level += (kind == "CASE") - (kind == "END" and level > 0)
@@ -71,13 +71,13 @@ def _refuse_deep(tokens: Tokens) -> None:
 
 
 def _is_hives(tokens: Tokens) -> bool:
-    """Whether the text is one of Hive's statements, which Spark's parser knows and refuses."""
+    """Whether the text is a Hive statement that Spark's parser recognizes and refuses."""
     is_hives = first_wrong_token(tokens, "hive_statement") is None
     return is_hives and first_wrong_token(tokens, "built_text") is not None
 
 
 def _wrong_at(tokens: Tokens, place: int, sql: str) -> DatabaseError:
-    """What is wrong with the token at that place, or with the end of the text."""
+    """The error at the token at that position, or at the end of the text."""
     if place == len(tokens.kinds):
         end = len(sql.rstrip())
         return _error("PARSE_SYNTAX_ERROR", "Syntax error at or near end of input.", (end, end + 1), sql)
@@ -94,24 +94,24 @@ def _wrong_at(tokens: Tokens, place: int, sql: str) -> DatabaseError:
 
 
 def unclosed_comment(start: int, sql: str) -> DatabaseError:
-    """Spark's UNCLOSED_BRACKETED_COMMENT for a comment that begins there."""
+    """Spark's UNCLOSED_BRACKETED_COMMENT for a comment that begins at ``start``."""
     message = "Found an unclosed bracketed comment. Please, append */ at the end of the comment."
     return _error("UNCLOSED_BRACKETED_COMMENT", message, (start, start + 1), sql)
 
 
 def wrong_at(place: tuple[int, int], sql: str) -> DatabaseError:
-    """Spark's PARSE_SYNTAX_ERROR for a part of the text."""
+    """Spark's PARSE_SYNTAX_ERROR for a range of the text."""
     return _error("PARSE_SYNTAX_ERROR", f"Syntax error at or near '{sql[slice(*place)]}'.", place, sql)
 
 
 def _is_bang(tokens: Tokens, place: int) -> bool:
-    """Whether the text would be right with NOT in that place."""
+    """Whether the text would be valid with NOT in that position."""
     kinds = [*tokens.kinds[:place], "<bang>", *tokens.kinds[place + 1 :]]
     return first_wrong_token(Tokens(kinds, tokens.starts, tokens.ends)) is None
 
 
 def _dashed_name(tokens: Tokens, place: int, sql: str) -> tuple[int, int] | None:
-    """Where ``a-b`` stands that would be right if it were one name."""
+    """The range of a name like ``a-b`` if the text would be valid with the whole as one name; else None."""
     kinds, starts, ends = list(tokens.kinds), list(tokens.starts), list(tokens.ends)
     found: tuple[int, int] | None = None
     wrong: int | None = place
@@ -127,7 +127,7 @@ def _dashed_name(tokens: Tokens, place: int, sql: str) -> tuple[int, int] | None
 
 
 def _check_names(tokens: Tokens, sql: str) -> None:
-    """Names have letters of ASCII only, unless they stand in backticks."""
+    """Raise INVALID_IDENTIFIER for a name with letters outside of ASCII, unless it stands in backticks."""
     for kind, start, end in zip(tokens.kinds, tokens.starts, tokens.ends, strict=True):
         if kind not in _ANY_CHARACTERS and not sql[start:end].isascii():
             raise _invalid_name((start, end), sql)

@@ -1,8 +1,9 @@
-"""Bracketed comments, which may hold others."""
+"""Bracketed comments, which may be nested."""
 
 
 def comment_end(sql: str, start: int) -> int | None:
-    """Where the bracketed comment ends that begins at ``start``; None if it doesn't. A hint in it is text.
+    """The end of the bracketed comment that begins at ``start``; None if the comment isn't closed. A hint in
+    the comment is plain text.
 
     >>> comment_end("/*/**/*/ 1", 0), comment_end("/* /*+ a */ 1", 0), comment_end("/* /* */", 0)
     (8, 11, None)

@@ -1,8 +1,8 @@
-"""Spark's grammar (``spark.grammar``) as a network of states, made as far as texts need it.
+"""Spark's grammar (``spark.grammar``) as a network of states, built on demand.
 
-A rule is a small automaton. Its edges take a token, or call another rule and go on where that ends. What a
-state does with a token is worked out once: :meth:`Grammar.moves` says which calls have to be entered and
-which state takes the token there.
+A rule is a small automaton. Its edges take a token, or call another rule and continue at that rule's end. The
+transitions of a state are computed once per kind of token: :meth:`Grammar.moves` returns the calls to enter
+and the state behind the token.
 """
 
 import re
@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-#: Names that may not stand where a join may follow.
+#: Words that are no names where a join may follow.
 _JOIN_WORDS: Final = [
     "ANTI",
     "CROSS",
@@ -30,7 +30,7 @@ _JOIN_WORDS: Final = [
     "UNION",
     "USING",
 ]
-#: Classes of tokens that stand for themselves, as a sign or a keyword does.
+#: Classes of tokens that the grammar names directly, like signs and keywords.
 _CLASSES: Final = (
     "<bang>",
     "<code>",
@@ -41,35 +41,35 @@ _CLASSES: Final = (
     "<string>",
     "<unknown>",
 )
-#: An outer bar that begins a line.
+#: The beginning of a line with an outer bar.
 _BAR: Final = "\n                | "
-#: Parentheses, braces, and bars that aren't in quotes.
+#: Parentheses, braces, and bars outside of quotes.
 _NESTING: Final = re.compile(r"(?<!')[(){}]| \| ")
 _SYMBOL: Final = re.compile(r"'[^']+'|<[a-z ]+>|\w+|[(){}|*+?]")
 
 
 class State:
-    """A place in a rule. ``skips``: states that are reached from it without a token; ``edges``: a kind of
-    tokens or the name of a rule, and the state behind it."""
+    """A state of a rule's automaton. ``skips``: states that are reached from it without a token; ``edges``: a
+    set of token kinds or the name of a rule, and the state behind it."""
 
     __slots__ = ("edges", "is_last", "known_end", "moves", "skips")
 
     def __init__(self) -> None:
-        # Few states have more than one of each: tuples are less work for the garbage collector.
+        # Few states have more than one skip or edge: tuples are less work for the garbage collector.
         self.skips: tuple[State, ...] = ()
         self.edges: tuple[tuple[frozenset[int] | str, State], ...] = ()
-        #: What :meth:`Grammar.moves` found.
+        #: Cached results of :meth:`Grammar.moves`.
         self.moves: dict[int, tuple[Move, ...]] | None = None
-        #: Whether the rule is over here, without a skip.
+        #: Whether the rule ends in this state, without a skip.
         self.is_last = False
         self.known_end: bool | None = None
 
     def skip_to(self, target: "State") -> None:
-        """Let another state be reached from here without a token."""
+        """Make ``target`` reachable from here without a token."""
         self.skips += (target,)
 
     def reached(self) -> list["State"]:
-        """The state, and those that it skips to."""
+        """The state, and all states that it skips to."""
         reached = [self]
         for state in reached:
             reached += [other for other in state.skips if other not in reached]
@@ -83,25 +83,27 @@ class State:
         return known
 
 
-#: The states to return to from the calls that are entered, outermost first, and the state behind the token.
+#: A transition: the states to return to from the entered calls, outermost first, and the state behind the
+#: token.
 Move = tuple[tuple[State, ...], State]
 
 
 class _Unread:
-    """The alternatives of a rule that no text has needed yet, by the kind of token that each begins with."""
+    """The alternatives of a rule that no text has needed yet, by the kind of each alternative's first
+    token."""
 
     __slots__ = ("end", "texts")
 
     def __init__(self) -> None:
-        #: The state behind all of them.
+        #: The state behind all alternatives.
         self.end = State()
         self.end.is_last = True
         self.texts: dict[int, list[str]] = {}
 
 
 class Grammar:
-    """The network. The states of an alternative come into being when a text reaches it: a process that runs a
-    single statement pays for little more than the rules in it."""
+    """The network of states. The states of an alternative are built when a text reaches it: a process that
+    runs a single statement pays for little more than the rules of that statement."""
 
     def __init__(self, text: str) -> None:
         self._rules = _rules_of(text)
@@ -127,7 +129,7 @@ class Grammar:
         return tuple(self._rules)
 
     def start(self, rule: str) -> State:
-        """The state in which a rule begins."""
+        """The first state of a rule."""
         known = self._starts.get(rule)
         if known is None:
             known = self._starts[rule] = State()
@@ -135,18 +137,19 @@ class Grammar:
             for alternative in _alternatives_of(self._rules[rule]):
                 first = alternative.split(None, 1)[0]
                 kind = None if first in ("(", "{") else self.kinds.get(first.strip("'"))
-                if kind is None:  # a choice, a rule, or something that need not stand
+                if kind is None:  # a choice, a rule, or an optional item
                     self._read(known, unread.end, alternative)
                 else:
                     unread.texts.setdefault(kind, []).append(alternative)
         return known
 
     def _read(self, start: State, end: State, text: str) -> None:
-        """Make the states of an alternative."""
+        """Build the states of an alternative."""
         _RuleParser(self, _SYMBOL.findall(text)).alternatives(start).skip_to(end)
 
     def moves(self, state: State, kind: int) -> tuple[Move, ...]:
-        """The ways in which a token of that kind is taken in a state; of ``~kind``: if it isn't a name."""
+        """The transitions of a state by a token of that kind; for ``~kind``: by the keyword itself, not as a
+        name."""
         if state.moves is None:
             state.moves = {}
         known = state.moves.get(kind)
@@ -162,7 +165,7 @@ class Grammar:
         for place in state.reached():
             for label, target in place.edges:
                 if isinstance(label, str):
-                    # A call that ends its own rule needs no place to return to.
+                    # A call at the end of its rule needs no state to return to.
                     is_tail = target.is_end() and not any(other.edges for other in target.reached())
                     pushed = () if is_tail else (target,)
                     for inner, behind in self.moves(self.start(label), kind):
@@ -171,7 +174,7 @@ class Grammar:
                     yield (), target
 
     def label(self, symbol: str) -> frozenset[int] | str:
-        """What an edge takes: the kinds of tokens that a symbol stands for, or the rule of that name."""
+        """The label of an edge: the set of token kinds of a symbol, or the rule of that name."""
         if symbol in self._rules:
             return symbol
         known = self._sets.get(symbol)
@@ -181,7 +184,8 @@ class Grammar:
 
 
 def _rules_of(text: str) -> dict[str, str]:
-    """The text of each rule by its name, which begins a line; what goes on from there is indented."""
+    """The text of each rule by its name. A name begins a line; the lines that continue a rule are
+    indented."""
     rules: dict[str, str] = {}
     name = ""
     for line in text.splitlines():
@@ -195,7 +199,7 @@ def _rules_of(text: str) -> dict[str, str]:
 
 
 def _alternatives_of(rule: str) -> list[str]:
-    """What stands between the outer bars of a rule."""
+    """The texts between the outer bars of a rule."""
     found: list[str] = []
     for text in rule.split(_BAR):
         if " | " not in text:
@@ -213,7 +217,7 @@ def _alternatives_of(rule: str) -> list[str]:
 
 
 class _RuleParser:
-    """Makes the states of one rule from its text."""
+    """A parser that builds the states of one rule from its text."""
 
     def __init__(self, grammar: Grammar, symbols: list[str]) -> None:
         self._grammar = grammar
@@ -221,7 +225,7 @@ class _RuleParser:
         self._position = 0
 
     def alternatives(self, start: State) -> State:
-        """What stands between bars; returns the state behind all of them."""
+        """Build the alternatives between bars; return the state behind all of them."""
         end = self._sequence(start)
         if self._symbols[self._position] == "|":
             first, end = end, State()
@@ -237,7 +241,7 @@ class _RuleParser:
         return state
 
     def _repeated(self, state: State) -> State:
-        """An item and how often it may stand."""
+        """Build an item with its repetition mark."""
         mark = self._mark()
         if not mark:
             return self._item(state)
@@ -253,7 +257,7 @@ class _RuleParser:
         return end
 
     def _mark(self) -> str:
-        """What says how often the next item may stand, "" if it stands once."""
+        """The repetition mark of the next item, "" if the item has none."""
         depth, place = 0, self._position
         while True:
             symbol = self._symbols[place]
@@ -265,7 +269,7 @@ class _RuleParser:
         return mark if mark in ("?", "*", "+") else ""
 
     def _item(self, state: State) -> State:
-        """One symbol, a choice in parentheses, or a list."""
+        """Build one symbol, a choice in parentheses, or a list."""
         symbol = self._symbols[self._position]
         self._position += 1
         if symbol == "(":
@@ -281,7 +285,7 @@ class _RuleParser:
         return end
 
     def _taken(self, state: State, symbol: str) -> State:
-        """The state behind a symbol."""
+        """Add an edge for a symbol; return the state behind it."""
         target = State()
         state.edges += ((self._grammar.label(symbol), target),)
         return target
@@ -289,5 +293,5 @@ class _RuleParser:
 
 @cache
 def spark_grammar() -> Grammar:
-    """Spark's."""
+    """The grammar of Spark."""
     return Grammar(Path(__file__).with_name("spark.grammar").read_text(encoding="utf-8"))

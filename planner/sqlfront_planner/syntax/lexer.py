@@ -1,4 +1,4 @@
-"""The tokens of a text as Spark's lexer finds them: of all kinds that fit, the longest."""
+"""A lexer with the tokens of Spark's lexer: of all kinds that match, the longest."""
 
 import re
 from typing import Final
@@ -8,10 +8,10 @@ import msgspec
 from sqlfront_planner.syntax.comments import comment_end
 from sqlfront_values.errors import too_complex
 
-#: So many tokens make a statement that is planned within seconds.
+#: The most tokens of a statement that is planned within seconds.
 MOST_TOKENS: Final = 600_000
-#: The kinds by a pattern each; the first that fits is the longest. A number with a point ends where no name
-#: goes on. Compiled when it is needed, as by few processes.
+#: One pattern per kind; the first match is the longest. A number with a point ends only where no name
+#: continues. Compiled at first use; few processes use it.
 _TOKEN: Final = r"""(?xs)
     \x20*(?:
     (?P<name>(?![rR]['"])[A-Za-z_][A-Za-z0-9_]*+(?!\w))
@@ -29,10 +29,10 @@ _TOKEN: Final = r"""(?xs)
     |(?P<unknown>.)
     )
     """
-#: A word that begins with a digit is a number if it is one of these.
+#: A word that begins with a digit is a number if it matches this pattern.
 _INTEGER: Final = r"[0-9]+(?:(?P<number>[eE][0-9]+(?:[bB][dD]|[fFdD])?|[bB][dD]|[fFdDsSyY])|(?P<long>[lL]))?"
-#: What most texts consist of, in capitals: names, integers, strings and signs; something empty before any
-#: other token.
+#: The tokens of most texts, in capitals: names, integers, strings and signs; an empty match before any other
+#: token.
 _USUAL: Final = re.compile(
     r"""
     [A-Z_][A-Z0-9_]*+(?!['"])
@@ -51,17 +51,17 @@ _KINDS: Final = {
     "code": "<code>",
     "unknown": "<unknown>",
 }
-#: Other spellings.
+#: Other spellings of a kind.
 SAME: Final = {"==": "=", "!>": "<=", "!<": ">=", "@v": "@V", "TEMP": "TEMPORARY", "REGEXP": "RLIKE"}
-#: A comment or a character that isn't usual.
+#: The beginning of a comment, or an unusual character.
 _ODD: Final = r"--|/\*|[^\n -~]"
-#: Words that open a type in angle brackets: until these close, ``>>`` is two of them.
+#: Words that open a type in angle brackets: within the brackets, ``>>`` is two tokens.
 _NESTING: Final = frozenset({"ARRAY", "MAP", "STRUCT"})
 
 
 class Tokens(msgspec.Struct, frozen=True):
-    """The tokens of a text by their kinds' names (a word in capitals, a sign, a class as ``<string>``), and
-    the places where each begins and ends."""
+    """The tokens of a text: the name of each token's kind (a word in capitals, a sign, a class as
+    ``<string>``), and the positions of its begin and end."""
 
     kinds: list[str]
     starts: list[int]
@@ -69,9 +69,9 @@ class Tokens(msgspec.Struct, frozen=True):
 
 
 def tokens_of(sql: str, start: int = 0) -> Tokens:
-    """The tokens from offset ``start``. What is no token, a quote that isn't closed among them, is
-    ``<unknown>``; so is a comment that isn't closed, up to the end. Raises FAILED_TO_PARSE_TOO_COMPLEX for
-    more than :data:`MOST_TOKENS`.
+    """The tokens from offset ``start``. An invalid token, such as an unclosed quote, is ``<unknown>``; an
+    unclosed comment is ``<unknown>`` up to the end. Raises FAILED_TO_PARSE_TOO_COMPLEX for more than
+    :data:`MOST_TOKENS`.
 
     >>> tokens_of("SELECT a >> 1.5, 'x'").kinds
     ['SELECT', 'A', '>>', '<decimal>', ',', '<string>']
@@ -123,8 +123,8 @@ def tokens_of(sql: str, start: int = 0) -> Tokens:
 
 
 def usual_tokens(sql: str) -> list[str]:
-    """The tokens in capitals, of a text of usual ones: sooner found than by :func:`tokens_of`. There is an
-    empty one among them if the text has any other.
+    """The tokens of a text, in capitals, if all are of the usual kinds: faster than :func:`tokens_of`. The
+    list contains an empty token if the text has any other token.
 
     >>> usual_tokens("select a <= 1"), usual_tokens("1.5")
     (['SELECT', 'A', '<=', '1'], ['', '', '5'])
@@ -133,8 +133,8 @@ def usual_tokens(sql: str) -> list[str]:
 
 
 def without_comments(sql: str) -> str:
-    """The text with blanks for its comments and odd spaces, so that everything stays in its place: other
-    parsers know other comments. Hints stay.
+    """The text with blanks in the place of comments and odd spaces, so that positions stay valid: other
+    parsers have other comments. Hints stay.
 
     >>> without_comments("SELECT 1 /* /* a */ */ + 2 -- b")
     'SELECT 1               + 2     '
@@ -152,7 +152,8 @@ def without_comments(sql: str) -> str:
 
 
 def _kind_of_word(text: str) -> str:
-    """A keyword, or what else the word is; the grammar says which words are keywords."""
+    """The kind of a word: the word in capitals, or its class. The grammar decides whether the word is a
+    keyword."""
     if text[0].isdigit():
         number = re.fullmatch(_INTEGER, text)
         return "<word>" if number is None else f"<{number.lastgroup or 'integer'}>"

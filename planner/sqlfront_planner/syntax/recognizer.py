@@ -1,8 +1,8 @@
-"""Follows a text's tokens through the grammar: all readings at once, token by token.
+"""A recognizer that follows a text's tokens through the grammar: all readings at once, token by token.
 
-A reading is a state and the calls that it is in. Calls of one rule from one place are one entry of the stack,
-however many readings are in it, so that the readings stay few where the text has many; and the stack is a
-chain of entries, not of Python's calls, so that no nesting is too deep.
+A reading is a state and its stack of calls. Calls of one rule from one position share one entry of the stack,
+so the readings stay few even for ambiguous texts. The stack is a chain of entries, not of Python's calls, so
+no nesting is too deep.
 """
 
 import re
@@ -25,12 +25,12 @@ class _Call:
         self.below = [below]
 
 
-#: A text of more tokens is looked at without the repetitions in it first.
+#: For a text with more tokens the recognizer first removes repetitions.
 _LONG: Final = 500
-#: So many beginnings of texts are kept, of a kilobyte or two each.
+#: The most beginnings of texts that are cached, of a kilobyte or two each.
 _MOST_BEGINNINGS: Final = 4_000
 _SEPARATORS: Final = (",", "AND", "OR", "+", "-", "*", "/", "||")
-#: What else items may have of which repetitions are left out: nothing that nests but parentheses.
+#: The other tokens of items whose repetitions are removed: nothing that nests but parentheses.
 _SIMPLE: Final = (
     "(", ")", ".", "=", "<", ">", "<=", ">=", "<>", "!=", "IN", "NOT", "NULL", "TRUE", "FALSE", "?",
     "<word>", "<quoted>", "<string>", "<integer>", "<decimal>", "<long>", "<number>",
@@ -42,7 +42,7 @@ Reading = tuple[State, _Call]
 
 
 class _Beginning:
-    """The readings of the tokens that texts have begun with, and each kind that has come behind these."""
+    """The readings after a beginning of texts, and the longer beginnings by the kind of the next token."""
 
     __slots__ = ("_may_end", "following", "readings")
 
@@ -60,8 +60,8 @@ class _Beginning:
 
 
 class _Beginnings:
-    """Those of a rule: texts that begin alike, but for names and literals, are followed once. Safe to use
-    from several threads."""
+    """The cached beginnings of a rule: texts that begin alike, except for names and literals, are followed
+    once. Safe to use from several threads."""
 
     def __init__(self, grammar: Grammar, rule: str) -> None:
         self._grammar = grammar
@@ -70,8 +70,8 @@ class _Beginnings:
         self.first = _Beginning(self._start)
 
     def longer(self, beginning: _Beginning, kind: int) -> _Beginning:
-        """The beginning with one more token, which is kept; if there are too many, the others are not."""
-        with uncollected():  # the states of the grammar stay
+        """Add the beginning with one more token to the cache; if the cache is full, drop all others."""
+        with uncollected():  # the grammar's states are never freed
             made = _Beginning(_after(self._grammar, beginning.readings, kind))
         self._count += 1
         if self._count > _MOST_BEGINNINGS:
@@ -86,8 +86,8 @@ def _beginnings(grammar: Grammar, rule: str) -> _Beginnings:
 
 
 def is_right(tokens: list[str]) -> bool:
-    """Whether the tokens, as :func:`~.lexer.usual_tokens` gives them, are a right text; False if there are
-    others among them, too.
+    """Whether the tokens, as :func:`~.lexer.usual_tokens` returns them, form a valid text; False if an
+    unusual token is among them.
 
     >>> is_right(["SELECT", "A"]), is_right(["SELECT", "SELECT", "A", "A"]), is_right(["SELECT", ""])
     (True, False, False)
@@ -104,8 +104,8 @@ def is_right(tokens: list[str]) -> bool:
 
 @cache
 def _usual() -> tuple[dict[str, int], _Beginnings]:
-    """The kinds of keywords and signs, and those of other tokens by their first characters; and what texts
-    have begun with."""
+    """The kinds of keywords and signs, and of other tokens by their first characters; and the cached
+    beginnings."""
     grammar = spark_grammar()
     kinds = grammar.kinds
     known = {
@@ -119,8 +119,8 @@ def _usual() -> tuple[dict[str, int], _Beginnings]:
 
 
 def first_wrong_token(tokens: Tokens, rule: str = "text") -> int | None:
-    """The position of the first token that Spark's parser can't take, that behind the last one if the text
-    ends too early; None if the text is right by a rule of the grammar."""
+    """The position of the first token that Spark's parser can't accept, or the number of tokens if the text
+    ends too early; None if the text is valid by the rule."""
     grammar = spark_grammar()
     kinds, word = grammar.kinds, grammar.kinds["<word>"]
     numbers = [kinds.get(name, word) for name in tokens.kinds]
@@ -142,7 +142,7 @@ def _first_wrong(grammar: Grammar, kinds: list[int], rule: str) -> int | None:
 
 
 def _first_wrong_later(grammar: Grammar, readings: list[Reading], kinds: list[int]) -> int | None:
-    """The same behind the beginning that is kept."""
+    """The position of the first wrong token, as in :func:`_first_wrong`, behind the cached beginning."""
     with uncollected():
         for position, kind in enumerate(kinds[_LONG:], _LONG):
             readings = _after(grammar, readings, kind)
@@ -152,8 +152,8 @@ def _first_wrong_later(grammar: Grammar, readings: list[Reading], kinds: list[in
 
 
 def shortened(grammar: Grammar, kinds: list[int]) -> list[int]:
-    """The tokens without the repetitions of long lists and chains, as ``IN (1, 2, 3, ...)``: four equal items
-    in a row are as right as any more, since the grammar counts to three at most."""
+    """Remove the repetitions of long lists and chains, as ``IN (1, 2, 3, ...)``: four equal items in a row
+    are as valid as more items, since the grammar counts to three at most."""
     repeated = _repetition(grammar)
     opening, closing = chr(grammar.kinds["("]), chr(grammar.kinds[")"])
 
@@ -166,14 +166,14 @@ def shortened(grammar: Grammar, kinds: list[int]) -> list[int]:
 
 @cache
 def _repetition(grammar: Grammar) -> re.Pattern[str]:
-    """An item, with the separator before it, and more of the same."""
+    """The pattern of an item, with the separator before it, and its repetitions."""
     separators = "".join(re.escape(chr(grammar.kinds[kind])) for kind in _SEPARATORS)
     simple = "".join(re.escape(chr(grammar.kinds[kind])) for kind in (*_SEPARATORS, *_SIMPLE))
     return re.compile(f"([{separators}][{simple}]{{1,32}}?)\\1{{4,}}")
 
 
 def keywords_as_names(tokens: Tokens) -> list[int]:
-    """The positions of the keywords in a right text that are names in each of its readings."""
+    """The positions of the keywords in a valid text that are names in each reading."""
     grammar = spark_grammar()
     kinds = [grammar.kinds.get(name, grammar.kinds["<word>"]) for name in tokens.kinds]
     found, readings = [], _at_start(grammar, "text")
@@ -193,11 +193,11 @@ def _at_start(grammar: Grammar, rule: str) -> list[Reading]:
 
 
 def _after(grammar: Grammar, readings: list[Reading], kind: int) -> list[Reading]:
-    """The readings behind one more token."""
+    """The readings after one more token."""
     entered: dict[State, _Call] = {}
     behind: dict[Reading, None] = {}
     seen, readings = set(readings), list(readings)
-    for state, call in readings:  # grows by the calls that end here
+    for state, call in readings:  # the loop appends the readings of calls that end
         for pushed, target in grammar.moves(state, kind):
             top = call
             for place in pushed:
