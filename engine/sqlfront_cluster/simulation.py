@@ -1,10 +1,9 @@
 """Deterministic simulation: members, network and time in one thread, under a seed.
 
-The members' real code runs; only threads, sockets and the clock are replaced. Everything that happens is an
-event with a time, drawn from the seed: a tasklet's call, a message's arrival, a timer. Machines can be
-killed and paused, connections cut, messages lost or delayed; messages of one connection keep their order, as
-on TCP. The same seed gives the same run, event by event (after the simulators of FoundationDB and
-TigerBeetle).
+The members' real code runs; only threads, sockets and the clock are replaced. Each tasklet's call, message's
+arrival and timer is an event at a time drawn from the seed. Machines can be killed and paused, connections
+cut, messages lost or delayed; messages of one connection keep their order, as on TCP. The same seed gives the
+same run, event by event (after the simulators of FoundationDB and TigerBeetle).
 """
 
 import heapq
@@ -20,15 +19,15 @@ import msgspec
 from sqlfront_cluster.network.transport import NetworkStatistics, Part, Peer, Receiver, UnconnectedPeer
 from sqlfront_engine.tasklet import Tasklet
 
-#: Seconds that a message is on its way, at least and (mostly) at most.
+#: Seconds that a message takes, at least and (mostly) at most.
 NETWORK_DELAY: Final = (0.00005, 0.002)
 #: Seconds between a tasklet's becoming runnable and its call.
 SCHEDULING_DELAY: Final = (0.0, 0.0005)
 
 
 class Simulation:
-    """The events to come, and the time. ``watch`` sees every message and its body, by sender and receiver;
-    ``drop`` decides whether it gets lost on the way."""
+    """A simulated world: the future events, and the time. ``watch`` gets every message and its body, with
+    sender and receiver; ``drop`` decides whether the message is lost."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -47,21 +46,22 @@ class Simulation:
     # ---- time
 
     def at(self, time: float, callback: Callable[[], object], machine: "Machine | None" = None) -> int:
-        """Have the callback called at ``time``, by a machine that has to be alive and awake then."""
+        """Have the callback called at ``time``, on a machine that must be alive then (a paused machine calls
+        later)."""
         number = next(self._numbers)
         heapq.heappush(self._events, (time, number, machine, callback))
         return number
 
     def forget(self, number: int) -> None:
-        """An event is not to happen after all."""
+        """Cancel an event."""
         self._forgotten.add(number)
 
     def delay(self, bounds: tuple[float, float]) -> float:
-        """A random time in seconds."""
+        """A random time in seconds between the bounds."""
         return self.random.uniform(*bounds)
 
     def step(self) -> bool:
-        """Let the next event happen; False if there is none."""
+        """Run the next event; False if there is none."""
         while self._events:
             time, number, machine, callback = heapq.heappop(self._events)
             if number in self._forgotten:
@@ -79,8 +79,8 @@ class Simulation:
         return False
 
     def run(self, until: Callable[[], bool], limit: float = 1000.0) -> bool:
-        """Let events happen until the condition holds; False if it doesn't within ``limit`` seconds of
-        simulated time."""
+        """Run events until the condition holds; False if it doesn't within ``limit`` seconds of simulated
+        time."""
         end = self.time + limit
         while not until():
             if self.time > end or not self.step():
@@ -88,7 +88,7 @@ class Simulation:
         return True
 
     def pass_time(self, seconds: float) -> None:
-        """Let everything happen that is due within so many seconds."""
+        """Run all events that are due within ``seconds``."""
         end = self.time + seconds
         while self._events and self._events[0][0] <= end:
             self.step()
@@ -109,24 +109,24 @@ class Simulation:
         connection.establish()
 
     def reachable(self, first: str, second: str) -> bool:
-        """Whether the first machine can connect to the second one."""
+        """Return whether the first machine can connect to the second."""
         other = self.machines.get(second)
         blocked = frozenset((first, second)) in self.blocked
         return other is not None and other.alive and other.transport.started and not blocked
 
     def connections(self) -> list[tuple[str, str]]:
-        """The pairs that are connected."""
+        """The pairs of connected machines."""
         return [each.names for each in self._connections if each.open]
 
     def cut(self, first: str, second: str) -> None:
-        """Cut the connection of two machines: what is on its way is lost, and both sides hear of it."""
+        """Cut the connection of two machines: messages in transit are lost, and both sides are told."""
         for connection in self._connections:
             if connection.open and set(connection.names) == {first, second}:
                 connection.cut("the connection was cut")
 
 
 class Machine:
-    """What a process has of the outside world: a clock, workers and a transport, all simulated."""
+    """A simulated machine for one process: a clock, workers and a transport."""
 
     def __init__(self, simulation: Simulation, name: str) -> None:
         self.name = name
@@ -138,20 +138,20 @@ class Machine:
         self.transport = SimulatedTransport(self)
 
     def kill(self) -> None:
-        """End at once; the others' connections to it break."""
+        """End at once; all connections with other machines break."""
         self.alive = False
         for other in self.simulation.machines.values():
             if other is not self:
                 self.simulation.cut(self.name, other.name)
 
     def pause(self, seconds: float) -> None:
-        """Do nothing for so many seconds, then go on as if nothing had been."""
-        # Never earlier than before: what has arrived meanwhile must not be overtaken.
+        """Do nothing for ``seconds``, then go on as if there had been no pause."""
+        # Never earlier than before: messages that have arrived meanwhile must not be overtaken.
         self.asleep_until = max(self.asleep_until, self.simulation.time + seconds)
 
 
 class SimulatedClock:
-    """A :class:`~sqlfront_engine.scheduler.Clock`."""
+    """A simulated :class:`~sqlfront_engine.scheduler.Clock`."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
@@ -185,18 +185,18 @@ class SimulatedWorkers:
         simulation.at(simulation.time + simulation.delay(SCHEDULING_DELAY), function, self._machine)
 
     def start(self) -> None:
-        """There is nothing to start."""
+        """Do nothing."""
 
     def call(self, function: Callable[[], None]) -> None:
         """Have the function called soon."""
         self._soon(function)
 
     def assign(self) -> Callable[[Tasklet], None]:
-        """Room for one tasklet."""
+        """Reserve room for one tasklet; returns its ``schedule``."""
         return self._schedule
 
     def close(self) -> None:
-        """There is nothing to end."""
+        """Do nothing."""
 
 
 class SimulatedTransport:
@@ -212,12 +212,12 @@ class SimulatedTransport:
         self._machine = machine
 
     def start(self, receiver: Receiver) -> None:
-        """Messages go to ``receiver`` from now on."""
+        """Deliver messages to ``receiver`` from now on."""
         self.receiver = receiver
         self.started = True
 
     def connect(self, address: str) -> None:
-        """Connect to the machine of that name, if it can be reached."""
+        """Connect to the machine ``address``, if it can be reached."""
         simulation, name = self._machine.simulation, self._machine.name
         if any(set(names) == {name, address} for names in simulation.connections()):
             return
@@ -230,12 +230,12 @@ class SimulatedTransport:
     def attend(
         self, peers: Sequence[Peer], done: Callable[[], bool], send: Callable[[], None] = lambda: None
     ) -> bool:
-        """Let the simulation go on until ``done()``: who waits in it isn't part of it."""
+        """Run the simulation until ``done()``: the waiting thread isn't part of the simulation."""
         send()
         return self._machine.simulation.run(done)
 
     def statistics(self) -> NetworkStatistics:
-        """Nothing is counted."""
+        """Empty statistics: messages are not counted."""
         return NetworkStatistics((), {}, {}, 0)
 
     def close(self) -> None:
@@ -245,7 +245,7 @@ class SimulatedTransport:
 
 
 class _Connection:
-    """Two peers, one on each side."""
+    """A connection: two peers, one on each side."""
 
     def __init__(self, simulation: Simulation, first: Machine, second: Machine) -> None:
         self.simulation = simulation
@@ -265,18 +265,18 @@ class _Connection:
 
 
 class SimulatedPeer:
-    """One machine's end of a connection: :class:`~sqlfront_cluster.network.transport.Peer`."""
+    """One machine's end of a connection: a :class:`~sqlfront_cluster.network.transport.Peer`."""
 
     def __init__(self, connection: _Connection, here: Machine, there: Machine) -> None:
         self.name = there.name
         self.here = here
         self._there = there
         self._connection = connection
-        # When the last thing arrives (or arrived) here: what comes later comes behind it.
+        # The time of the last delivery on this side: later deliveries come behind it.
         self._busy_until = 0.0
 
     def send(self, message: msgspec.Struct, body: Sequence[Part] = ()) -> None:
-        """Deliver to the other side, some time later."""
+        """Deliver the message to the other side, some time later."""
         simulation = self._connection.simulation
         if not self._connection.open:
             return
@@ -288,15 +288,16 @@ class SimulatedPeer:
         other.deliver(lambda: other.here.transport.receiver.received(other, message, body or None))
 
     def corked(self) -> AbstractContextManager[None]:
-        """Nothing is collected: every message has its own time."""
+        """A context manager that does nothing: every message has its own time."""
         return nullcontext()
 
     def listen(self) -> bool:
-        """No call takes any of the simulation's time."""
+        """Return whether the connection is open; there is no message to handle, since a call takes no
+        simulated time."""
         return self._connection.open
 
     def deliver(self, action: Callable[[], None], *, always: bool = False) -> None:
-        """Let something happen on this side, in order; ``always``: also if the connection is gone by then."""
+        """Run an action on this side, in order; ``always``: even if the connection has ended by then."""
         simulation = self._connection.simulation
         time = max(self._busy_until, simulation.time + simulation.delay(NETWORK_DELAY))
         self._busy_until = time

@@ -1,16 +1,16 @@
-"""What is closed at the end of a ``with`` block."""
+"""The base of objects that a ``with`` block closes."""
 
 from types import TracebackType
 from typing import Self
 
 
 class Closing:
-    """A context manager that gives itself, and is closed whatever happens in its block."""
+    """A context manager that returns itself, and closes at the end of the block in every case."""
 
     __slots__ = ()
 
     def close(self) -> None:
-        """The end; closing twice is no error."""
+        """Close the object; closing twice is no error."""
         raise NotImplementedError
 
     def __enter__(self) -> Self:

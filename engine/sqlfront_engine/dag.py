@@ -1,14 +1,14 @@
-"""The physical plan: a directed acyclic graph of vertices (processors) and edges (how batches are routed).
+"""The physical plan: a directed acyclic graph of vertices (processors) and edges (routing of batches).
 
-Made by the planner, by the Pipeline API or by hand::
+The planner and the Pipeline API make DAGs; so can a caller by hand::
 
     dag = DAG()
     scan = dag.vertex("scan", Values(...))
     count = dag.vertex("count", Aggregate(...), local_parallelism=1)
     dag.edge(Edge.between(scan, count).to_one())
 
-Vertices and edges are frozen; the DAG itself grows until it is submitted or locked, and refuses any change
-from then on.
+Vertices and edges are frozen; the DAG itself grows until its submission or :meth:`DAG.lock`, and refuses any
+change from then on.
 """
 
 from collections import deque
@@ -29,7 +29,7 @@ from sqlfront_values.types import physical
 
 #: Batches that a queue holds at most unless the edge says otherwise.
 DEFAULT_QUEUE_SIZE: Final = 1024
-#: The target of an edge, or the place of a vertex: the member that coordinates the job, whichever that is.
+#: The target of an edge, or the place of a vertex: the job's coordinator, whichever member that is.
 COORDINATOR: Final = "<coordinator>"
 #: Suffix of the first vertex of a two-stage aggregation; DOT output draws the pair as a group.
 PREPARE_SUFFIX: Final = "-prepare"
@@ -38,52 +38,52 @@ T = TypeVar("T")
 
 
 class Routing(Enum):
-    """Which of the consumer's instances gets a batch."""
+    """The choice of the consumer's instance for a batch."""
 
     UNICAST = "unicast"
-    """Each batch goes to one instance, round robin; a full one is skipped."""
+    """Each batch goes to one instance, round robin; instances with full queues are skipped."""
     ISOLATED = "isolated"
     """Each producer has instances of its own: p feeds i exactly if ``i mod U == p mod D``. Keeps the
     order."""
     PARTITIONED = "partitioned"
-    """Rows with equal keys go to the same instance; without key columns all go to the instance of one
+    """Rows with equal keys go to the same instance; without key columns all rows go to the instance of one
     partition."""
     BROADCAST = "broadcast"
     """Each batch goes to every instance."""
     FANOUT = "fanout"
-    """One copy for each member, there unicast. On a local edge the same as unicast."""
+    """Each batch goes to every member, and there to one instance (unicast). On a local edge: unicast."""
 
 
 class Distribution(Enum):
-    """Whether batches may leave the member."""
+    """The members that an edge's batches may reach."""
 
     LOCAL = "local"
-    """They stay on their member."""
+    """Batches stay on their member."""
     TO_ALL = "to all"
-    """They go to all members that take part."""
+    """Batches go to all participating members."""
     TO_ONE = "to one"
-    """They go to the edge's target member."""
+    """Batches go to the edge's target member."""
 
 
 class OnlyOn(msgspec.Struct, frozen=True):
-    """A total parallelism of one: the vertex has one instance in the whole cluster. It runs on ``member``, or
-    on the owner of ``partition`` in the job's assignment; with neither on the coordinator."""
+    """A total parallelism of one: the vertex has one instance in the whole cluster. The instance runs on
+    ``member``, or on the owner of ``partition`` in the job's assignment; with neither, on the coordinator."""
 
     member: str | None = None
     partition: int | None = None
 
     @classmethod
     def owner_of(cls, key: Sequence[Literal], partition_count: int = DEFAULT_PARTITIONS) -> Self:
-        """On the member that handles the partition of a key's values. For a key that depends on a run's
-        arguments see :meth:`DAG.with_places`."""
+        """The place on the member that handles the partition of a key's values. For a key that depends on a
+        run's arguments see :meth:`DAG.with_places`."""
         columns = [from_values([value.value], physical(value.type)) for value in key]
         return cls(partition=int(partition_ids(columns, 1, partition_count)[0]))
 
 
 class Vertex(msgspec.Struct, frozen=True, eq=False):
-    """A processor with a name. ``local_parallelism`` None: the processor's preferred one, else one per
-    worker. ``only_on``: one instance in the cluster, and where; a local edge must not bring it rows from
-    elsewhere."""
+    """A processor with a name. ``local_parallelism`` None: the processor's preferred parallelism, else one
+    instance per worker. ``only_on``: the place of the only instance in the cluster; a local edge must not
+    bring this instance rows from another member."""
 
     name: str
     processor: Processor
@@ -102,7 +102,8 @@ class Vertex(msgspec.Struct, frozen=True, eq=False):
             )
 
     def parallelism(self, default: int) -> int:
-        """Instances on each member: explicit, else preferred but not above ``default``, else ``default``."""
+        """The number of instances on each member: explicit, else preferred but not above ``default``, else
+        ``default``."""
         if self.only_on is not None:
             return 1
         if self.local_parallelism is not None:
@@ -116,11 +117,11 @@ class EdgeConfig(msgspec.Struct, frozen=True):
 
     #: Batches per queue, that is per pair of producer and consumer instance.
     queue_size: int = DEFAULT_QUEUE_SIZE
-    #: Bytes of a packet between members; a batch is never split.
+    #: Bytes of a packet between members; batches are never split.
     packet_size_limit: int = 16_384
-    #: How many times what it handles in one flow-control period a receiver lets its sender run ahead.
+    #: A receiver lets its sender run ahead by so many times the bytes handled in one flow-control period.
     receive_window_multiplier: int = 3
-    #: Bytes that may be under way between two members before anything was consumed.
+    #: Bytes that may be in transit between two members before the first are consumed.
     receive_window: int = 8 * 1024 * 1024
 
     def __post_init__(self) -> None:
@@ -132,9 +133,9 @@ class EdgeConfig(msgspec.Struct, frozen=True):
 class Edge(msgspec.Struct, frozen=True, eq=False):
     """A connection from an output of one vertex to an input of another.
 
-    Begin with :meth:`between` or :meth:`from_`; every other method gives a changed copy, and the last call
-    of a kind wins. The default is unicast, local, priority 0. Edges are equal if they connect the same
-    ordinals of the same names.
+    Begin with :meth:`between` or :meth:`from_`. Every other method returns a changed copy; of several calls
+    of a kind the last wins. The default is unicast, local, priority 0. Edges are equal if their ordinals and
+    the names of their vertices are equal.
     """
 
     source: Vertex
@@ -142,87 +143,88 @@ class Edge(msgspec.Struct, frozen=True, eq=False):
     destination: Vertex | None = None
     destination_ordinal: int = 0
     routing: Routing = Routing.UNICAST
-    #: Ordinals of the key of a partitioned edge; empty: everything goes to the instance of ``partition``.
+    #: Ordinals of the key columns of a partitioned edge; empty: all rows go to the instance of ``partition``.
     key_columns: tuple[int, ...] = ()
     partition: int = 1
-    #: The order that all producers' batches have, and that the consumer gets merged; empty: none.
+    #: The sort order of each producer's batches, kept by merging for the consumer; empty: no order.
     sort_keys: tuple[SortKey, ...] = ()
     distribution: Distribution = Distribution.LOCAL
     target_member: str | None = None
-    #: ``Take()`` serves the input of the lowest number first and completely.
+    #: ``Take()`` reads the input of the lowest number first and completely.
     input_priority: int = 0
     config: EdgeConfig | None = None
-    #: Whether a consumer takes the pieces of its producers in turn.
+    #: Whether a consumer reads the pieces of its producers in turn.
     takes_turns: bool = False
 
     @classmethod
     def between(cls, source: Vertex, destination: Vertex) -> Self:
-        """From output 0 of ``source`` to input 0 of ``destination``."""
+        """An edge from output 0 of ``source`` to input 0 of ``destination``."""
         return cls(source, destination=destination)
 
     @classmethod
     def from_(cls, source: Vertex, ordinal: int = 0) -> Self:
-        """From output ``ordinal`` of ``source``; :meth:`to` has to follow."""
+        """An edge from output ``ordinal`` of ``source``; :meth:`to` has to follow."""
         return cls(source, ordinal)
 
     def to(self, destination: Vertex, ordinal: int = 0) -> Self:
-        """To input ``ordinal`` of ``destination``."""
+        """Lead the edge to input ``ordinal`` of ``destination``."""
         if self.destination is not None:
             raise InterfaceError(f"the edge from {self.source.name!r} has a destination already")
         return replace(self, destination=destination, destination_ordinal=ordinal)
 
     def unicast(self) -> Self:
-        """Each batch to one instance."""
+        """Send each batch to one instance."""
         return replace(self, routing=Routing.UNICAST)
 
     def isolated(self) -> Self:
-        """Fixed subsets of instances, in order."""
+        """Give each producer a fixed subset of instances; keeps the order."""
         return replace(self, routing=Routing.ISOLATED)
 
     def partitioned(self, key_columns: Sequence[int]) -> Self:
-        """By the hash of the columns at these ordinals; nulls equal each other, -0.0 equals 0.0."""
+        """Route rows by the hash of the columns at these ordinals; nulls equal each other, -0.0 equals
+        0.0."""
         if not key_columns:
             raise InterfaceError("a partitioned edge needs key columns; to_one() sends all to one instance")
         return replace(self, routing=Routing.PARTITIONED, key_columns=tuple(key_columns))
 
     def to_one(self, partition: int = 1) -> Self:
-        """Everything to the one instance that handles ``partition``."""
+        """Send all batches to the one instance that handles ``partition``."""
         return replace(self, routing=Routing.PARTITIONED, key_columns=(), partition=partition)
 
     def broadcast(self) -> Self:
-        """Each batch to every instance."""
+        """Send each batch to every instance."""
         return replace(self, routing=Routing.BROADCAST)
 
     def fanout(self) -> Self:
-        """One copy for each member."""
+        """Send a copy of each batch to every member."""
         return replace(self, routing=Routing.FANOUT)
 
     def ordered(self, sort_keys: Sequence[SortKey]) -> Self:
-        """Every producer instance emits its rows in this order; the consumer gets them merged."""
+        """Declare the order of the rows of every producer instance; the consumer gets the rows merged."""
         return replace(self, sort_keys=tuple(sort_keys))
 
     def in_turn(self) -> Self:
-        """Pieces of rows keep their order: a consumer takes one of each of its producers in turn, and rows
-        that stay with their instance are handed on piece by piece. For local edges from vertices of one
-        output. Instances that share a producer's rows must not wait for each other: they take all of their
-        input before they emit anything, or their own output isn't taken in turn."""
+        """Keep the order of pieces of rows. A consumer reads a piece of each of its producers in turn, and an
+        instance forwards the ends of pieces with its rows. For local edges from vertices of one output.
+        Instances sharing a producer's rows must not wait for each other: either each of them reads its whole
+        input before emitting rows, or their own output is not read in turn."""
         return replace(self, takes_turns=True)
 
     def distributed(self) -> Self:
-        """Batches may go to all members."""
+        """Let batches go to all members."""
         return replace(self, distribution=Distribution.TO_ALL, target_member=None)
 
     def distribute_to(self, member: str = COORDINATOR) -> Self:
-        """Every batch goes to ``member``; for partitioned edges only."""
+        """Send every batch to ``member``; for partitioned edges only."""
         return replace(self, distribution=Distribution.TO_ONE, target_member=member)
 
     def priority(self, number: int) -> Self:
-        """Lower numbers are consumed first. Inputs that wait may block a producer that also feeds the first
-        one."""
+        """Set the priority; the consumer reads lower numbers first. A waiting input may block a producer that
+        also feeds the first input."""
         return replace(self, input_priority=number)
 
     def queue_size(self, batches: int) -> Self:
-        """How many batches a queue of this edge holds."""
+        """Set the number of batches in each queue of this edge."""
         return replace(self, config=replace(self.config or EdgeConfig(), queue_size=batches))
 
     def __eq__(self, other: object) -> bool:
@@ -241,24 +243,24 @@ class Edge(msgspec.Struct, frozen=True, eq=False):
 
 
 class DAG:
-    """See the module's docstring. Iteration validates and gives the vertices in topological order."""
+    """A directed acyclic graph, see the module's docstring. Iteration validates the DAG and gives the
+    vertices in topological order."""
 
     def __init__(self) -> None:
         self._vertices: dict[str, Vertex] = {}
         self._edges: list[Edge] = []
-        # Invariant: each edge stands under the name of its source and under that of its destination, by
-        # ordinal.
+        # Invariant: each edge is stored under its source's name and under its destination's name, by ordinal.
         self._outbound: dict[str, dict[int, Edge]] = {}
         self._inbound: dict[str, dict[int, Edge]] = {}
         self._last_numbers: dict[str, int] = {}
         self._locked = False
         self._rebound = False
         self._order: tuple[Vertex, ...] | None = None
-        # Invariant: everything in it depends on nothing but names, edges, parallelism and the classes of the
-        # processors, so that rebound copies share it.
+        # Invariant: the entries depend only on names, edges, parallelism and the processors' classes, so
+        # rebound copies share the dict.
         self._derived: dict[object, object] = {}
 
-    # ---- growing
+    # ---- adding vertices and edges
 
     def vertex(
         self,
@@ -279,17 +281,17 @@ class DAG:
         return vertex
 
     def unique_name(self, name: str) -> str:
-        """``name``, or if that is taken the first free one of ``name-2``, ``name-3``, ..."""
+        """``name``, or, if taken, the first free name of ``name-2``, ``name-3``, ..."""
         candidate, number = name, self._last_numbers.get(name, 1)
         while candidate in self._vertices:
             number += 1
             candidate = f"{name}-{number}"
-        # The lower ones are taken for good.
+        # Lower numbers stay taken.
         self._last_numbers[name] = max(1, number - 1)
         return candidate
 
     def edge(self, edge: Edge) -> Self:
-        """Add an edge between two of the DAG's vertices over ordinals that are free."""
+        """Add an edge between two of the DAG's vertices; both ordinals must be free."""
         self._check_unlocked()
         source, destination = edge.source, edge.destination
         if destination is None:
@@ -336,7 +338,7 @@ class DAG:
         """Whether the DAG refuses changes."""
         return self._locked
 
-    # ---- looking
+    # ---- inspecting
 
     def __iter__(self) -> Iterator[Vertex]:
         return iter(self.validate())
@@ -349,12 +351,12 @@ class DAG:
 
     @property
     def vertices(self) -> tuple[Vertex, ...]:
-        """All vertices, in the order in which they were added."""
+        """All vertices, in the order of addition."""
         return tuple(self._vertices.values())
 
     @property
     def edges(self) -> tuple[Edge, ...]:
-        """All edges, in the order in which they were added."""
+        """All edges, in the order of addition."""
         return tuple(map(self._resolve, self._edges))
 
     def inbound(self, vertex: Vertex) -> tuple[Edge, ...]:
@@ -368,7 +370,7 @@ class DAG:
         return tuple([self._resolve(edges[ordinal]) for ordinal in sorted(edges)])
 
     def _resolve(self, edge: Edge) -> Edge:
-        """The edge between this DAG's vertices; a rebound DAG keeps the edges of its template."""
+        """The edge between this DAG's own vertices; a rebound DAG keeps the edges of its template."""
         if not self._rebound:
             return edge
         assert edge.destination is not None
@@ -376,8 +378,8 @@ class DAG:
         return replace(edge, source=self._vertices[edge.source.name], destination=destination)
 
     def validate(self) -> tuple[Vertex, ...]:
-        """The vertices in topological order. InterfaceError if the DAG is empty, has a gap in a vertex's
-        ordinals or a cycle."""
+        """The vertices in topological order. Raises InterfaceError if the DAG is empty, has a cycle, or a
+        vertex's ordinals have a gap."""
         if self._order is None:
             if not self._vertices:
                 raise InterfaceError("the DAG has no vertices")
@@ -388,7 +390,7 @@ class DAG:
         return self._order
 
     def _topological_order(self) -> tuple[Vertex, ...]:
-        """Sources first, otherwise in the order in which the vertices were added (Kahn's algorithm)."""
+        """The vertices, sources first, otherwise in the order of addition (Kahn's algorithm)."""
         waiting = {vertex.name: len(self.inbound(vertex)) for vertex in self._vertices.values()}
         ready = deque(vertex for vertex in self._vertices.values() if not waiting[vertex.name])
         order: list[Vertex] = []
@@ -406,8 +408,8 @@ class DAG:
         return tuple(order)
 
     def derive(self, key: object, compute: Callable[[Self], T]) -> T:
-        """``compute(self)``, remembered under ``key`` for this locked DAG and all rebound copies of it; it
-        may depend only on names, edges, parallelism and the processors' classes."""
+        """``compute(self)``, cached under ``key`` for this locked DAG and all rebound copies. The value may
+        depend only on names, edges, parallelism and the processors' classes."""
         try:
             return self._derived[key]  # type: ignore[return-value]
         except KeyError:
@@ -415,8 +417,8 @@ class DAG:
             return value
 
     def with_processors(self, processors: Mapping[str, Processor]) -> "DAG":
-        """A locked DAG of the same shape with other processors of the same classes, by vertex name: the
-        cheap way from a cached plan to one run of it."""
+        """A locked DAG of the same shape with new processors of unchanged classes, by vertex name: the cheap
+        way from a cached plan to one run of the plan."""
         self.lock()
         fresh: dict[str, Vertex] = {}
         for name, processor in processors.items():
@@ -434,8 +436,8 @@ class DAG:
         return bound
 
     def with_places(self, places: Mapping[str, OnlyOn]) -> "DAG":
-        """A locked DAG of the same shape in which these vertices, which have a total parallelism of one, run
-        elsewhere: for owners that depend on a run's arguments. It shares nothing that was derived."""
+        """A locked DAG of the same shape with other places for some vertices, each with a total parallelism
+        of one: for owners that depend on a run's arguments. The copy shares no derived values."""
         bound = self.with_processors({})
         for name, place in places.items():
             moved = self._vertices[name]

@@ -1,4 +1,4 @@
-"""DAGs in Graphviz' language."""
+"""DAGs in Graphviz's language."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,8 @@ from sqlfront_engine.dag import DAG, DEFAULT_QUEUE_SIZE, PREPARE_SUFFIX, Distrib
 def to_dot(
     dag: DAG, default_parallelism: int | None = None, default_queue_size: int = DEFAULT_QUEUE_SIZE
 ) -> str:
-    """The DAG as a Graphviz digraph. The defaults stand for what a vertex or an edge leaves open."""
+    """The DAG as a Graphviz digraph. The defaults apply to vertices and edges without a setting of their
+    own."""
     vertices = _vertices(dag, default_parallelism)
     return "\n".join(["digraph DAG {", *vertices, *_edges(dag, default_queue_size), "}"])
 

@@ -1,4 +1,4 @@
-"""The engine of one process: it runs light jobs on the member that it is.
+"""The engine of one process, which runs light jobs on this member.
 
 >>> import pyarrow as pa
 >>> from sqlfront_engine.dag import DAG, Edge
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from sqlfront_engine.plans.execution_plan import ExecutionPlan, Member
     from sqlfront_engine.processors.sources import held_rows
     from sqlfront_engine.processors.sources.held_rows import HeldBatches
-else:  # what runs row by row needs no job
+else:  # row programs need no job
     executions = lazy_module("sqlfront_engine.jobs.execution")
     plans = lazy_module("sqlfront_engine.plans.execution_plan")
     light_jobs = lazy_module("sqlfront_engine.jobs.light_job")
@@ -66,19 +66,19 @@ MEMORY_SHARE: Final = 0.6
 
 
 class JobConfig(msgspec.Struct, frozen=True):
-    """How to run a job.
+    """The options of a job.
 
     ``resources``: objects for the processors' contexts, such as pinned table snapshots. ``memory_limit``:
-    bytes, None = the member's limit. ``timeout``: seconds, None = none. ``inline``: everything on the
-    thread that reads the result or joins, also non-cooperative processors; one instance per vertex unless
-    the DAG says otherwise. ``parallelism``: the default number of instances of a vertex, None = as many as
-    there are workers (one for inline jobs). ``order_seed``: run an inline job's tasklets in a random order.
-    ``query``: the run of the query that the job belongs to (``memory_limit`` and ``description`` are that
-    one's then), None = it is the query's only job. ``description``: what listings show.
+    bytes, None = the member's limit. ``timeout``: seconds, None = no limit. ``inline``: run all processors,
+    including non-cooperative ones, on the thread reading the result or joining, with a single instance per
+    vertex unless the DAG says otherwise. ``parallelism``: the default number of instances of a vertex, None =
+    one per worker (for inline jobs: 1). ``order_seed``: run an inline job's tasklets in a random order.
+    ``query``: the run of the job's query, whose ``memory_limit`` and ``description`` then apply; None = the
+    job is its query's only job. ``description``: the text in listings.
 
-    In a cluster: ``required_partitions`` are those that the job reads (None = all, and no member is pruned),
-    ``required_members`` those that it needs besides. ``statistics``: the tasklets count bytes, too, and in a
-    cluster the other members report their counters.
+    In a cluster: ``required_partitions`` are the partitions read by the job (None = all, and no member is
+    pruned), ``required_members`` further members needed by the job. ``statistics``: tasklets also count
+    bytes, and in a cluster the other members report their counters.
     """
 
     settings: Settings = DEFAULT_SETTINGS
@@ -100,7 +100,7 @@ DEFAULT_CONFIG: Final = JobConfig()
 
 
 class EngineStatistics(msgspec.Struct, frozen=True):
-    """An engine now: its threads and memory, the jobs that run and how many were submitted."""
+    """A snapshot of an engine: its threads and memory, the running jobs and the number of submitted jobs."""
 
     workers: int
     worker_threads: int
@@ -110,11 +110,11 @@ class EngineStatistics(msgspec.Struct, frozen=True):
 
 
 class Engine(Closing):
-    """Runs DAGs in this process. ``workers``: cooperative threads (None = one per core), started with the
-    first job that needs them. ``memory_limit``: bytes that all jobs' operators may hold together (None =
-    six tenths of the machine's), ``process_memory`` what all engines of the process may. ``threads``
-    replaces those who run tasklets, as a simulation does. ``files``: those that jobs may open here.
-    ``user_code``: functions run here that came with another member's job."""
+    """A runner of DAGs in this process. ``workers``: the number of cooperative threads (None = one per core),
+    started with the first job. ``memory_limit``: bytes that all jobs' operators may hold together (None = six
+    tenths of the machine's memory). ``process_memory``: the budget of all engines of the process. ``threads``
+    replaces the runners of tasklets, as a simulation does. ``files``: the files that jobs may open here.
+    ``user_code``: whether functions of other members' jobs may run here."""
 
     def __init__(
         self,
@@ -134,20 +134,20 @@ class Engine(Closing):
         self.clock: Clock = SystemClock() if clock is None else clock
         limit = default_memory_limit() if memory_limit is None else memory_limit
         self.memory = MemoryBudget("the member", limit, process_memory)
-        #: What tables hold of that.
+        #: The tables' part of ``memory``.
         self.tables = MemoryBudget("the member", limit, self.memory)
-        #: Which files jobs may open here.
+        #: The files that jobs may open here.
         self.files = files
-        #: Whether functions run here that another member's job brings along.
+        #: Whether functions of other members' jobs may run here.
         self.user_code = user_code
         self._numbers = itertools.count(1)
         self._epoch = time.time() - self.clock.now()
         self._submitted = 0
         self._running: dict[int, Execution] = {}
-        # Queries of several jobs, since between two of them none runs.
+        # Queries of several jobs: between two of its jobs a query is not in ``_running``.
         self._queries: WeakValueDictionary[int, QueryRun] = WeakValueDictionary()
         self._closed = False
-        # So that no job is handed to workers that are being ended; reentrant for finalizers.
+        # Prevents a start on workers that are being closed; reentrant for finalizers.
         self._threads_lock = RLock()
 
     @property
@@ -161,7 +161,7 @@ class Engine(Closing):
         self._workers.call(function)
 
     def number_from(self, first: int) -> None:
-        """Count queries and jobs from ``first`` on: on each member of a cluster from another number."""
+        """Count queries and jobs from ``first`` on; each member of a cluster has another first number."""
         self._numbers = itertools.count(first)
 
     def next_number(self) -> int:
@@ -169,18 +169,17 @@ class Engine(Closing):
         return next(self._numbers)
 
     def begin_query(self, memory_limit: int | None = None, text: str = "") -> QueryRun:
-        """The run of a query of one or several jobs; its time begins now. ``memory_limit``: bytes, None =
-        the member's limit. ``text``: what listings show."""
+        """The run of a query of one or several jobs; the query's time begins now. ``memory_limit``: bytes,
+        None = the member's limit. ``text``: the query's text in listings."""
         return QueryRun(next(self._numbers), memory_limit, self.memory, self.clock.now(), text, self._running)
 
     def _query(self, number: int, memory_limit: int | None, text: str) -> QueryRun:
         return QueryRun(number, memory_limit, self.memory, self.clock.now(), text, self._running)
 
     def run(self, dag: "DAG", config: JobConfig = DEFAULT_CONFIG) -> "LightJob":
-        """Submit the DAG, which is locked from then on. An inline job begins to run when its result is
-        read."""
+        """Submit the DAG and lock it. An inline job begins to run when its result is read."""
         execution = self.execution(self.next_number(), config)
-        job = light_jobs.LightJob(execution)  # first, so that whoever starts it may be interrupted
+        job = light_jobs.LightJob(execution)  # first, so that the start may be interrupted
         self.start(execution, self.plan(dag, execution, config), config)
         return job
 
@@ -191,11 +190,11 @@ class Engine(Closing):
         config: JobConfig,
         run: "Callable[[DAG, JobConfig], LightJob] | None" = None,
     ) -> "HeldBatches":
-        """Run the DAG to its end (by ``run``, None = here) and keep its result for later jobs of the same
+        """Run the DAG to its end (by ``run``, None = here) and keep the result for later jobs of the same
         query (``config.query``).
 
-        The rows are charged to the query under ``name`` until the object is forgotten. Raises what the job
-        failed with, and OperationalError if there is no memory for the rows.
+        The rows are charged to the query under ``name`` until the returned object is forgotten. Raises the
+        job's error, and OperationalError if memory for the rows is missing.
         """
         assert config.query is not None
         self._queries[config.query.id] = config.query
@@ -214,10 +213,10 @@ class Engine(Closing):
         when_forgotten(held, account.close).atexit = False
         return held
 
-    # ---- the same in steps, for jobs on several members
+    # ---- running in steps, for jobs on several members
 
     def execution(self, number: int, config: JobConfig, member: str = EMBEDDED) -> "Execution":
-        """A run under the engine's memory budget that has neither a plan nor begun."""
+        """A new run under the engine's memory budget, without a plan and not yet begun."""
         self._check_open()
         query = config.query or self._query(number, config.memory_limit, config.description)
         return executions.Execution(number, query, self.clock, config.timeout, member)
@@ -225,7 +224,7 @@ class Engine(Closing):
     def plan(
         self, dag: "DAG", execution: "Execution", config: JobConfig, member: "Member | None" = None
     ) -> "ExecutionPlan":
-        """What the DAG becomes on ``member`` (None: the only one)."""
+        """The execution plan of the DAG on ``member`` (None: the only member)."""
         return plans.plan_execution(
             dag,
             default_parallelism=config.parallelism or (1 if config.inline else self._workers.count),
@@ -247,7 +246,7 @@ class Engine(Closing):
         config: JobConfig,
         on_end: "Callable[[Execution], None] | None" = None,
     ) -> None:
-        """Let it run; ``on_end`` is called when it has ended."""
+        """Start the execution; ``on_end`` is called when the execution has ended."""
 
         def ended(execution: "Execution") -> None:
             self._running.pop(execution.id, None)
@@ -265,7 +264,7 @@ class Engine(Closing):
                 self._running[execution.id] = execution
                 self._workers.start()
                 execution.start_on_threads(plan, ended, self._workers, self._dedicated)
-        except BaseException:  # such as Ctrl-C: tasklets that have not begun never will
+        except BaseException:  # such as Ctrl-C: tasklets that have not begun never begin
             execution.stop(JobStatus.CANCELLED)
             self._running.pop(execution.id, None)
             raise
@@ -274,14 +273,14 @@ class Engine(Closing):
         if self._closed:
             raise InterfaceError("the engine is closed")
 
-    # ---- looking, and the end
+    # ---- inspecting and closing
 
     def executions(self) -> "tuple[Execution, ...]":
-        """The runs that have not ended, those for other members included."""
+        """The runs that have not ended, including runs for other members."""
         return tuple(self._running.values())
 
     def jobs(self) -> tuple[JobSummary, ...]:
-        """The queries whose jobs run here, on an engine without other members."""
+        """The queries with a job running here, on an engine without other members."""
         return tuple(self.summary(execution, EMBEDDED, (EMBEDDED,)) for execution in self.executions())
 
     def summary(self, execution: "Execution", coordinator: str, participants: tuple[str, ...]) -> JobSummary:
@@ -299,7 +298,7 @@ class Engine(Closing):
         )
 
     def cancel(self, query: int, by: str = "") -> bool:
-        """Cancel the query of that id which runs here; False if there is none. ``by``: see
+        """Cancel the running query with the id ``query``; False if it isn't found. ``by``: see
         :meth:`~sqlfront_engine.jobs.query_run.QueryRun.cancel`."""
         runs = [execution.query for execution in self.executions() if execution.query.id == query]
         found = runs[0] if runs else self._queries.get(query)
@@ -308,19 +307,19 @@ class Engine(Closing):
         return found is not None
 
     def statistics(self) -> EngineStatistics:
-        """Threads, memory and jobs now."""
+        """The current threads, memory and jobs."""
         running = tuple(execution.statistics() for execution in self.executions())
         return EngineStatistics(
             self._workers.count, self._workers.threads, self.memory.statistics(), self._submitted, running
         )
 
     def cancel_all(self) -> None:
-        """Cancel what runs."""
+        """Cancel all running jobs."""
         for execution in self.executions():
             execution.stop(JobStatus.CANCELLED)
 
     def close(self) -> None:
-        """Cancel what runs and end the threads; they end by themselves once their tasklets have."""
+        """Cancel all running jobs and end the threads; a thread ends once its tasklets have ended."""
         with self._threads_lock:
             if self._closed:
                 return
@@ -333,5 +332,5 @@ class Engine(Closing):
 
 
 def default_memory_limit() -> int:
-    """Bytes that operators and tables may hold unless somebody says otherwise."""
+    """The default limit of the bytes held by operators and tables."""
     return int(machine_memory() * MEMORY_SHARE)

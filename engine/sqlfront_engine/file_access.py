@@ -1,8 +1,8 @@
-"""Which files a process opens for statements and jobs: all, or those below certain folders.
+"""The files that a process may open for statements and jobs: all files, or the files below certain folders.
 
-A member that has got a plan from somebody else looks here before it opens a file, so that what a plan names
-is bounded by whoever started the member. Links and ``..`` are resolved before the check, and what was opened
-is checked once more by its descriptor: a folder that became a link between the two leads nowhere.
+A member with a plan of another process checks each file before opening it, so the person who started the
+member bounds the files that a plan can name. Links and ``..`` are resolved before the check, and the opened
+file is checked again by its descriptor: a folder replaced by a link between the two checks is caught.
 
 >>> FileAccess.of("all").is_limited, FileAccess.of("none").is_limited
 (False, True)
@@ -20,36 +20,38 @@ import msgspec
 
 from sqlfront_values.errors import OperationalError, ProgrammingError
 
-#: Where Linux shows what is behind a descriptor; and the name under which a descriptor can be opened again.
+#: Linux's folder of links from descriptors to files; and the folder in which a descriptor can be opened
+#: again.
 _DESCRIPTORS: Final = "/proc/self/fd"
 _REOPENED: Final = "/dev/fd"
-#: SQLSTATE of who may not: insufficient privilege.
+#: SQLSTATE "insufficient privilege".
 DENIED: Final = "42501"
-#: macOS's way to the same: a command of ``fcntl``, and the bytes that it fills.
+#: macOS's way from a descriptor to a path: a command of ``fcntl``, and the size of its buffer in bytes.
 _GETPATH: Final = 50
 _LONGEST_PATH: Final = 1024
 _URL: Final = re.compile(r"\w+:/")
 
 
 class OpenFile(msgspec.Struct, frozen=True):
-    """A file that may be read or written now. ``path`` is its name, for messages and for what its ending
-    says; ``source`` is what to open: nothing that happens to the folders meanwhile leads elsewhere."""
+    """A file that may be read or written now. ``path`` is its name, for messages and for the file's
+    extension. ``source`` is the name to open: later changes of the folders do not lead it to another file."""
 
     path: str
     source: str
 
 
 class FileAccess(msgspec.Struct, frozen=True):
-    """The files that a process may read and write: those below ``roots``, real paths of folders; None =
-    everywhere. ``elsewhere``: the roots of the other members of a cluster; None = they have the same."""
+    """The files that a process may read and write: the files below ``roots``, real paths of folders; None =
+    everywhere. ``elsewhere``: the roots of the other members of a cluster; None = equal to ``roots``."""
 
     roots: tuple[str, ...] | None = None
     elsewhere: tuple[str, ...] | None = None
 
     @classmethod
     def of(cls, said: str | Sequence[str]) -> "FileAccess":
-        """``"all"``, ``"none"``, or the folders. ProgrammingError for another word, and for what is no path:
-        the empty text, which is what a variable gives that isn't set, would be the current folder."""
+        """The access for ``"all"``, ``"none"``, or a sequence of folders. Raises ProgrammingError for another
+        word and for a text that is no path. The empty text (the value of an unset variable) is refused: it
+        would mean the current folder."""
         if said in ("all", "none"):
             return EVERYWHERE if said == "all" else NOWHERE
         if isinstance(said, str | bytes | os.PathLike) or not isinstance(said, Collection):
@@ -61,36 +63,36 @@ class FileAccess(msgspec.Struct, frozen=True):
 
     @property
     def is_limited(self) -> bool:
-        """Whether there are files that may not be opened."""
+        """Whether some files may not be opened."""
         return self.roots is not None
 
     def plus(self, folder: str) -> "FileAccess":
-        """The same access, and to the files below another folder."""
+        """The access to the same files and to the files below another folder."""
         real = os.path.realpath(folder)
         if self.roots is None or real in self.roots:
             return self
         return FileAccess((*self.roots, real), self.elsewhere)
 
     def beside(self, others: "FileAccess") -> "FileAccess":
-        """The same access, for a client of a cluster whose members have the access ``others``."""
+        """The access of a client of a cluster whose members have the access ``others``."""
         return FileAccess(self.roots, None if others.roots == self.roots else others.roots)
 
     def is_shared(self, paths: Iterable[str]) -> bool:
-        """Whether the other members of a cluster may open all of these files, too."""
+        """Return whether the other members of a cluster may open all these files, too."""
         if self.elsewhere is None:
             return True
         folders = {os.path.realpath(os.path.dirname(path)) for path in paths}
         return all(any(_is_below(folder, root) for root in self.elsewhere) for folder in folders)
 
-    # ---- looking
+    # ---- checking
 
     def check(self, path: str) -> None:
-        """ProgrammingError (SQLSTATE 42501) if the file or folder may not be touched, whether it is there or
-        not."""
+        """Raise ProgrammingError (SQLSTATE 42501) if access to the file or folder is denied, whether or not
+        it exists."""
         if self.roots is not None:
             try:
                 real = os.path.realpath(path)
-            except ValueError:  # no file can have that path
+            except ValueError:  # no file can have such a path
                 real = ""
             self._check_real(real, path)
 
@@ -108,7 +110,7 @@ class FileAccess(msgspec.Struct, frozen=True):
         self._check_real(_real_path(descriptor), path)
 
     def names(self, folder: str) -> list[str]:
-        """The names in a folder, sorted. OSError as :func:`os.listdir`."""
+        """The names in a folder, sorted. Raises OSError like :func:`os.listdir`."""
         if self.roots is None:
             return sorted(os.listdir(folder))
         self.check(folder)
@@ -123,8 +125,9 @@ class FileAccess(msgspec.Struct, frozen=True):
 
     @contextmanager
     def reading(self, path: str) -> Iterator[OpenFile]:
-        """The file, to be opened for reading while this lasts. OSError as :func:`os.open`; OperationalError
-        for a pipe or a device, which would keep who reads it waiting, or never end."""
+        """A context manager: the file, to be opened for reading inside the block. Raises OSError like
+        :func:`os.open`; OperationalError for a pipe or a device, on which a reader would wait or never
+        end."""
         if self.roots is None:
             _check_file(os.stat(path), path)
             yield OpenFile(path, path)
@@ -140,7 +143,7 @@ class FileAccess(msgspec.Struct, frozen=True):
 
     @contextmanager
     def folder(self, path: str) -> Iterator[int]:
-        """The descriptor of a folder that may be written to, while this lasts."""
+        """A context manager: the descriptor of a folder that may be written to inside the block."""
         self.check(path)
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
@@ -173,10 +176,10 @@ def _is_below(path: str, root: str) -> bool:
 
 
 def _real_path(descriptor: int) -> str:
-    """Where the opened file is now. OperationalError if the system doesn't tell."""
+    """The current path of the opened file. Raises OperationalError if the system doesn't report it."""
     try:
         if sys.platform == "darwin":
-            import fcntl  # noqa: PLC0415 - Linux tells without it
+            import fcntl  # noqa: PLC0415 - not needed on Linux
 
             return os.fsdecode(fcntl.fcntl(descriptor, _GETPATH, bytes(_LONGEST_PATH)).rstrip(b"\0"))
         return os.readlink(f"{_DESCRIPTORS}/{descriptor}")

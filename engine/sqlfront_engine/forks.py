@@ -1,7 +1,7 @@
-"""What a forked process has inherited and leaves alone: threads, connections and files that its parent uses.
+"""Protection of a forked process's inheritance: threads, connections and files that the parent uses.
 
-Threads don't come along, so nothing that waits for one may be waited for; and what is removed or told over a
-connection when an object is forgotten must not be when the child's copy of it is.
+The child has none of its parent's threads, so the child must not wait for work of a thread. A finalizer that
+removes files or writes to a connection must not run when the child's copy of the object is forgotten.
 """
 
 import os
@@ -12,7 +12,7 @@ from collections.abc import Callable
 def when_forgotten(
     held: object, call: Callable[..., object], *arguments: object
 ) -> "weakref.finalize[..., object]":
-    """:func:`weakref.finalize`, but only the process that this was called in makes the call."""
+    """A :func:`weakref.finalize` limited to the calling process: a forked child's copy makes no call."""
     return weakref.finalize(held, _call_in, os.getpid(), call, *arguments)
 
 
@@ -22,5 +22,5 @@ def _call_in(process: int, call: Callable[..., object], *arguments: object) -> N
 
 
 def inherited(what: str) -> str:
-    """The message for who uses what the parent opened; ``what`` begins the sentence."""
+    """The error message for use of an object opened by the parent process; ``what`` begins the sentence."""
     return f"{what} belongs to the process that forked this one"

@@ -1,19 +1,19 @@
-"""When not to look for garbage."""
+"""Pauses of the garbage collector."""
 
 import gc
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Final
 
-#: A text of more characters may make many objects that all stay until its plan is made.
+#: A longer text may make many objects that all live until the plan is made.
 _LONG: Final = 100_000
 _AS_USUAL: Final = nullcontext()
 
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """The garbage collector rests, if it is on: for imports, whose many objects stay anyhow. Looking through
-    them again and again took a sixth of sqlfront's start."""
+    """Pause the garbage collector, if it is on. For imports, whose many objects stay anyhow: repeated
+    collections took a sixth of sqlfront's start."""
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -24,15 +24,15 @@ def uncollected() -> Iterator[None]:
 
 
 def uncollected_if_long(text: str) -> AbstractContextManager[None]:
-    """The same while a long text becomes a plan, which looks for garbage took a third of; for others
-    nothing."""
+    """Pause the garbage collector while a long text becomes a plan (collections took a third of that time);
+    do nothing for other texts."""
     return uncollected() if len(text) > _LONG else _AS_USUAL
 
 
 def keep_all() -> None:
-    """Count what exists now as old, without a look: the next look for garbage would go through all that the
-    import has made, which took a fifteenth of sqlfront's start. Where a program has frozen objects, nothing
-    changes: they could not be told from others afterwards."""
+    """Count all existing objects as old without a collection: the next collection would scan all objects of
+    the import, a fifteenth of sqlfront's start. Does nothing if the program has frozen objects, since
+    unfreezing would affect them, too."""
     if not gc.get_freeze_count():
         gc.freeze()
         gc.unfreeze()

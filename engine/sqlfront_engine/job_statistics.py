@@ -1,5 +1,5 @@
-"""What a job tells about itself: its status, and the counters of its tasklets, vertices and memory; and a
-query's line in a listing."""
+"""Statistics of a job: its status, the counters of its tasklets, vertices and memory; and a query's line in a
+listing."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
@@ -12,23 +12,23 @@ from sqlfront_values.settings import EMBEDDED
 
 
 class JobStatus(Enum):
-    """What has become of a job."""
+    """The state of a job."""
 
     RUNNING = "running"
     """Some tasklet has not ended yet."""
     COMPLETED = "completed"
-    """All ended by themselves."""
+    """All tasklets ended by themselves."""
     FAILED = "failed"
-    """One of them raised."""
+    """A tasklet raised an error."""
     CANCELLED = "cancelled"
-    """The user stopped it, or dropped it with its result half read."""
+    """The user stopped the job, or dropped it with its result half read."""
     TIMED_OUT = "timed out"
-    """It ran for longer than it was given."""
+    """The job exceeded its timeout."""
 
 
 class JobSummary(msgspec.Struct, frozen=True):
-    """A query whose job runs, as its coordinator sees it: the query's id, when it ``started`` (seconds since
-    the epoch) and for how many ``seconds`` it has run, the members that take part, and what it says."""
+    """A running query from its coordinator's view: the query's id, the start ``started`` (seconds since the
+    epoch), the age ``seconds``, the participating members, and the text ``description``."""
 
     id: int
     coordinator: str
@@ -40,8 +40,8 @@ class JobSummary(msgspec.Struct, frozen=True):
 
 
 class TaskletStatistics(msgspec.Struct, frozen=True):
-    """What one processor instance has done so far; times in seconds. ``bytes_out``: those of the batches that
-    it emitted, as they lie in memory; None if they weren't counted."""
+    """The counters of one processor instance so far; times in seconds. ``bytes_out``: bytes in memory of the
+    emitted batches; None if not counted."""
 
     vertex: str
     instance: int
@@ -57,8 +57,8 @@ class TaskletStatistics(msgspec.Struct, frozen=True):
 
 
 class VertexStatistics(msgspec.Struct, frozen=True):
-    """The sums over a vertex's instances; ``busy`` in seconds, ``longest_call`` the longest of any,
-    ``bytes_out`` None if they weren't counted."""
+    """The sums over a vertex's instances; ``busy`` in seconds, ``longest_call`` the maximum over the
+    instances, ``bytes_out`` None if not counted."""
 
     name: str
     instances: int
@@ -74,9 +74,9 @@ class VertexStatistics(msgspec.Struct, frozen=True):
 
 
 class JobStatistics(msgspec.Struct, frozen=True):
-    """A job so far: ``elapsed`` seconds since its submission (until its end); ``tasklets`` of ``member``, in
-    topological order of their vertices. ``participants``: the members that take part, ``member`` first;
-    ``others``: the tasklets of those who have reported (see
+    """A job's statistics so far: ``elapsed`` seconds since its submission (until its end); ``tasklets`` of
+    ``member``, in topological order of their vertices. ``participants``: the participating members,
+    ``member`` first; ``others``: the tasklets of the members with a report (see
     :class:`~sqlfront_engine.engine.JobConfig`)."""
 
     id: int
@@ -89,11 +89,11 @@ class JobStatistics(msgspec.Struct, frozen=True):
     others: Mapping[str, tuple[TaskletStatistics, ...]] = msgspec.field(default_factory=dict)
 
     def vertices(self) -> tuple[VertexStatistics, ...]:
-        """The counters summed by vertex over all members, in topological order as far as they are here."""
+        """The counters summed by vertex over all known members, in topological order."""
         return _summed(chain(self.tasklets, *self.others.values()))
 
     def members(self) -> dict[str, tuple[VertexStatistics, ...]]:
-        """The same for each member by itself, this one first."""
+        """The counters summed by vertex for each member by itself, this member first."""
         return {
             name: _summed(tasklets) for name, tasklets in ((self.member, self.tasklets), *self.others.items())
         }

@@ -1,21 +1,21 @@
-"""How much memory there is for this process: the host's, or less where a control group bounds it (a
-container, a systemd service, a Kubernetes pod)."""
+"""The memory available to this process: the host's memory, or less if a control group bounds it (a container,
+a systemd service, a Kubernetes pod)."""
 
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-#: What a system is taken to have that doesn't tell.
+#: The assumed memory of a system that reports none.
 _UNTOLD: Final = 8 * 1024**3
-#: Where the kernel tells of control groups: this process's, and the two hierarchies.
+#: The kernel's files about control groups: this process's groups, and the two hierarchies.
 _OWN_GROUPS: Final = "proc/self/cgroup"
 _VERSION_2: Final = "sys/fs/cgroup"
 _VERSION_1: Final = "sys/fs/cgroup/memory"
 
 
 def machine_memory(root: Path = Path("/")) -> int:
-    """Bytes that this process can have at most. ``root``: where ``proc`` and ``sys`` are."""
+    """The upper limit of this process's memory in bytes. ``root``: the folder with ``proc`` and ``sys``."""
     return min((_host_memory(), *_limits(root)))
 
 
@@ -27,7 +27,7 @@ def _host_memory() -> int:
 
 
 def _limits(root: Path) -> Iterator[int]:
-    """The limits of this process's control groups, and of those around them."""
+    """The limits of this process's control groups, and of the enclosing groups."""
     try:
         lines = (root / _OWN_GROUPS).read_text().splitlines()
     except OSError:
@@ -42,8 +42,8 @@ def _limits(root: Path) -> Iterator[int]:
 
 
 def _limits_above(hierarchy: Path, path: str, name: str) -> Iterator[int]:
-    """What the files of that name say, from the group up to the hierarchy's root. A container often sees its
-    own group as that root, and its path from outside."""
+    """The numbers in the files called ``name``, from the group up to the hierarchy's root. A container often
+    sees its own group as the root, but the group's path as from outside."""
     parts = [part for part in path.split("/") if part and part != ".."]
     for length in range(len(parts), -1, -1):
         try:

@@ -1,8 +1,8 @@
-"""Memory is counted: what operators accumulate, against a budget per query and per member.
+"""Memory accounting: the bytes accumulated by operators, against a budget per query and per member.
 
 A :class:`MemoryBudget` belongs to a member or, below it, to a query; each processor instance charges an
-:class:`OperatorAccount`. A charge that would exceed a budget on the way up raises and changes nothing, so
-the query fails with the operator's name, and everything else goes on.
+:class:`OperatorAccount`. A charge that would exceed a budget on the way up raises and changes nothing: the
+query fails with the operator's name, and other queries go on.
 """
 
 from collections import deque
@@ -17,7 +17,7 @@ from sqlfront_values.room import NO_LIMIT, in_units
 
 
 class MemoryStatistics(msgspec.Struct, frozen=True):
-    """Bytes of a budget: its limit, what is charged now and what was at most."""
+    """The bytes of a budget: its limit, the current charge and the highest charge."""
 
     limit: int
     used: int
@@ -25,13 +25,13 @@ class MemoryStatistics(msgspec.Struct, frozen=True):
 
 
 class MemoryBudget:
-    """Bytes that a member's or a query's operators may hold together; ``owner`` is its name in messages.
+    """Bytes that a member's or a query's operators may hold together; ``owner`` is the name in messages.
 
-    ``relief``, None = there is none, is called when a charge doesn't fit, to give back what nobody needs; it
-    answers whether it has found anything.
+    ``relief`` (None = no relief) is called when a charge doesn't fit, to give back unneeded memory; its
+    result is whether memory was freed.
 
-    Any thread may charge and release. Releasing takes no lock, since it happens in finalizers too, which
-    may run while the same thread is charging.
+    Any thread may charge and release. Releasing takes no lock, since finalizers release, too: a finalizer may
+    run while its thread is charging.
     """
 
     __slots__ = ("_charged", "_lock", "_released", "limit", "owner", "parent", "peak", "relief")
@@ -43,7 +43,8 @@ class MemoryBudget:
         self.relief: Callable[[], bool] | None = None
         self.peak = 0
         self._lock = Lock()
-        # Invariant: what is used is `_charged` minus the sum of `_released`, which the next charge settles.
+        # Invariant: the bytes in use are `_charged` minus the sum of `_released`; the next charge settles the
+        # difference.
         self._charged = 0
         self._released: deque[int] = deque()
 
@@ -66,7 +67,7 @@ class MemoryBudget:
                 raise
 
     def _fits(self, size: int) -> bool:
-        """Count the bytes here, if the limit allows it."""
+        """Count the bytes here if the limit allows; return whether it did."""
         with self._lock:
             while self._released:
                 self._charged -= self._released.popleft()
@@ -88,13 +89,13 @@ class MemoryBudget:
         return MemoryStatistics(self.limit, self.used, self.peak)
 
 
-#: A budget for whoever need not count.
+#: A budget for callers that need no accounting.
 UNLIMITED: Final = MemoryBudget("nobody", NO_LIMIT)
 
 
 class OperatorAccount:
-    """The :class:`~sqlfront_engine.processor.MemoryAccount` of one processor instance; used by its thread
-    only."""
+    """The :class:`~sqlfront_engine.processor.MemoryAccount` of one processor instance; used only by the
+    instance's thread."""
 
     __slots__ = ("_budget", "held", "operator", "peak")
 
@@ -105,8 +106,8 @@ class OperatorAccount:
         self.peak = 0
 
     def charge(self, size: int, maker: str = "") -> None:
-        """Count ``size`` more bytes (for the function ``maker``), or raise OperationalError that names it and
-        operator, use and limit."""
+        """Count ``size`` more bytes (for the function ``maker``), or raise OperationalError, which names
+        maker, operator, use and limit."""
         self._budget.charge(size, f"{maker} in {self.operator}" if maker else self.operator)
         self.held += size
         self.peak = max(self.peak, self.held)
@@ -118,7 +119,7 @@ class OperatorAccount:
         self._budget.release(size)
 
     def close(self) -> None:
-        """Give back all that is still charged."""
+        """Give back all bytes that are still charged."""
         if self.held:
             self.release(self.held)
 

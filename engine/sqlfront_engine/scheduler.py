@@ -1,13 +1,13 @@
-"""Threads and time: who runs tasklets, and when.
+"""Threads and time: the runners of tasklets, and clocks.
 
-Three ways to run a tasklet, all with the same protocol (``schedule`` makes it runnable, then someone calls
-its ``run``):
+Three runners share one protocol: ``schedule`` makes a tasklet runnable, then the runner calls the tasklet's
+``run``:
 
-* :class:`CooperativeWorkers`: as many threads as the member has cores share one queue of runnable tasklets.
-  An idle worker sleeps in the queue's ``get`` and costs nothing; nothing is polled.
-* :class:`DedicatedThreads`: a thread of its own for each tasklet whose processor may block or take long.
-* :class:`InlineRunner`: the caller's thread, for jobs so small that handing them over would cost more than
-  running them.
+* :class:`CooperativeWorkers`: one thread per core of the member; all share one queue of runnable tasklets. An
+  idle worker sleeps in the queue's ``get`` and costs nothing; no thread polls.
+* :class:`DedicatedThreads`: a thread for each tasklet whose processor may block or take long.
+* :class:`InlineRunner`: the caller's thread, for jobs so small that a handover to another thread would cost
+  more than running the job.
 """
 
 import heapq
@@ -33,67 +33,67 @@ logger = logging.getLogger(__name__)
 
 
 class Clock(Protocol):
-    """Where the engine takes time from."""
+    """The engine's source of time."""
 
     def now(self) -> float:
         """Seconds since an arbitrary start; never goes back."""
 
     def call_at(self, deadline: float, callback: Callable[[], None]) -> Callable[[], None]:
-        """Have ``callback`` called soon after ``deadline``, on any thread; returns the function that
-        forgets it."""
+        """Have ``callback`` called soon after ``deadline``, on any thread. Returns a function that forgets
+        the callback."""
 
 
 class Runnable(Protocol):
-    """What workers run: a tasklet, or a function that was handed to them."""
+    """A unit of work for workers: a tasklet, or a function."""
 
     @property
     def vertex(self) -> str:
-        """Its name for messages."""
+        """The name for messages."""
 
     def run(self) -> bool:
-        """Go on; True when there is nothing more to do."""
+        """Run on; True when the work is done."""
 
 
 class Workers(Protocol):
-    """Who runs cooperative tasklets: threads, or a simulation's only one."""
+    """A runner of cooperative tasklets: threads, or a simulation's only thread."""
 
     @property
     def count(self) -> int:
-        """How many run at the same time: the default parallelism of a vertex."""
+        """The number of tasklets that run at the same time: the default parallelism of a vertex."""
 
     @property
     def threads(self) -> int:
-        """How many threads were started."""
+        """The number of started threads."""
 
     schedule: "Callable[[Tasklet], None]"
 
     def start(self) -> None:
-        """Be ready for tasklets."""
+        """Get ready for tasklets."""
 
     def call(self, function: Callable[[], None]) -> None:
         """Have the function called soon; safe in finalizers."""
 
     def close(self) -> None:
-        """End after what is runnable now."""
+        """End once all currently runnable tasklets have run."""
 
 
 class Dedicated(Protocol):
-    """Who runs tasklets that may block."""
+    """A runner of tasklets that may block."""
 
     def assign(self) -> "Callable[[Tasklet], None]":
-        """Room for one tasklet; returns the ``schedule`` to start it with."""
+        """Reserve room for one tasklet; returns the ``schedule`` to start the tasklet with."""
 
     def close(self) -> None:
-        """End what is idle."""
+        """End the idle threads."""
 
 
-#: Seconds for which the timers' thread waits for another one.
+#: Seconds for which the timers' thread waits for another timer.
 IDLE_TIMERS: Final = 2.0
 
 
 class SystemClock:
-    """Real time; timers run on one daemon thread, which is started with the first of them and ends when there
-    has been none for :data:`IDLE_TIMERS` seconds."""
+    """The real time. Timers run on one daemon thread: started with the first timer, ended after
+    :data:`IDLE_TIMERS` seconds without timers."""
 
     def __init__(self) -> None:
         self.now = time.monotonic
@@ -148,25 +148,25 @@ class SystemClock:
 
 
 def available_cores() -> int:
-    """How many cores this process may use."""
+    """The number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 class CooperativeWorkers:
-    """``count`` threads that take turns with whatever is runnable; started with the first tasklet."""
+    """``count`` threads that take turns with all runnable tasklets; started with the first tasklet."""
 
     def __init__(self, count: int) -> None:
         self.count = count
         self._runnable: SimpleQueue[Runnable | None] = SimpleQueue()
         self._threads: list[Thread] = []
-        # Reentrant for finalizers, which call.
+        # Reentrant, since a finalizer may start the workers.
         self._lock = RLock()
         self.schedule: Callable[[Tasklet], None] = self._runnable.put
 
     def start(self) -> None:
-        """Have the threads running."""
+        """Start the threads unless they run already."""
         if self._threads:
             return
         with self._lock:
@@ -180,12 +180,12 @@ class CooperativeWorkers:
         get = self._runnable.get
         while (tasklet := get()) is not None:
             run_logged(tasklet)
-            del tasklet  # so that an idle worker keeps nothing alive
+            del tasklet  # so that an idle worker keeps no object alive
         self._run_rest()
 
     def _run_rest(self) -> None:
-        """Run what came behind the mark that ended this worker: a tasklet that was running when the marks
-        were put and wants to go on, if only to be closed. Other workers' marks are put back."""
+        """Run the tasklets queued behind the mark that ended this worker: a tasklet that was running when the
+        marks were put may want to go on, if only to be closed. Other workers' marks are put back."""
         marks = 0
         while True:
             try:
@@ -204,18 +204,18 @@ class CooperativeWorkers:
         self._runnable.put(_Function(function))
 
     def close(self) -> None:
-        """End the threads once nothing is runnable any more."""
+        """End the threads once no tasklet is runnable any more."""
         for _ in self._threads:
             self._runnable.put(None)
 
     @property
     def threads(self) -> int:
-        """How many threads were started."""
+        """The number of started threads."""
         return len(self._threads)
 
 
 class _Function:
-    """A function as something to run."""
+    """A function as a runnable."""
 
     vertex = "a function"
 
@@ -228,14 +228,14 @@ class _Function:
 
 
 class DedicatedThreads:
-    """A thread for each tasklet that asks for one; ended tasklets' threads are used again."""
+    """A thread for each assigned tasklet; threads of ended tasklets are reused."""
 
     def __init__(self) -> None:
         self._idle: deque[_DedicatedThread] = deque()
         self._numbers = itertools.count()
 
     def assign(self) -> "Callable[[Tasklet], None]":
-        """A thread that is free for one tasklet; returns the ``schedule`` to start it with."""
+        """Reserve a thread for one tasklet; returns the ``schedule`` to start the tasklet with."""
         try:
             thread = self._idle.pop()
         except IndexError:
@@ -260,7 +260,7 @@ class _DedicatedThread(Thread):
         tasklet = self.inbox.get()
         while tasklet is not None:
             if run_logged(tasklet):
-                del tasklet  # so that an idle thread keeps nothing alive
+                del tasklet  # so that an idle thread keeps no object alive
                 self._idle_threads.append(self)
                 tasklet = self._next_assignment()
             else:
@@ -273,13 +273,13 @@ class _DedicatedThread(Thread):
             except Empty:
                 try:
                     self._idle_threads.remove(self)
-                except ValueError:  # assigned in this moment: the tasklet is about to come
+                except ValueError:  # assigned in this moment: the tasklet is about to arrive
                     continue
                 return None
 
 
 def run_logged(tasklet: Runnable) -> bool:
-    """Run a tasklet where nothing may end the thread."""
+    """Run a tasklet; log every error, since no error may end the thread."""
     try:
         return tasklet.run()
     except BaseException:
@@ -288,7 +288,7 @@ def run_logged(tasklet: Runnable) -> bool:
 
 
 class InlineRunner:
-    """Runnable tasklets for one thread at a time, oldest first, or in random order for a ``seed``."""
+    """The runnable tasklets of one thread at a time, oldest first, or in random order for a ``seed``."""
 
     __slots__ = ("_random", "_runnable", "schedule")
 
@@ -303,7 +303,8 @@ class InlineRunner:
         return bool(self._runnable)
 
     def run_round(self) -> bool:
-        """Run each tasklet that is runnable now once (in random order: one of them); False if none is."""
+        """Run each currently runnable tasklet once (in random order: only one tasklet); False if there is
+        none."""
         runnable = self._runnable
         if not runnable:
             return False

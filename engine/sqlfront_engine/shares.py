@@ -1,4 +1,4 @@
-"""What the instances of one vertex on one member have in common, such as a connection pool."""
+"""An object shared by the instances of one vertex on one member, such as a connection pool."""
 
 import logging
 from collections.abc import Callable
@@ -11,15 +11,15 @@ logger = logging.getLogger(__name__)
 
 
 class Closable(Protocol):
-    """What is closed on every exit."""
+    """An object with a ``close`` method, to be closed on every exit."""
 
     def close(self) -> object:
-        """Free what it holds."""
+        """Free the object's resources."""
 
 
 class Share:
-    """One object for all instances of a vertex on a member: made for the first that asks, closed when the
-    last of them has ended, in whatever way and whether or not it ever began."""
+    """An object for all instances of a vertex on a member. The first caller's instance makes the object; the
+    end of the last instance closes it, in whatever way the instances end, even without having begun."""
 
     __slots__ = ("_close", "_left", "_lock", "_made", "_name", "_value")
 
@@ -32,8 +32,8 @@ class Share:
         self._close: Callable[[], object] | None = None
 
     def open(self, make: Callable[[], T], close: Callable[[T], object] | None = None) -> T:
-        """The object; the others wait while it is being made. All instances ask for it in the same way. If
-        making fails, the next one tries again."""
+        """The object; while it is being made, other instances wait. All instances ask with equal arguments.
+        If making fails, the next caller tries again."""
         with self._lock:
             if not self._made:
                 made = make()
@@ -43,7 +43,8 @@ class Share:
             return cast("T", self._value)
 
     def leave(self) -> None:
-        """An instance has ended; each says so once. What goes wrong in closing is logged and ignored."""
+        """Note that an instance has ended; called once per instance. Errors of closing are logged and
+        ignored."""
         with self._lock:
             self._left -= 1
             if self._left:
@@ -54,8 +55,8 @@ class Share:
 
 
 def close_quietly(close: Callable[[], object], name: str) -> None:
-    """Close something of the vertex ``name``. The job has done its work, or has a better error: what goes
-    wrong now is logged and ignored."""
+    """Close an object of the vertex ``name``. The job has done its work, or has a better error: errors of
+    closing are logged and ignored."""
     try:
         close()
     except Exception:

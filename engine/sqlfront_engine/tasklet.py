@@ -1,11 +1,12 @@
-"""One processor instance at work: the generator, its inputs and its output, driven step by step.
+"""The tasklet: one processor instance's generator with its inputs and its output, driven step by step.
 
 A tasklet never waits. :meth:`Tasklet.run` goes on until the generator has to wait for a queue, has done its
-share, or has ended; then the thread is free for another tasklet. Whoever changes a queue wakes the tasklet
-at its other end, which puts it back among the runnable ones.
+share, or has ended; then the thread is free for another tasklet. Every change of a queue wakes the tasklet at
+the queue's other end: the woken tasklet is runnable again.
 
-Its gate, a lock, is free exactly while the tasklet is blocked: whoever gets hold of the gate may make it
-runnable. It is held before the start, while the tasklet is runnable or running, and for ever after its end.
+The gate, a lock, is free exactly while the tasklet is blocked: the thread that acquires the gate may make the
+tasklet runnable. The gate is held before the start, while the tasklet is runnable or running, and for ever
+after the tasklet's end.
 """
 
 import logging
@@ -37,8 +38,8 @@ from sqlfront_values.room import StoppedError, occupy
 
 #: A call of a cooperative tasklet that takes longer (in seconds) is logged.
 SLOW_CALL: Final = 0.1
-#: What taking or emitting a batch counts beside its rows, so that endless tiny batches don't hold a worker
-#: either.
+#: Rows that taking or emitting a batch counts in addition to its own, so that endless tiny batches don't hold
+#: a worker either.
 STEP_ROWS: Final = 64
 UNLINKED: Final = Unlinked()
 NO_INPUT: Final = AnyOf(())
@@ -47,31 +48,32 @@ logger = logging.getLogger(__name__)
 
 
 class Progress(Enum):
-    """How a call of a tasklet ended."""
+    """The outcome of a call of a tasklet."""
 
     RUNNABLE = "runnable"
-    """It did its share and wants to go on."""
+    """The tasklet has done its share and can go on."""
     BLOCKED = "blocked"
-    """It waits for a queue."""
+    """The tasklet waits for a queue."""
     DONE = "done"
-    """It has ended and freed what it held."""
+    """The tasklet has ended and freed its resources."""
 
 
 class Listener(Protocol):
-    """Who wants to know what becomes of a tasklet."""
+    """An observer of a tasklet's failure and end."""
 
     def failed(self, tasklet: "Tasklet", error: BaseException) -> None:
-        """The processor raised; ``ended`` follows."""
+        """Note that the processor raised; ``ended`` follows."""
 
     def ended(self, tasklet: "Tasklet") -> None:
-        """The tasklet has ended, for whatever reason; called once."""
+        """Note that the tasklet has ended, for whatever reason; called once."""
 
     def stop_if_overdue(self) -> None:
-        """Stop the job, this tasklet included, if its time is over."""
+        """Stop the job, including this tasklet, if the job's time is over."""
 
 
 class Tasklet:
-    """See the module's docstring. ``schedule`` puts it among the runnable ones of whoever runs it."""
+    """One processor instance at work, see the module's docstring. ``schedule`` puts the tasklet into its
+    runner's queue of runnable tasklets."""
 
     __slots__ = (
         "_any_input",
@@ -112,10 +114,10 @@ class Tasklet:
         self.instance = context.local_index
         self.cooperative = processor.cooperative
         self.account = account
-        #: Set by whoever stops the job, before a wake.
+        #: Set when the job is stopped, before a wake.
         self.stopped = False
         self.ended = False
-        #: Whether the consumer takes this instance's pieces in turn with those of others.
+        #: Whether the consumer reads this instance's pieces in turn with other instances' pieces.
         self.hands_on_pieces = False
         # Whether the output has not taken the end of the current piece yet.
         self._ends_piece = False
@@ -130,11 +132,11 @@ class Tasklet:
         self._output: Output = UNLINKED
         self._flushes: Sequence[Callable[[], None]] = ()
         self._meter: Meter | None = None
-        # What the generator yielded last and still waits for; None: it can go on.
+        # The last yield of the generator, if still unanswered; None: the generator can go on.
         self._step: Take | pa.RecordBatch | None = None
         self._gate = Lock()
         self._gate.acquire()
-        # Invariant: set after a queue has changed, cleared before the queues are looked at.
+        # Invariant: set after a queue has changed, cleared before the queues are checked.
         self._notified = False
         self._calls = self._batches_in = self._rows_in = self._batches_out = self._rows_out = 0
         self._busy = self._longest = 0.0
@@ -148,8 +150,8 @@ class Tasklet:
         *,
         measured: bool = False,
     ) -> None:
-        """Give it its queues: inputs by ordinal, their combination for ``Take()``, and the combined
-        output. ``flushes`` are called before it gives up its thread. ``measured``: bytes are counted."""
+        """Attach the queues: inputs by ordinal, their combination for ``Take()``, and the combined output.
+        ``flushes`` are called before the tasklet gives up its thread. ``measured``: bytes are counted."""
         self._inputs = inputs
         self._any_input = any_input
         self._meter = Meter(output) if measured else None
@@ -157,7 +159,7 @@ class Tasklet:
         self._flushes = flushes
 
     def start(self, schedule: "Callable[[Tasklet], None]", now: Callable[[], float]) -> None:
-        """Make it runnable for the first time; wakes that came before are covered by that."""
+        """Make the tasklet runnable for the first time; this covers earlier wakes."""
         self._now = now
         self.schedule = schedule
         schedule(self)
@@ -165,26 +167,26 @@ class Tasklet:
     # ---- waking and running
 
     def wake(self) -> None:
-        """A queue has changed, or the tasklet was stopped: run again. Any thread may call it."""
-        # A note that is there already hasn't been read yet: whoever left it sees to it that it will be.
+        """Run again, because a queue has changed or the tasklet was stopped. Any thread may call this."""
+        # A set flag has not been read yet: the thread that set it makes sure of a run.
         if not self._notified:
             self._notified = True
             if self._gate.acquire(False):
                 self.schedule(self)
 
     def calls_while_blocked(self) -> int | None:
-        """How often it has run if it is blocked now, None if it isn't (or has ended). Seen blocked twice with
-        the same number, it was blocked all the time between."""
+        """The number of calls so far of a blocked tasklet; None if the tasklet isn't blocked, or has ended.
+        Two equal answers prove that the tasklet was blocked all the time between."""
         if self.ended or self._gate.locked():
             return None
         return self._calls
 
     def run(self) -> bool:
-        """Go on as far as possible; True when the tasklet has ended. Only whoever got it from ``schedule``
-        calls it.
+        """Go on as far as possible; True when the tasklet has ended. Only the runner that got the tasklet
+        from ``schedule`` calls this.
 
-        An error of the processor goes to the listener; one that isn't an Exception (an interrupt) is raised,
-        too.
+        An error of the processor goes to the listener; an error that isn't an Exception (an interrupt) is
+        raised, too.
         """
         started = self._now()
         self._notified = False
@@ -199,11 +201,11 @@ class Tasklet:
         except StoppedError:
             progress = self._close()
         except BaseException as error:
-            # First the failure, then the end of the output: no consumer may take it for a regular end.
+            # First the failure, then the end of the output: no consumer may take the end for a regular one.
             trace = error.__traceback__
             self._listener.failed(self, error)
             self._free()
-            # The error lives as long as somebody wants to see it; the columns that its functions held don't.
+            # The error may live long; the columns held by its frames must not.
             clear_frames(trace)
             if not isinstance(error, Exception):
                 self._end()
@@ -221,7 +223,7 @@ class Tasklet:
             return False
         if progress is Progress.BLOCKED:
             self._gate.release()
-            # A wake while the gate was held left only its note.
+            # A wake while the gate was held only set the flag.
             if self._notified and self._gate.acquire(False):
                 self.schedule(self)
             return False
@@ -235,11 +237,11 @@ class Tasklet:
 
     def _end(self) -> None:
         listener = self._listener
-        del self._listener  # it knows its tasklets: no cycle may keep an ended job alive
+        del self._listener  # the listener refers to its tasklets: no cycle may keep an ended job alive
         listener.ended(self)
 
     def _drive(self) -> Progress:
-        """Resume the generator again and again."""
+        """Resume the generator until it blocks, has done its share or has ended."""
         generator = self._generator
         if generator is None:
             generator = self._begin()
@@ -263,7 +265,7 @@ class Tasklet:
                     self._step = step
                     return Progress.BLOCKED
                 if answer is None:
-                    if self._is_stopped():  # then this may be no regular end
+                    if self._is_stopped():  # then the end may be no regular end
                         return self._close()
                 else:
                     rows = answer.num_rows
@@ -306,14 +308,15 @@ class Tasklet:
 
     @property
     def rows_out(self) -> int:
-        """How many rows it has made so far."""
+        """The number of rows emitted so far."""
         return self._rows_out
 
     def _is_stopped(self) -> bool:
         return self.stopped
 
     def _is_to_stop(self) -> bool:
-        """For a long step: on the caller's thread nobody else looks at the clock meanwhile."""
+        """Return whether a long step has to stop. On the caller's thread no other code checks the deadline
+        meanwhile."""
         if not self.stopped:
             self._listener.stop_if_overdue()
         return self._is_stopped()
@@ -321,7 +324,8 @@ class Tasklet:
     # ---- ending
 
     def _finish(self) -> Progress:
-        """End because the processor has: what the output holds back leaves with its end, which may fail."""
+        """End because the processor has returned. Rows held back by the output leave with its end, which may
+        fail."""
         if not self.stopped:
             self._output.finish()
         self._output = UNLINKED
@@ -329,8 +333,8 @@ class Tasklet:
         return Progress.DONE
 
     def _close(self) -> Progress:
-        """End before the processor does: its generator gets GeneratorExit, so that it frees what it holds.
-        What goes wrong in there is logged and ignored."""
+        """End before the processor does: the generator gets GeneratorExit and frees its resources. Errors
+        during closing are logged and ignored."""
         try:
             if self._generator is not None:
                 close_quietly(self._generator.close, self.vertex)
@@ -339,12 +343,12 @@ class Tasklet:
         return Progress.DONE
 
     def give_up(self) -> None:
-        """End here and now, for whoever alone could run it; the listener isn't told."""
+        """End at once, without telling the listener; called by the only thread that could run the tasklet."""
         self.stopped = True
         self._close()
 
     def _free(self) -> None:
-        """Tell both sides, and drop all that could hold memory."""
+        """Tell both sides of the end, and drop all references that could hold memory."""
         self.ended = True
         context = self._context
         self._generator = self._step = self._processor = self._context = None
@@ -352,7 +356,7 @@ class Tasklet:
             context.share.leave()
         if self.account.held:
             self.account.close()
-        if not self.stopped:  # else the consumers are being stopped, too: what they have isn't all
+        if not self.stopped:  # else the consumers are being stopped, too, with incomplete input
             self._output.finish()
         for source in self._inputs:
             source.abandon()
@@ -361,7 +365,7 @@ class Tasklet:
             self._meter.forget()
 
     def statistics(self) -> TaskletStatistics:
-        """Counters so far; of a running tasklet they may be a step apart."""
+        """The counters so far; a running tasklet's counters may be a step apart."""
         return TaskletStatistics(
             vertex=self.vertex,
             instance=self.instance,
@@ -378,8 +382,8 @@ class Tasklet:
 
 
 class Meter:
-    """An output that counts the bytes of what it takes; measuring a batch costs more than handing it on, so
-    only who is asked for it has one."""
+    """An output that counts the bytes of its batches. Measuring a batch costs more than forwarding it, so
+    only measured tasklets have a meter."""
 
     __slots__ = ("_output", "size")
 
@@ -389,20 +393,20 @@ class Meter:
 
     @property
     def abandoned(self) -> bool:
-        """Whether nobody wants any more batches."""
+        """Whether the consumers want no more batches."""
         return self._output.abandoned
 
     def offer(self, batch: pa.RecordBatch) -> bool:
-        """Hand the batch on; it counts when it is taken."""
+        """Forward the batch, and count its bytes if the output takes it."""
         if not self._output.offer(batch):
             return False
         self.size += batch.nbytes
         return True
 
     def finish(self) -> None:
-        """There will be no more."""
+        """End the output."""
         self._output.finish()
 
     def forget(self) -> None:
-        """Keep nothing but the count."""
+        """Drop the output; keep only the count."""
         self._output = UNLINKED

@@ -1,15 +1,14 @@
-"""Everything that travels between members, as data: what goes in are plans, settings, errors and batches,
-what comes out are bytes, and back.
+"""The codec: plans, settings, errors and batches to bytes and back, for sending between members.
 
-Expressions, processors and messages are Structs in msgpack, read into exactly the types that are expected;
-Arrow's types and schemas travel inside them as names or as Arrow IPC (``hooks``, ``values``); a DAG is sent
-as its shape and its processors, both remembered from run to run (``dags``), and so is who does what in a job
-(``placements``); errors keep their class and all that they know (``failures``); batches are Arrow IPC
-messages (``batches``), a few rows values of their columns' types (``rows``). Nothing from a peer is
-unpickled, except user functions where the caller says that they may run.
+Expressions, processors and messages are Structs in msgpack, decoded into exactly the expected types. Arrow's
+types and schemas are encoded inside them as names or as Arrow IPC (``hooks``, ``values``). A DAG is encoded
+as its shape and its processors, both cached from run to run (``dags``); a job's placement is cached, too
+(``placements``). Errors keep their class and all their data (``failures``). Batches are Arrow IPC messages
+(``batches``), a few rows are values of their columns' types (``rows``). Received data is never unpickled,
+except user functions if the caller allows them to run.
 
-Whatever the bytes, decoding gives a value of the expected type or raises OperationalError with the SQLSTATE
-08P01: a peer that sends such bytes is broken or hostile, and its connection has to end.
+For any bytes, decoding gives a value of the expected type or raises OperationalError with the SQLSTATE 08P01:
+the sender of such bytes is broken or hostile, and its connection has to end.
 """
 
 from sqlfront_cluster.codec.batches import BatchDecoder, BatchEncoder, EncodedBatch

@@ -1,14 +1,14 @@
 """Batches to the parts of a message's body and back, for one stream (one edge, from one member to another).
 
-A batch travels as one Arrow IPC message: its buffers copied once into one block, a slice's cut to the slice.
-The schema is sent when it changes. What was received is read in place, without a copy.
+A batch is sent as one Arrow IPC message: its buffers are copied once into one block, a slice's buffers are
+cut to the slice. The schema is sent when it changes. The receiver reads the data in place, without a copy.
 
-A dictionary is sent as a batch of its own before the first batch that uses it, and then kept by both sides
-until another takes its place. Where it is much larger than what the batch uses of it, the first batch brings
-only that; the second one with the same dictionary brings it whole.
+A dictionary is sent as a separate batch before the first batch that uses it; both sides keep the dictionary
+until another dictionary replaces it. If a dictionary is much larger than its used part, the first batch
+brings only the used part; the second batch with an unchanged dictionary brings the whole dictionary.
 
-The receiver trusts nothing: lengths, offsets and dictionary codes that point outside the data are refused, so
-that no kernel can be led astray (text that is no UTF-8 is found in small batches only).
+The receiver trusts no input: lengths, offsets and dictionary codes outside of the data are refused, so that
+no kernel reads out of bounds (invalid UTF-8 is detected in small batches only).
 """
 
 import struct
@@ -24,23 +24,23 @@ from sqlfront_cluster.codec.hooks import read_schema
 from sqlfront_cluster.codec.values import malformed
 from sqlfront_values.errors import InternalError
 
-#: Bytes of a body up to which Arrow's full validation costs less than looking at the offsets alone.
+#: Bytes of a body up to which Arrow's full validation costs less than a check of the offsets alone.
 _SMALL: Final = 8192
-#: How many times more bytes a dictionary may have than rows use of it, to be sent whole at once.
+#: A dictionary with more entries per row of the batch isn't sent whole with its first batch.
 _SPARE: Final = 2
-#: Of how many schemas, up to how many bytes, what was read is remembered: each stream begins with one.
+#: The number of cached decoded schemas, and the most bytes of one: each stream begins with a schema.
 _KEPT: Final = 1024
 _LONGEST: Final = 65_536
 _read_schemas: Final[dict[bytes, tuple[pa.Schema, tuple[int, ...], pa.Schema]]] = {}
-#: Of how many schemas what was written is remembered: comparing takes 0.3 us, writing one 25 to 90.
+#: The number of cached encoded schemas: a comparison takes 0.3 us, an encoding 25 to 90.
 _WRITTEN: Final = 16
 _written_schemas: Final[deque[tuple[pa.Schema, tuple[int, ...], bytes]]] = deque(maxlen=_WRITTEN)
 _OFFSET_TYPES: Final = frozenset({pa.string().id, pa.binary().id})
 
 
 class EncodedBatch(msgspec.Struct, frozen=True):
-    """What the message of a batch holds: the ``schema`` if it is new to the stream, and the parts of the
-    ``body``, ``size`` bytes in all, to be sent one behind the other."""
+    """An encoded batch: the ``schema`` if new to the stream, and the parts of the ``body``, ``size`` bytes in
+    all, to be sent in sequence."""
 
     schema: bytes | None
     body: tuple[pa.Buffer, ...]
@@ -54,14 +54,15 @@ class BatchEncoder:
 
     def __init__(self) -> None:
         self._schema: pa.Schema | None = None
-        #: Ordinals of the dictionary columns; and for each the dictionary that the receiver has, and the one
-        #: that it got a part of. They are held, so that no other dictionary can get their addresses.
+        #: Ordinals of the dictionary columns; and for each column the receiver's dictionary, and the
+        #: dictionary of which the receiver got a part. Both are referenced, so that no other dictionary can
+        #: get their addresses.
         self._columns: tuple[int, ...] = ()
         self._sent: list[pa.Array | None] = []
         self._seen: list[pa.Array | None] = []
 
     def encode(self, batch: pa.RecordBatch) -> EncodedBatch:
-        """The batch's message. Batches have to be received in the order in which they were encoded."""
+        """Encode a batch. Batches have to be decoded in the order of their encoding."""
         schema = None
         if self._schema is None or not batch.schema.equals(self._schema):
             schema = self._change_schema(batch.schema)
@@ -78,7 +79,8 @@ class BatchEncoder:
         return encoded
 
     def _with_dictionaries(self, batch: pa.RecordBatch) -> tuple[pa.Buffer, ...]:
-        """The sizes of the dictionaries' messages (0 = the one you have), these, and the batch with codes."""
+        """The body of a batch with dictionaries: the sizes of the dictionaries' messages (0 = unchanged),
+        these messages, and the batch with codes."""
         messages = []
         for place, ordinal in enumerate(self._columns):
             column = batch.column(ordinal)
@@ -117,8 +119,8 @@ class BatchDecoder:
     def decode(
         self, schema: bytes | None, body: pa.Buffer | bytes | bytearray | memoryview
     ) -> pa.RecordBatch:
-        """The batch, whose columns lie in ``body``; ``schema`` as its message brought it. OperationalError
-        for anything but what a :class:`BatchEncoder` wrote."""
+        """Decode a batch, whose columns lie in ``body``; ``schema`` is from the same message. Raises
+        OperationalError for all data not made by a :class:`BatchEncoder`."""
         try:
             if schema is not None:
                 self._change_schema(schema)
@@ -168,7 +170,7 @@ class BatchDecoder:
 
 
 def _written(schema: pa.Schema) -> tuple[pa.Schema, tuple[int, ...], bytes]:
-    """The schema, its dictionary columns and its bytes."""
+    """The schema, the ordinals of its dictionary columns, and its bytes."""
     for known in tuple(_written_schemas):
         if schema.equals(known[0], check_metadata=True):
             return known
@@ -180,8 +182,8 @@ def _written(schema: pa.Schema) -> tuple[pa.Schema, tuple[int, ...], bytes]:
 
 
 def dictionary_columns(schema: pa.Schema) -> tuple[int, ...]:
-    """The ordinals of the dictionary columns. InternalError for dictionaries inside of nested types, which no
-    operator makes."""
+    """The ordinals of the dictionary columns. Raises InternalError for dictionaries inside of nested types,
+    which no operator makes."""
     found = []
     for ordinal, data_type in enumerate(schema.types):
         if pa.types.is_dictionary(data_type):
@@ -201,7 +203,7 @@ def _holds_dictionary(data_type: pa.DataType) -> bool:
 
 
 def _is_same(array: pa.Array, other: pa.Array | None) -> bool:
-    """Whether both are the same part of the same buffers."""
+    """Return whether both arrays are the same part of the same buffers."""
     if other is None or len(array) != len(other) or array.offset != other.offset:
         return False
     return _addresses(array) == _addresses(other)
@@ -230,7 +232,8 @@ def _read(buffer: pa.Buffer, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _check_offsets(column: pa.Array) -> None:
-    """Arrow has seen that the first and the last offset are inside of the data."""
+    """Raise ValueError if the offsets fall. Arrow has checked that the first and the last offset are inside
+    of the data."""
     count = len(column) + 1 if len(column) else 0
     offsets = np.frombuffer(column.buffers()[1], np.int32, count, 4 * column.offset)
     if (offsets[1:] < offsets[:-1]).any():

@@ -1,8 +1,8 @@
 """DAGs to bytes and back.
 
-A DAG travels as its *shape* (names, tags, parallelism, edges) and its processors, each encoded by itself.
-Runs of one cached plan share the shape and most processors, so both sides remember them: to send another run
-of a plan costs what its changed processors cost, and so does receiving it.
+A DAG is encoded as its *shape* (names, tags, parallelism, edges) and its separately encoded processors. Runs
+of a cached plan share the shape and most processors, so both sides cache shapes and processors: sending or
+receiving another run of a plan costs only as much as the changed processors.
 """
 
 from collections.abc import Sequence
@@ -16,14 +16,14 @@ from sqlfront_engine.processor import Processor
 from sqlfront_engine.processors.registry import processor_class, tag_of
 from sqlfront_values.expressions import SortKey
 
-#: How many shapes a member remembers, and how many bytes of one and of a processor.
+#: The number of cached shapes, and the most bytes of a cached shape and of a cached processor.
 _KEPT: Final = 256
 _LONGEST_SHAPE: Final = 65_536
 _LONGEST_PROCESSOR: Final = 16_384
 
 
 class _VertexShape(msgspec.Struct, frozen=True, array_like=True):
-    """The fields of a Vertex, with the processor's tag in its place."""
+    """The fields of a Vertex, with the processor's tag in place of the processor."""
 
     name: str
     tag: str
@@ -32,7 +32,7 @@ class _VertexShape(msgspec.Struct, frozen=True, array_like=True):
 
 
 class _EdgeShape(msgspec.Struct, frozen=True, array_like=True):
-    """The fields of an Edge, with vertices by their place in the shape."""
+    """The fields of an Edge, with vertices by their position in the shape."""
 
     source: int
     source_ordinal: int
@@ -50,14 +50,14 @@ class _EdgeShape(msgspec.Struct, frozen=True, array_like=True):
 
 
 class _Shape(msgspec.Struct, frozen=True, array_like=True):
-    """A DAG without its processors; the edges in their order, which numbers them."""
+    """A DAG without its processors; an edge's number is its position."""
 
     vertices: tuple[_VertexShape, ...]
     edges: tuple[_EdgeShape, ...]
 
 
 class _Travelling(msgspec.Struct, frozen=True, array_like=True):
-    """What is sent: an encoded :class:`_Shape`, and an encoded processor for each of its vertices."""
+    """A DAG's message: an encoded :class:`_Shape`, and an encoded processor for each of its vertices."""
 
     shape: bytes
     processors: tuple[msgspec.Raw, ...]
@@ -67,8 +67,8 @@ class _Travelling(msgspec.Struct, frozen=True, array_like=True):
 
 
 class _Encoded:
-    """What is known of a locked DAG and its rebound copies: the shape, and each vertex's processor as it was
-    sent last."""
+    """The cached encoding of a locked DAG and its rebound copies: the shape, and each vertex's last encoded
+    processor."""
 
     __slots__ = ("processors", "shape")
 
@@ -77,7 +77,7 @@ class _Encoded:
         self.processors: dict[str, tuple[Processor, bytes]] = {}
 
     def processor(self, vertex: Vertex) -> msgspec.Raw:
-        """The vertex's processor in msgpack, from memory if it is the one that was sent last."""
+        """The vertex's processor in msgpack, from the cache if unchanged."""
         known = self.processors.get(vertex.name)
         if known is None or known[0] is not vertex.processor:
             known = self.processors[vertex.name] = vertex.processor, encode(vertex.processor)
@@ -85,9 +85,10 @@ class _Encoded:
 
 
 def encode_dag(dag: DAG) -> bytes:
-    """The DAG as bytes; it is locked from then on.
+    """Encode the DAG, and lock it.
 
-    InterfaceError if a processor isn't registered or holds what can't travel. Resources are not part of it.
+    Raises InterfaceError if a processor isn't registered or holds data without an encoding. Resources are not
+    included.
     """
     dag.lock()
     encoded = dag.derive(_Encoded, _Encoded)
@@ -127,7 +128,7 @@ def _edge_shape(edge: Edge, places: dict[str, int]) -> _EdgeShape:
 
 
 class _Template(msgspec.Struct, frozen=True):
-    """A DAG that came in, with the bytes of its processors; None for one too large to be kept."""
+    """A received DAG with the bytes of its processors; None for a processor too large to be kept."""
 
     dag: DAG
     names: tuple[str, ...]
@@ -136,7 +137,7 @@ class _Template(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, message: _Travelling, user_code: bool) -> Self:
-        """Made from a message that holds a whole DAG."""
+        """The template made from a message."""
         shape = decode(message.shape, _Shape)
         kinds = tuple(processor_class(vertex.tag) for vertex in shape.vertices)
         encoded = tuple(map(bytes, message.processors))
@@ -165,11 +166,11 @@ _templates: Final[dict[tuple[bytes, bool], _Template]] = {}
 
 
 def decode_dag(data: bytes | bytearray | memoryview, *, user_code: bool = False) -> DAG:
-    """The locked DAG that :func:`encode_dag` wrote; DAGs of one shape share what is derived from it.
+    """Decode a DAG of :func:`encode_dag`. The DAG is locked; DAGs of equal shape share their derived values.
 
-    ``user_code``: user functions in the bytes, which come from a proven member, may run here; otherwise they
-    are a NotSupportedError. OperationalError for bytes that are no DAG, and for processors that this member
-    doesn't know.
+    ``user_code``: user functions in the bytes may run here (the sender is a proven member); otherwise a user
+    function raises NotSupportedError. Raises OperationalError for bytes that are no DAG, and for processors
+    unknown to this member.
     """
     message = decode(data, _Travelling)
     template = _templates.get((message.shape, user_code))
@@ -187,7 +188,7 @@ def decode_dag(data: bytes | bytearray | memoryview, *, user_code: bool = False)
 
 
 def _dag_of(shape: _Shape, processors: Sequence[Processor]) -> DAG:
-    """Built as by hand, so that all of the DAG's own rules are checked."""
+    """Build the DAG by its public methods, so that all rules of DAGs are checked."""
     dag = DAG()
     vertices = [
         dag.vertex(vertex.name, processor, vertex.local_parallelism, vertex.only_on)

@@ -1,4 +1,4 @@
-"""Errors as data: what a member's job failed with is raised again where its result is read.
+"""Errors as data: the error of a member's job is raised again by the reader of the result.
 
 >>> from sqlfront_values.errors import spark_error
 >>> str(ErrorData.of(spark_error("DIVIDE_BY_ZERO", "Division by zero.")).error())
@@ -30,7 +30,7 @@ _KINDS: Final[dict[str, type[Error]]] = {
 
 
 class ErrorData(msgspec.Struct, frozen=True, array_like=True):
-    """All that an :class:`~sqlfront_values.errors.Error` knows; ``kind`` is the name of its class."""
+    """The data of an :class:`~sqlfront_values.errors.Error`; ``kind`` is the name of its class."""
 
     kind: str
     message: str
@@ -50,9 +50,10 @@ class ErrorData(msgspec.Struct, frozen=True, array_like=True):
     def of(cls, error: BaseException) -> Self:
         """The data of any exception.
 
-        One of a class of its own travels as the nearest class of the hierarchy. Foreign ones become an
-        OperationalError if the world refused (``OSError``, ``MemoryError``), else an InternalError, with
-        their type's name in the message. What looks like a bug takes its traceback along as a note.
+        An error of a derived class is encoded as its nearest class in the hierarchy of errors. A foreign
+        exception becomes an OperationalError if the environment failed (``OSError``, ``MemoryError``), else
+        an InternalError, with its type's name in the message. An error that looks like a bug gets its
+        traceback as a note.
         """
         notes = tuple(map(_printable, getattr(error, "__notes__", ())))
         if not isinstance(error, Error):
@@ -76,7 +77,7 @@ class ErrorData(msgspec.Struct, frozen=True, array_like=True):
         )
 
     def error(self) -> Error:
-        """The error again, new each time."""
+        """The error again, a new object at each call."""
         error = _KINDS[self.kind](
             self.message, condition=self.condition, sqlstate=self.sqlstate, position=self.position
         )
@@ -92,5 +93,5 @@ def _trace(error: BaseException) -> str:
 
 
 def _printable(text: object) -> str:
-    """Text that can be encoded: lone surrogates (of file names, say) become question marks."""
+    """The text in an encodable form: lone surrogates (of file names, for instance) become question marks."""
     return str(text).encode("utf-8", "replace").decode()

@@ -1,11 +1,10 @@
-"""What msgspec doesn't know by itself: Arrow's types and schemas, and user functions.
+"""Hooks for types unknown to msgspec: Arrow's types and schemas, and user functions.
 
-A type of Spark travels by its name (``bigint``, ``decimal(12,2)``), any other type and every schema as an
-Arrow IPC schema. Both directions remember what they have seen: plans share their types and schemas, and
-making them anew costs 5 to 20 us each.
+A Spark type is encoded by its name (``bigint``, ``decimal(12,2)``), any other type and every schema as an
+Arrow IPC schema. Both directions cache types and schemas: plans share them, and making a type or schema costs
+5 to 20 us.
 
-Encoders and decoders of messages that hold such values are made with :func:`encode_hook` and
-:func:`decode_hook`.
+Encoders and decoders of messages with these types are made with :func:`encode_hook` and :func:`decode_hook`.
 """
 
 import re
@@ -18,21 +17,23 @@ from sqlfront_values.errors import NotSupportedError
 from sqlfront_values.types import PRIMITIVES, ddl, decimal
 from sqlfront_values.user_functions import UserFunction
 
-#: How many types and schemas each memory holds; a full one is emptied. Longer ones are not remembered.
+#: The number of types and schemas in each cache; a full cache is emptied. Longer encodings are not cached.
 _KEPT: Final = 4096
 _LONGEST: Final = 65_536
 
 _DECIMAL: Final = re.compile(r"decimal\((\d{1,2}),(\d{1,2})\)", re.ASCII)
 _NAMES: Final[dict[str, pa.DataType]] = {name: data_type for data_type, name in PRIMITIVES.items()}
 
-#: The object and its encoded form by the object's identity, which holds as long as the object is kept here.
+#: Objects and their encoded forms by the objects' identity, which is unique as long as the object is
+#: referenced here.
 _encoded: Final[dict[int, tuple[object, str | bytes]]] = {}
 _types: Final[dict[str | bytes, pa.DataType]] = {}
 _schemas: Final[dict[bytes, pa.Schema]] = {}
 
 
 def encode_hook(value: object) -> object:
-    """For ``msgspec.msgpack.Encoder(enc_hook=...)``: what the value travels as. TypeError for what can't."""
+    """The encodable form of a value, for ``msgspec.msgpack.Encoder(enc_hook=...)``. Raises TypeError for
+    values without one."""
     known = _encoded.get(id(value))
     if known is not None:
         return known[1]
@@ -48,8 +49,8 @@ def encode_hook(value: object) -> object:
 
 
 def decode_hook(kind: type, encoded: object) -> object:
-    """For ``msgspec.msgpack.Decoder(dec_hook=...)``, on bytes from whoever. NotSupportedError for user
-    functions, ValueError for what is malformed."""
+    """The value of an encoded form, for ``msgspec.msgpack.Decoder(dec_hook=...)``, from untrusted bytes.
+    Raises NotSupportedError for user functions, ValueError for malformed data."""
     if kind is pa.DataType:
         data_type = _types.get(encoded)  # type: ignore[call-overload]
         return _decode_type(encoded) if data_type is None else data_type
@@ -66,7 +67,7 @@ def decode_hook(kind: type, encoded: object) -> object:
 
 
 def trusting_decode_hook(kind: type, encoded: object) -> object:
-    """As :func:`decode_hook`, where user functions may run that an authenticated member sends."""
+    """A :func:`decode_hook` for bytes of an authenticated member, whose user functions may run."""
     if kind is UserFunction and isinstance(encoded, bytes):
         return UserFunction.from_pickled(encoded)
     return decode_hook(kind, encoded)
@@ -98,7 +99,7 @@ def _decode_type(encoded: object) -> pa.DataType:
 
 
 def read_schema(encoded: object) -> pa.Schema:
-    """The schema of an IPC message; ValueError if it is none."""
+    """The schema of an IPC message; raises ValueError for other data."""
     if not isinstance(encoded, bytes):
         raise ValueError(f"a schema travels as bytes, not as {type(encoded).__name__}")
     try:

@@ -1,7 +1,7 @@
 """Placements to bytes and back.
 
-Jobs of one plan on one cluster share their placements, so both sides remember them: a placement that was
-seen before is the same object again, whose hash is known and with which the DAG keeps its blueprint.
+Jobs of one plan on one cluster share their placements, so both sides cache placements. A known placement is
+decoded to the same object, with a cached hash, under which the DAG caches its blueprint.
 """
 
 from typing import Final
@@ -9,7 +9,7 @@ from typing import Final
 from sqlfront_cluster.codec import decode, encode
 from sqlfront_engine.plans.placement import Placement
 
-#: How many placements each memory holds; a full one is emptied. Longer ones, in bytes, are not remembered.
+#: The number of placements in each cache; a full cache is emptied. Placements of more bytes are not cached.
 _KEPT: Final = 1024
 _LONGEST: Final = 65_536
 
@@ -18,7 +18,7 @@ _decoded: Final[dict[bytes, Placement]] = {}
 
 
 def encode_placement(placement: Placement) -> bytes:
-    """The placement as bytes."""
+    """Encode a placement."""
     data = _encoded.get(placement)
     if data is None:
         data = encode(placement)
@@ -30,7 +30,7 @@ def encode_placement(placement: Placement) -> bytes:
 
 
 def decode_placement(data: bytes) -> Placement:
-    """The placement that :func:`encode_placement` wrote. OperationalError for any other bytes."""
+    """Decode a placement of :func:`encode_placement`. Raises OperationalError for any other bytes."""
     placement = _decoded.get(data)
     if placement is None:
         placement = decode(data, Placement)

@@ -1,10 +1,9 @@
 """A few rows as Python values, to msgpack and back.
 
-One row of eight values takes 1 us each way. As an Arrow IPC message it takes 18 to write and 18 to read, and
-another 150 until it is Python values; so this is for what is read value by value anyway.
+A row of eight values takes 1 us each way. As an Arrow IPC message the row takes 18 us to write and 18 to
+read, and another 150 to become Python values. So this module is for rows that are read value by value anyway.
 
-Each value is read by the type of its column, as those of literals are: the types have to be known on both
-sides.
+Each value is read by the type of its column, like a literal's value: both sides have to know the types.
 
 >>> encoded = encode_rows([(1, None)])
 >>> rows_decoder([pa.int32(), pa.date32()])(encoded)
@@ -25,9 +24,9 @@ from sqlfront_values.decoders import make_decoder
 from sqlfront_values.errors import InterfaceError
 from sqlfront_values.literal_values import decode_value
 
-#: What is decoded.
+#: The input of a decoder.
 Encoded: TypeAlias = bytes | memoryview | msgspec.Raw
-#: One value for each column, as a Literal of its type holds it.
+#: One value for each column, represented as in a Literal of the column's type.
 Row: TypeAlias = tuple[object, ...]
 
 
@@ -36,7 +35,7 @@ def _integer(bits: int) -> object:
     return Annotated[int, msgspec.Meta(ge=-bound, le=bound - 1)] | None
 
 
-#: What msgspec reads and checks by itself, by the number of the Arrow type.
+#: The Python types that msgspec reads and checks by itself, by the id of the Arrow type.
 _KINDS: Final[dict[int, Any]] = {
     pa.null().id: None,
     pa.bool_().id: bool | None,
@@ -53,13 +52,13 @@ _KINDS: Final[dict[int, Any]] = {
     pa.decimal64(1, 0).id: Decimal | None,
     pa.decimal128(1, 0).id: Decimal | None,
 }
-#: For so many kinds of rows decoders are kept.
+#: The number of cached decoders.
 _KEPT: Final = 256
 _encode: Final = msgspec.msgpack.Encoder().encode
 
 
 def encode_rows(rows: Sequence[Row] | Sequence[Sequence[Row]]) -> bytes:
-    """Rows, or several sequences of rows."""
+    """Encode rows, or several sequences of rows. Raises InterfaceError for values without an encoding."""
     try:
         return _encode(rows)
     except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
@@ -67,8 +66,8 @@ def encode_rows(rows: Sequence[Row] | Sequence[Sequence[Row]]) -> bytes:
 
 
 def rows_decoder(types: Sequence[pa.DataType]) -> Callable[[Encoded], list[Row]]:
-    """Reads what :func:`encode_rows` wrote of rows of these (logical) types. OperationalError for any other
-    bytes."""
+    """A decoder of rows of :func:`encode_rows` with these (logical) types. The decoder raises
+    OperationalError for any other bytes."""
     return _rows_decoder(tuple(types))
 
 
@@ -88,7 +87,7 @@ def _rows_decoder(types: tuple[pa.DataType, ...]) -> Callable[[Encoded], list[Ro
 
 
 def groups_decoder(types: Sequence[pa.DataType]) -> Callable[[Encoded], list[list[Row]]]:
-    """The same for several sequences of rows."""
+    """A decoder of several sequences of rows, otherwise like :func:`rows_decoder`."""
     return _groups_decoder(tuple(types))
 
 
@@ -107,7 +106,7 @@ def _groups_decoder(types: tuple[pa.DataType, ...]) -> Callable[[Encoded], list[
     return decode_groups
 
 
-#: The places of values that msgspec can't read by itself, and their types.
+#: The positions of values that msgspec can't read by itself, and the values' types.
 _Nested: TypeAlias = tuple[tuple[int, pa.DataType], ...]
 
 

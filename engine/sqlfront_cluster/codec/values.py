@@ -1,4 +1,4 @@
-"""Structs, and whatever else msgspec knows, to msgpack and back.
+"""Structs, and all other types known to msgspec, to msgpack and back.
 
 >>> from sqlfront_values.settings import Settings
 >>> decode(encode(Settings("Europe/Berlin")), Settings)
@@ -16,7 +16,7 @@ from sqlfront_values.errors import Error, InterfaceError, NotSupportedError, Ope
 
 T = TypeVar("T")
 
-#: PostgreSQL's class of errors for peers that don't keep to the protocol.
+#: PostgreSQL's SQLSTATE for violations of the protocol.
 MALFORMED: Final = "08P01"
 
 _encoder: Final = msgspec.msgpack.Encoder(enc_hook=encode_hook)
@@ -24,8 +24,8 @@ _decoders: Final[dict[tuple[object, bool], Callable[[Any], Any]]] = {}
 
 
 def encode(value: object) -> bytes:
-    """The value in msgpack. InterfaceError for what can't travel: an object of another kind (a job's
-    resources, say), or an expression that is nested thousands of levels deep."""
+    """Encode the value in msgpack. Raises InterfaceError for a value without an encoding: an object of
+    another kind (for instance a job's resources), or an expression nested thousands of levels deep."""
     try:
         return _encoder.encode(value)
     except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
@@ -33,10 +33,10 @@ def encode(value: object) -> bytes:
 
 
 def decode(data: bytes | bytearray | memoryview, kind: type[T], *, user_code: bool = False) -> T:
-    """The value of type ``kind`` that :func:`encode` wrote. OperationalError for any other bytes.
+    """Decode a value of type ``kind`` encoded by :func:`encode`. Raises OperationalError for any other bytes.
 
-    ``user_code``: user functions in the bytes, which come from a proven member, may run here; otherwise they
-    are a NotSupportedError.
+    ``user_code``: user functions in the bytes may run here (the sender is a proven member); otherwise a user
+    function raises NotSupportedError.
     """
     try:
         return _decoder(kind, user_code)(data)
@@ -53,8 +53,8 @@ def _decoder(kind: object, user_code: bool) -> Callable[[Any], Any]:
 
 
 def malformed(what: str, error: BaseException | str) -> Error:
-    """The error for bytes from a peer that are no ``what``; one that is such an error already stays, and so
-    does the refusal of a user function."""
+    """The error for bytes from a peer that are no ``what``. An OperationalError or NotSupportedError (the
+    refusal of a user function) is returned unchanged."""
     if isinstance(error, OperationalError | NotSupportedError):
         return error
     return OperationalError(f"malformed {what} from a peer: {error}", sqlstate=MALFORMED)

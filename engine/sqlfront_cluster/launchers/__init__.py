@@ -1,8 +1,9 @@
-"""Launchers: where a cluster's members come from.
+"""Launchers of a cluster's members.
 
-* ``embedded``: members in this process, which hand batches to each other by reference.
-* ``local``: child processes on this machine (``child`` is what they run), with the keeper in this one.
-* ``by_hand``: one member, with or without the cluster's keeper, for ``sqlfront member``.
+* ``embedded``: members in a single process, which hand over batches by reference.
+* ``local``: child processes on the launcher's machine (running ``child``), with the keeper in the launcher's
+  process.
+* ``by_hand``: a single member, with or without the cluster's keeper, for ``sqlfront member``.
 
-``running`` is a member over the network as its process sees it; a client of a cluster is a lite one.
+``running`` is a networked member inside its own process; a cluster's client is a lite member.
 """

@@ -1,4 +1,4 @@
-"""A member that is started by itself: the first one brings the cluster's keeper along."""
+"""A member started by itself, by a command: the first one also starts the cluster's keeper."""
 
 import secrets
 
@@ -13,7 +13,7 @@ from sqlfront_engine.scheduler import SystemClock
 
 
 def new_name(address: str) -> str:
-    """A member's name, from its address and a random part: names are given once."""
+    """A new member's name, from its address and a random part: names are never reused."""
     return f"{address}#{secrets.token_hex(2)}"
 
 
@@ -26,15 +26,16 @@ def join(
     *,
     user_code: bool = False,
 ) -> RunningMember:
-    """A member at the address ``bind`` (port 0: a free one) of the cluster whose keeper is at ``keeper``;
-    ``files``: those that it may open, ``user_code``: it runs functions that other members send."""
+    """A member at the address ``bind`` (port 0: a free port), in the cluster with its keeper at ``keeper``.
+    ``files``: the files that the member may open; ``user_code``: whether the member runs other members'
+    functions."""
     options = MemberOptions(new_name(bind), keeper, bind, files=files, user_code=user_code)
     return RunningMember(options, security, service)
 
 
 class FirstMember:
-    """The keeper of a new cluster at the address ``bind``, and its first member, at the same host's next free
-    port (a Unix socket: beside it)."""
+    """The keeper of a new cluster at the address ``bind``, and the cluster's first member, at the same host's
+    next free port (a Unix socket: beside the keeper's)."""
 
     def __init__(
         self,

@@ -1,8 +1,8 @@
-"""The process of a member that :mod:`sqlfront_cluster.launchers.local` starts.
+"""The process of a member started by :mod:`sqlfront_cluster.launchers.local`.
 
-Its orders come as one line of JSON on standard input, which then stays open: its end means that the launcher
-has gone, and the member goes, too. It answers nothing; that it has joined is seen by the keeper. What it logs
-goes to standard error.
+The orders come as a line of JSON on standard input, which then stays open: the end of the input means that
+the launcher has gone, and the member goes, too. The process answers nothing; the keeper sees the member join.
+The log goes to standard error.
 """
 
 import logging
@@ -20,15 +20,15 @@ from sqlfront_cluster.launchers.running import MemberOptions, MemberService, Run
 from sqlfront_cluster.network.tls.security import Security
 from sqlfront_values.errors import Error
 
-#: Seconds that a member which is asked to leave waits for its jobs.
+#: Seconds for which a member waits for its jobs when asked to leave.
 LEAVE_TIMEOUT: Final = 30.0
 
 logger = logging.getLogger(__name__)
 
 
 class Orders(msgspec.Struct, frozen=True):
-    """What to be. ``preload``: modules to import, which register processors. ``service``:
-    ``module:function`` that makes the member's service, empty = none."""
+    """The launcher's orders for a member. ``preload``: modules to import for their registered processors.
+    ``service``: ``module:function``, the maker of the member's service; empty = none."""
 
     options: MemberOptions
     security: Security
@@ -37,7 +37,7 @@ class Orders(msgspec.Struct, frozen=True):
 
 
 def main() -> int:
-    """Be a member until told to end; returns the exit code."""
+    """Run a member until its end; return the exit code."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     orders = msgspec.json.decode(sys.stdin.buffer.readline(), type=Orders)
     for module in orders.preload:
@@ -51,8 +51,8 @@ def main() -> int:
 
 
 def serve(running: RunningMember, *, wait_for_input: bool, ready: Callable[[], None] | None = None) -> int:
-    """Let the member work until it ends, SIGTERM (leave first) or SIGINT comes, or the input ends; ``ready``
-    is called once that is so."""
+    """Let the member work until it ends, SIGTERM (leave first) or SIGINT comes, or the input ends. ``ready``
+    is called once the signal handlers are installed. Return the exit code."""
     wake = threading.Event()
     asked: list[int] = []
 

@@ -1,4 +1,4 @@
-"""A cluster of members in this process: no network, batches are handed over by reference.
+"""A cluster of members in this process, without a network: batches are handed over by reference.
 
 >>> with EmbeddedCluster(3, workers=1) as cluster:
 ...     [member.name for member in cluster.members]
@@ -20,11 +20,11 @@ from sqlfront_values.settings import DEFAULT_PARTITIONS
 
 
 class EmbeddedCluster(Closing):
-    """``size`` members, of which the first coordinates; partitions are dealt out to them in turn.
+    """A cluster of ``size`` members; the first coordinates. Partitions are dealt out to the members in turn.
 
-    ``workers``: cooperative threads of each. ``memory_limit``: bytes that operators may hold on all members
-    together, None = six tenths of the machine's. ``resources``: each member's own objects, by its name.
-    ``files``: those that jobs may open.
+    ``workers``: cooperative threads of each member. ``memory_limit``: bytes that operators may hold on all
+    members together, None = six tenths of the machine's memory. ``resources``: each member's own objects, by
+    its name. ``files``: the files that jobs may open.
     """
 
     def __init__(
@@ -62,11 +62,11 @@ class EmbeddedCluster(Closing):
 
     @property
     def coordinator(self) -> Member:
-        """The member that jobs are submitted to."""
+        """The member to which jobs are submitted."""
         return self.members[0]
 
     def close(self) -> None:
-        """Cancel what runs and end all threads; closing twice is no error."""
+        """Cancel all jobs and end all threads; closing twice is no error."""
         for member in self.members:
             member.engine.close()
         for member in self.members:

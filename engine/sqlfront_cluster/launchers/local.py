@@ -1,4 +1,4 @@
-"""A cluster of child processes on this machine, with its keeper in this one."""
+"""A cluster of child processes on this machine; the keeper is in this process."""
 
 import os
 import secrets
@@ -35,22 +35,23 @@ from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 from sqlfront_engine.scheduler import SystemClock
 from sqlfront_values.errors import OperationalError, ProgrammingError
 
-#: Seconds that a process has to end by itself.
+#: Seconds in which a process has to end by itself.
 STOP_TIMEOUT: Final = 5.0
-#: Bytes that the path of a Unix socket may have, with room for the file's name.
+#: The most characters of a Unix socket's folder, with room for the file's name.
 _LONGEST_FOLDER: Final = 70
 
 
 class LocalCluster(Closing):
-    """``size`` members, each a process of its own, ready when the constructor returns.
+    """A cluster of ``size`` members, each in a process of its own, ready when the constructor returns.
 
-    They and the keeper talk over Unix sockets, or TCP if ``tcp`` or if ``keeper_address`` is one of TCP: on
-    its host, else on 127.0.0.1. They prove that they know a secret made for this cluster and handed over in a
-    pipe. What goes over TCP is encrypted by the certificates ``tls``, or such as the secret makes, unless
-    ``insecure``. They end with this process, whatever it dies of.
+    Members and keeper communicate over Unix sockets, or over TCP if ``tcp`` or if ``keeper_address`` is a TCP
+    address: then on its host, else on 127.0.0.1. All prove their knowledge of the secret, made for the
+    cluster and handed over in a pipe. TCP connections are encrypted with the certificates ``tls``, or with
+    certificates made from the secret, unless ``insecure``. The members end with the launcher's process,
+    however it ends.
 
-    ``workers``: cooperative threads of each member. ``files``: those that members may open, ``user_code``:
-    they run functions that clients send. ``preload`` and ``service``: see
+    ``workers``: cooperative threads of each member. ``files``: the files that members may open;
+    ``user_code``: whether members run clients' functions. ``preload`` and ``service``: see
     :class:`~sqlfront_cluster.launchers.child.Orders`. Raises OperationalError, with the end of the log, if a
     member can't be started.
     """
@@ -73,9 +74,9 @@ class LocalCluster(Closing):
         insecure: bool = False,
     ) -> None:
         self.secret = secrets.token_bytes(32) if secret is None else secret
-        #: What opens the cluster.
+        #: The secret and encryption of the cluster.
         self.security = Security(self.secret, tls, insecure)
-        #: The members' processes, by name; also of those that have ended.
+        #: The members' processes, by name, including ended ones.
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self._folder = Path(tempfile.mkdtemp(prefix="sqlfront-"))
         keeper = None if keeper_address is None else Address.parse(keeper_address)
@@ -111,7 +112,7 @@ class LocalCluster(Closing):
 
     @property
     def members(self) -> MemberList:
-        """The members of now."""
+        """The current members."""
         return self.keeper.members
 
     def _address(self, name: str) -> str:
@@ -166,7 +167,8 @@ class LocalCluster(Closing):
         return name
 
     def _watch(self, name: str, process: subprocess.Popen[bytes]) -> None:
-        """When the process has ended, the keeper need not wait until its member was silent for long."""
+        """Tell the keeper about the end of the process, so that the keeper need not wait for the silence
+        limit."""
         code = process.wait()
         if not self._closing:
             how = f"exit code {code}" if code >= 0 else signal.Signals(-code).name
@@ -174,7 +176,7 @@ class LocalCluster(Closing):
         self._list_changed()
 
     def log(self, name: str) -> str:
-        """What a member has logged so far."""
+        """The log of a member so far."""
         return (self._folder / f"{name}.log").read_text(errors="replace")
 
     def client(
@@ -196,7 +198,7 @@ class LocalCluster(Closing):
     # ---- the end
 
     def close(self) -> None:
-        """End all members, and remove what the cluster has left on disk; closing twice is no error."""
+        """End all members, and remove the cluster's files; closing twice is no error."""
         self._closing = True
         if hasattr(self, "keeper"):
             self.keeper.end("its launcher was stopped")
@@ -217,7 +219,8 @@ class LocalCluster(Closing):
 
 
 def _check_reachable(host: str) -> None:
-    """Others are told where members listen, and nobody can connect to all addresses of a machine."""
+    """Raise ProgrammingError for a wildcard address: members tell each other their addresses, and a
+    connection needs a specific address."""
     if host in ("0.0.0.0", "::"):
         raise ProgrammingError(
             f"members need an address under which others reach them, which {host} is not; bind to one of"
@@ -226,7 +229,7 @@ def _check_reachable(host: str) -> None:
 
 
 def _stopped(process: int) -> bool:
-    """Whether the process is stopped by a signal, so that it can't end by itself."""
+    """Return whether a signal has stopped (paused) the process, so that it can't end by itself."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "T"
     except (OSError, IndexError):

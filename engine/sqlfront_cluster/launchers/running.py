@@ -1,4 +1,4 @@
-"""A member (or a client) of a cluster over the network, in this process: the door that waits."""
+"""A networked member (or client) of a cluster inside its own process, with methods that wait."""
 
 from collections.abc import Mapping
 from threading import Event
@@ -18,17 +18,18 @@ from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 from sqlfront_engine.processor import NO_RESOURCES
 from sqlfront_values.errors import Error, OperationalError
 
-#: The version that members show each other; those of another one are refused.
+#: The version that members show each other in the handshake.
 PRODUCT: Final = "0.1.0"
-#: Seconds that joining may take.
+#: The longest time of joining, in seconds.
 JOIN_TIMEOUT: Final = 30.0
 
 
 class MemberOptions(msgspec.Struct, frozen=True):
-    """What a member is to be. ``name``: unique in the cluster and never used before. ``listen``: its address,
-    empty for a client, which nobody connects to and which owns no partitions. ``workers``: cooperative
-    threads, None = one per core. ``memory_limit``: bytes, None = six tenths of the machine's. ``files``:
-    those that it may open for jobs. ``user_code``: it runs functions that other members send."""
+    """The options of a member. ``name``: unique in the cluster and never used before. ``listen``: the
+    member's address, empty for a client. (A client owns no partitions and accepts no connections.)
+    ``workers``: cooperative threads, None = one per core. ``memory_limit``: bytes, None = six tenths of the
+    machine's memory. ``files``: the files that the member may open for jobs. ``user_code``: whether the
+    member runs other members' functions."""
 
     name: str
     keeper: str
@@ -41,21 +42,21 @@ class MemberOptions(msgspec.Struct, frozen=True):
 
 
 class MemberService(Protocol):
-    """What lives on a member beside its engine, such as its shares of tables."""
+    """A service of a member in addition to the engine, for instance the member's shares of tables."""
 
     @property
     def resources(self) -> Mapping[str, object]:
         """The member's own objects for the processors of jobs, by key."""
 
     def attach(self, running: "RunningMember") -> None:
-        """This is the member; called once, before it joins its cluster."""
+        """Take the member; called once, before the member joins its cluster."""
 
     def close(self) -> None:
-        """The member has ended."""
+        """Note that the member ends."""
 
 
 class Resources:
-    """A service that consists of its resources."""
+    """A service without code: only its resources."""
 
     def __init__(self, resources: Mapping[str, object] = NO_RESOURCES) -> None:
         self.resources = resources
@@ -68,7 +69,7 @@ class Resources:
 
 
 def network_settings(security: Security) -> NetworkSettings:
-    """How the members of a cluster talk that is opened so."""
+    """The network settings of a cluster with this security."""
     return NetworkSettings(
         cluster="sqlfront",
         secret=security.secret,
@@ -80,19 +81,19 @@ def network_settings(security: Security) -> NetworkSettings:
 
 
 class RunningMember:
-    """A member from its joining, for which the constructor waits, to its end.
+    """A member, from its joining to its end; the constructor waits for the joining.
 
-    Raises OperationalError if there is no such cluster or it doesn't take the member.
+    Raises OperationalError if the cluster doesn't exist or refuses the member.
     """
 
     def __init__(
         self, options: MemberOptions, security: Security, service: MemberService | None = None
     ) -> None:
-        #: Why the member has ended; None while it hasn't, and if it has left or was closed.
+        #: The reason for the member's end; None before the end, and after leaving or closing.
         self.error: OperationalError | None = None
         self.ended = Event()
         self._joined_or_ended = Event()
-        #: How it talks with others.
+        #: The network settings of the cluster.
         self.network = network_settings(security)
         transport = TcpTransport(
             self.network,
@@ -130,7 +131,7 @@ class RunningMember:
 
     @property
     def member(self) -> Member:
-        """Who runs and coordinates jobs."""
+        """The member itself, which runs and coordinates jobs."""
         return self.membership.member
 
     def _await_joined(self, options: MemberOptions) -> None:
@@ -155,7 +156,7 @@ class RunningMember:
         return self.ended.wait(timeout)
 
     def close(self) -> None:
-        """Cancel what runs here and be gone; closing twice is no error."""
+        """Cancel all jobs here and end the member; closing twice is no error."""
         self.service.close()
         self.engine.close()
         self.membership.close()
@@ -180,9 +181,9 @@ def client_of(
     workers: int | None = None,
     memory_limit: int | None = None,
 ) -> RunningMember:
-    """A lite member in this process, which coordinates the jobs that are submitted to it, in the cluster of
-    these ``members``; ``workers`` and ``memory_limit`` default to what they have, and it opens the same
-    files. It is to be closed before the cluster."""
+    """A lite member in this process, coordinator of its own jobs, in the cluster of members with the options
+    ``members``. ``workers`` and ``memory_limit`` default to the members' values; the client may open the
+    members' files. Close the client before the cluster."""
     options = msgspec.structs.replace(
         members,
         name=name,
@@ -195,5 +196,5 @@ def client_of(
 
 
 def reason_of(error: Error | None) -> str:
-    """For a log's last line."""
+    """The reason of a member's end, for the last line of the log."""
     return "it has left" if error is None else error.message

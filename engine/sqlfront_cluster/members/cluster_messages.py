@@ -1,6 +1,7 @@
-"""What members and their keeper say to each other: the closed set of messages.
+"""The closed set of messages between members and their keeper.
 
-Heartbeats go between keeper and members only. Everything else is rare: members come and go, documents change.
+Heartbeats go only between keeper and members. All other messages are rare: members come and go, documents
+change.
 """
 
 from typing import Final
@@ -13,7 +14,7 @@ from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 
 
 class Join(Message, frozen=True):
-    """I want to be a member; ``address``, ``lite``, ``memory`` and ``files`` as in
+    """Newcomer: I want to be a member; ``address``, ``lite``, ``memory`` and ``files`` as in
     :class:`~sqlfront_cluster.members.member_list.MemberInfo`. The answers are the documents, then the
     list."""
 
@@ -24,35 +25,34 @@ class Join(Message, frozen=True):
 
 
 class ListAdopted(Message, frozen=True):
-    """I use this version of the list. Of somebody who wants to join: I am connected with all of its
-    members."""
+    """Member: I use this version of the list. From a newcomer also: I am connected with all its members."""
 
     version: int
 
 
 class Heartbeat(Message, frozen=True):
-    """I am alive; ``sent`` (of the sender's clock) comes back with the answer. ``missing``: members that I
-    haven't been connected with for longer than the limit."""
+    """Member: I am alive; ``sent`` (of the sender's clock) comes back with the answer. ``missing``: members
+    without a connection to me for longer than the limit."""
 
     sent: float
     missing: tuple[str, ...] = ()
 
 
 class Leave(Message, frozen=True):
-    """I want to leave: new jobs are to avoid me."""
+    """Member: I want to leave; new jobs are to avoid me."""
 
 
 class Left(Message, frozen=True):
-    """My last job has ended: I am gone."""
+    """Member: my last job has ended; I am gone."""
 
 
 class Rebalance(Message, frozen=True):
-    """Give every data member as many partitions as every other one."""
+    """Member: give all data members equally many partitions."""
 
 
 class PutDocument(Message, frozen=True):
-    """Store a document under the key (``content`` None: remove it), if its version is ``expected`` (0: there
-    is none, None: whatever it is). ``request`` comes back with the answer."""
+    """Member: store a document under the key (``content`` None: remove it), if its version is ``expected``
+    (0: no document exists, None: any version). ``request`` comes back with the answer."""
 
     request: int
     key: str
@@ -61,7 +61,7 @@ class PutDocument(Message, frozen=True):
 
 
 class DocumentsSeen(Message, frozen=True):
-    """I have all changes of documents up to this version."""
+    """Member: I have all changes of documents up to this version."""
 
     version: int
 
@@ -76,7 +76,7 @@ class Members(Message, frozen=True):
 
 
 class HeartbeatAnswer(Message, frozen=True):
-    """Your heartbeat has arrived: you won't be removed as silent within ``lease`` seconds after it was
+    """Keeper: your heartbeat has arrived; you won't be removed as silent within ``lease`` seconds after
     ``sent``."""
 
     sent: float
@@ -84,32 +84,32 @@ class HeartbeatAnswer(Message, frozen=True):
 
 
 class LeaveAllowed(Message, frozen=True):
-    """All members know that you are leaving: no new job will come."""
+    """Keeper: all members know of your leaving; no new job will come."""
 
 
 class Removed(Message, frozen=True):
-    """You are no member (any more)."""
+    """Keeper: you are no member (any more)."""
 
     reason: str
 
 
 class ClusterEnded(Message, frozen=True):
-    """The keeper ends, and the cluster with it."""
+    """Keeper: the cluster ends with me."""
 
     reason: str
 
 
 class DocumentKeys(Message, frozen=True):
-    """There are documents under these keys and no others; you have been told their contents. That is all
-    there is up to ``version``, removals included."""
+    """Keeper: documents exist exactly under these keys, and you have their contents. All changes up to
+    ``version`` are covered, including removals."""
 
     keys: tuple[str, ...]
     version: int
 
 
 class DocumentChanged(Message, frozen=True):
-    """A document's new content, None = it is gone. Versions of all documents are counted together, and
-    changes come in their order."""
+    """Keeper: the new content of a document, None = removed. Versions count the changes of all documents
+    together, and changes arrive in order."""
 
     key: str
     version: int
@@ -117,8 +117,8 @@ class DocumentChanged(Message, frozen=True):
 
 
 class DocumentAnswer(Message, frozen=True):
-    """The answer to :class:`PutDocument`, sent when every member has the change. ``stored`` False: the
-    document has the other ``version`` (0: there is none)."""
+    """Keeper: the answer to :class:`PutDocument`, sent when every member has the change. ``stored`` False:
+    the document has the other ``version`` (0: there is no document)."""
 
     request: int
     stored: bool
@@ -144,5 +144,5 @@ CLUSTER_MESSAGES: Final = (
     DocumentChanged,
     DocumentAnswer,
 )
-#: All that members may say to each other: what a transport is made with.
+#: All messages between members and keeper: the argument of a transport.
 MESSAGES: Final = (*JOB_MESSAGES, *CLUSTER_MESSAGES)

@@ -1,4 +1,4 @@
-"""A light job as its coordinator sees it: who takes part, who has answered, and what is told to whom."""
+"""A light job from its coordinator's view: the participants, their answers, and the messages to them."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -12,8 +12,8 @@ from sqlfront_values.errors import OperationalError
 
 
 class Coordination:
-    """One job: the init calls and their answers. The coordinator's own part is just an execution whose end
-    also waits for these."""
+    """The Init messages and their answers of one job. The coordinator's own part is an execution whose end
+    also waits for the answers."""
 
     def __init__(
         self,
@@ -29,14 +29,14 @@ class Coordination:
         self._peers = peers
         self._call = call
         self._lock = threading.Lock()
-        # Those who were told to begin and have not answered.
+        # Participants without an answer to their Init.
         self._waiting = set(others)
         self._terminated = False
         execution.hold(len(others))
         execution.on_stop = self._terminate
 
     def begin(self, message: Init) -> None:
-        """Send the init calls, all alike."""
+        """Send the same Init to all other participants."""
         for name in sorted(self._waiting):
             peer = self._peers.get(name)
             if peer is None:
@@ -45,7 +45,7 @@ class Coordination:
                 peer.send(message)
 
     def completed(self, sender: str, message: Completed) -> None:
-        """An answer. The first real error is the job's."""
+        """Take an answer. The first real error is the job's."""
         if not self._answered(sender):
             return
         self.execution.note(sender, message.tasklets)
@@ -56,7 +56,7 @@ class Coordination:
         self.execution.release()
 
     def lost(self, member: str) -> None:
-        """A participant has gone; one that had answered isn't missed."""
+        """Note the loss of a participant; the job fails if the participant had not answered."""
         if self._answered(member):
             self.execution.fail(member_lost(member))
             self.execution.release()
@@ -70,16 +70,16 @@ class Coordination:
 
     @property
     def over(self) -> bool:
-        """Whether everybody has answered."""
+        """Whether all participants have answered."""
         return not self._waiting
 
     @property
     def known(self) -> bool:
-        """What the job's participants are told when they ask: whether it still runs."""
+        """Whether the job still runs: the answer to its participants' CheckJobs."""
         return not self._terminated
 
     def _terminate(self) -> None:
-        # A finalizer may stop the job, in the midst of anything; sending takes locks.
+        # A finalizer may stop the job at any point; sending takes locks, so a worker sends.
         self._terminated = True
         self._call(self._send_terminate)
 

@@ -1,18 +1,19 @@
-"""The keeper: the one who says who is in the cluster, who owns which partition, and what the documents are.
+"""The keeper: decides on the members of the cluster, the owners of partitions, and the contents of documents.
 
-There is one in each cluster. It is no member: it runs no jobs, and is asked nothing by light jobs. All that
-it does follows from a message or a timer.
+Each cluster has one keeper. The keeper is no member: it runs no jobs and takes no part in light jobs. The
+keeper acts only on messages and timers.
 
-* A newcomer says ``Join``, gets the documents and the list, connects with everybody on it, and says so; it is
-  a member from the next version on. If the list has changed meanwhile it goes on with the newer one.
-* A member that was silent for :attr:`KeeperSettings.silence_limit` seconds, or whose process is known to have
-  ended (:meth:`Keeper.remove`), is taken from the list for good. A member stops by itself before that, since
-  its answered heartbeats are a lease of the same length, counted from when they were *sent*.
-* A member that leaves is marked, and others get its partitions; when all know, it is told so, and goes when
-  its jobs have ended.
-* Partitions are dealt anew with every member that joins while there are no documents, hence no tables; after
+* A newcomer sends ``Join``, gets the documents and the list, connects with all listed members, and reports
+  the connections; the next version of the list contains the newcomer as a member. If the list has changed
+  meanwhile, the newcomer goes on with the newer list.
+* A member is removed from the list for good after :attr:`KeeperSettings.silence_limit` seconds of silence, or
+  when its process is known to have ended (:meth:`Keeper.remove`). A silent member stops by itself before its
+  removal: its answered heartbeats are a lease of equal length, counted from when the heartbeats were *sent*.
+* A leaving member is marked, and other members get its partitions. When all members know of the leaving, the
+  keeper tells the leaving member, which goes when its jobs have ended.
+* Partitions are dealt anew with every joining member while there are no documents, hence no tables; after
   that only by :class:`~sqlfront_cluster.members.cluster_messages.Rebalance`, or when their owner has gone.
-* A document is changed if the writer knows its version; the writer's answer comes when all members have the
+* A document is changed if the writer knows its version; the writer gets an answer when all members have the
   change.
 """
 
@@ -48,18 +49,18 @@ from sqlfront_cluster.network.transport import Body, Peer, Transport
 from sqlfront_engine.scheduler import Clock
 from sqlfront_values.partitioning.partitions import DEFAULT_PARTITIONS
 
-#: The name of every cluster's keeper, which no member may have.
+#: The name of every cluster's keeper; no member may have this name.
 KEEPER: Final = "keeper"
-#: Heartbeats within the time that a member may be silent.
+#: The number of heartbeats within the silence limit.
 BEATS: Final = 5
-#: How many names of removed members are remembered.
+#: The number of remembered names of removed members.
 REMEMBERED: Final = 1000
 
 logger = logging.getLogger(__name__)
 
 
 class KeeperSettings(msgspec.Struct, frozen=True):
-    """``silence_limit``: seconds after which a silent member is removed."""
+    """The settings of a keeper. ``silence_limit``: seconds after which a silent member is removed."""
 
     silence_limit: float = 5.0
     partition_count: int = DEFAULT_PARTITIONS
@@ -76,7 +77,7 @@ class Document(msgspec.Struct, frozen=True):
 
 
 class _Known(msgspec.Struct):
-    """Somebody in the list, or on the way to it."""
+    """A member, or a newcomer that is joining."""
 
     info: MemberInfo
     peer: Peer | None
@@ -85,12 +86,12 @@ class _Known(msgspec.Struct):
     adopted: int = 0
     seen: int = 0
     missing: tuple[str, ...] = ()
-    #: The list's version by which all have to know that it leaves.
+    #: The list version that all members must have adopted before this member leaves.
     leaves_with: int | None = None
 
 
 class _Change(msgspec.Struct, frozen=True):
-    """A change of a document whose writer waits until everybody has it."""
+    """A change of a document; its writer waits until all members have the change."""
 
     version: int
     writer: str
@@ -98,9 +99,9 @@ class _Change(msgspec.Struct, frozen=True):
 
 
 class Keeper:
-    """See the module's docstring; the :class:`~sqlfront_cluster.network.transport.Receiver` of a transport of
-    its own, whose name is :data:`KEEPER`. ``on_list`` is called after every change of the list; it must not
-    block."""
+    """The keeper of a cluster, see the module's docstring; the
+    :class:`~sqlfront_cluster.network.transport.Receiver` of a transport of its own, whose name is
+    :data:`KEEPER`. ``on_list`` is called after every change of the list; it must not block."""
 
     def __init__(
         self,
@@ -116,7 +117,7 @@ class Keeper:
         self._transport = transport
         self._clock = clock
         self._on_list = on_list
-        # Guards everything here; messages are sent while it is held, so that they keep their order.
+        # Guards all fields; held while messages are sent, so that messages keep their order.
         self._lock = RLock()
         self._known: dict[str, _Known] = {}
         self._removed: dict[str, str] = {}
@@ -130,7 +131,8 @@ class Keeper:
     # ---- the transport's calls
 
     def connected(self, peer: Peer) -> None:
-        """Somebody wants to join, or comes back after their connection broke: they are told all again."""
+        """Note a connection. A known member whose connection had broken gets all documents and the list
+        again."""
         with self._lock:
             known = self._known.get(peer.name)
             if known is not None:
@@ -141,7 +143,8 @@ class Keeper:
                 self._refuse(peer, self._removed[peer.name])
 
     def disconnected(self, peer: Peer, reason: str) -> None:
-        """A member may come back as long as it isn't removed; who hasn't joined yet is forgotten."""
+        """Note a lost connection. A member may come back as long as it isn't removed; a newcomer is
+        forgotten."""
         with self._lock:
             known = self._known.get(peer.name)
             if known is None or known.peer is not peer:
@@ -151,7 +154,7 @@ class Keeper:
                 del self._known[peer.name]
 
     def received(self, peer: Peer, message: msgspec.Struct, body: Body) -> None:
-        """A message of a member or of somebody who wants to be one."""
+        """Handle a message of a member or of a newcomer."""
         with self._lock:
             if isinstance(message, Join):
                 self._join(peer, message)
@@ -185,7 +188,7 @@ class Keeper:
             case _:
                 logger.warning("%s sent the keeper %s", peer.name, type(message).__name__)
 
-    # ---- coming
+    # ---- joining
 
     def _join(self, peer: Peer, message: Join) -> None:
         name = peer.name
@@ -201,7 +204,7 @@ class Keeper:
             self._tell_all(known)
 
     def _tell_all(self, known: _Known) -> None:
-        """The documents first, so that who is in the list has them."""
+        """Send all documents, then the list, so that a listed member has the documents."""
         assert known.peer is not None
         for key, document in sorted(self.documents.items(), key=lambda item: item[1].version):
             known.peer.send(DocumentChanged(key, document.version, document.content))
@@ -223,7 +226,8 @@ class Keeper:
     def _publish(
         self, members: tuple[MemberInfo, ...], owners: tuple[str, ...], *, invalidate: bool = False
     ) -> None:
-        """Make a new version and tell everybody; ``invalidate``: jobs planned before are refused."""
+        """Make a new version of the list and send it to all; ``invalidate``: earlier planned jobs are
+        refused."""
         version = self.members.version + 1
         valid_from = version if invalidate else self.members.valid_from
         dealt = self.members.dealt if owners == self.members.owners else version
@@ -236,7 +240,7 @@ class Keeper:
             if known.peer is not None:
                 known.peer.send(message)
 
-    # ---- going
+    # ---- leaving
 
     def _leave(self, known: _Known) -> None:
         if known.joined and known.leaves_with is None:
@@ -245,7 +249,8 @@ class Keeper:
                 known.info if each.name == known.info.name else each for each in self.members.members
             )
             known.leaves_with = self.members.version + 1
-            # Now, not when it has gone: jobs that avoid it must not look elsewhere for what it owns.
+            # Partitions move now, not at the member's end: jobs that avoid the member must find its
+            # partitions elsewhere.
             self._publish(members, _inherited(self.members.owners, known.info.name, members))
 
     def _allow_leaving(self) -> None:
@@ -256,7 +261,7 @@ class Keeper:
                 known.peer.send(LeaveAllowed())
 
     def remove(self, name: str, reason: str) -> None:
-        """Take a member out of the cluster because it is known to have ended; it can't come back."""
+        """Remove a member known to have ended; the member can't come back."""
         with self._lock:
             self._take_out(name, f"member {name} was removed: {reason}", lost=True)
 
@@ -271,7 +276,7 @@ class Keeper:
         if known.joined:
             members = tuple(each for each in self.members.members if each.name != name)
             owners = _inherited(self.members.owners, name, members)
-            # A lost client takes no part in the jobs of others, which go on.
+            # A lost client takes no part in other members' jobs, so these go on.
             moved = bool(self.documents) and owners != self.members.owners
             self._publish(members, owners, invalidate=moved or (lost and not known.info.lite))
         if known.peer is not None:
@@ -280,12 +285,12 @@ class Keeper:
         self._answer_writers()
 
     def _refuse(self, peer: Peer, reason: str) -> None:
-        """Tell them so that they close; close if they don't."""
+        """Tell the peer about its removal, so that the peer closes; close the connection later otherwise."""
         peer.send(Removed(reason))
         self._clock.call_at(self._clock.now() + self._period, lambda: peer.close(reason))
 
     def rebalance(self) -> None:
-        """Give every data member as many partitions as every other one; jobs planned before are refused."""
+        """Give all data members equally many partitions; earlier planned jobs are refused."""
         with self._lock:
             owners = balance(self.members.owners, self.members.data_members)
             if owners != self.members.owners:
@@ -308,7 +313,7 @@ class Keeper:
         self._tell(DocumentChanged(message.key, self._version, message.content))
 
     def _answer_writers(self) -> None:
-        """Answer those whose changes all members have seen."""
+        """Answer the writers whose changes all members have seen."""
         seen = min((known.seen for known in self._known.values() if known.joined), default=self._version)
         while self._changes and self._changes[0].version <= seen:
             change = self._changes.pop(0)
@@ -323,12 +328,12 @@ class Keeper:
         return self.settings.silence_limit / BEATS
 
     def _look(self) -> None:
-        """Remove who was silent for too long, and one of two members that don't reach each other."""
+        """Remove members after too long a silence, and one member of each pair without a connection."""
         with self._lock:
             if self._closed:
                 return
             now = self._clock.now()
-            if now - self._looked > 2 * self._period:  # the keeper itself was held up, so nobody was heard
+            if now - self._looked > 2 * self._period:  # the keeper itself was held up and heard no member
                 for known in self._known.values():
                     known.heard = now
             self._looked = now
@@ -340,7 +345,7 @@ class Keeper:
             self._forget_timer = self._clock.call_at(now + self._period, self._look)
 
     def _part(self, now: float) -> None:
-        """Of two members that are alive but don't reach each other, the one that joined later goes."""
+        """For each pair of live members without a connection, remove the member that joined later."""
         order = [each.name for each in self.members.members]
         alive = {
             name: known
@@ -357,7 +362,7 @@ class Keeper:
                     self._take_out(later, reason, lost=True)
 
     def end(self, reason: str = "its keeper was closed") -> None:
-        """End the cluster: all members are told."""
+        """End the cluster: tell all members."""
         with self._lock:
             if not self._closed:
                 self._closed = True
@@ -371,5 +376,5 @@ class Keeper:
 
 
 def _inherited(owners: tuple[str, ...], name: str, members: Iterable[MemberInfo]) -> tuple[str, ...]:
-    """The owners when that member is none any more."""
+    """The owners after the loss of the member ``name``."""
     return inherit(owners, name, [each.name for each in members if not each.lite and not each.leaving])

@@ -1,8 +1,9 @@
-"""The queries that run on all members: listing and cancelling them, wherever they are coordinated.
+"""The running queries of all members: listing and cancelling, for any coordinator.
 
-One round of questions, and nothing is kept: a member asks all that it is connected with, and has the answer
-when each of them has answered or is lost, at the latest after a time. Clients aren't connected with each
-other; to a client the other members answer for those clients, too, and hand its cancellations on to them.
+A listing is one round of questions without lasting state: a member asks all its connected members. The
+listing is complete when each of them has answered or is lost, or at the timeout. Clients aren't connected
+with each other. So for a client, the other members also answer for the other clients, and forward the
+client's cancellations to them.
 """
 
 import itertools
@@ -20,38 +21,39 @@ from sqlfront_engine.job_statistics import JobSummary
 from sqlfront_engine.scheduler import Clock
 from sqlfront_values.errors import OperationalError
 
-#: Seconds that the others have for an answer.
+#: Seconds in which the others have to answer.
 LISTING_TIMEOUT: Final = 1.0
-#: Seconds that clients have to answer those who answer for them, so that their answer isn't late.
+#: Seconds in which clients have to answer a member asking for another client, so that the member's answer is
+#: in time.
 CLIENT_TIMEOUT: Final = 0.5
 
 
 class JobListing(msgspec.Struct, frozen=True):
-    """The queries that run, oldest first, and the members that have not said which they run."""
+    """The running queries, oldest first, and the members that have not answered."""
 
     jobs: tuple[JobSummary, ...]
     silent: tuple[str, ...] = ()
 
 
 class Asking(Protocol):
-    """A member, as far as it asks and answers here."""
+    """The parts of a member needed for listings."""
 
     name: str
     members: MemberList
     peers: dict[str, Peer]
 
     def jobs(self) -> tuple[JobSummary, ...]:
-        """The queries that run here."""
+        """The queries coordinated here."""
 
 
 class Listings:
-    """A member's listings under way, its own and those for clients."""
+    """A member's pending listings, its own and those for clients."""
 
     def __init__(self, member: Asking, clock: Clock) -> None:
         self._member = member
         self._clock = clock
         self._numbers = itertools.count(1)
-        # Guards the following.
+        # Guards the next field.
         self._lock = Lock()
         self._rounds: dict[int, _Round] = {}
 
@@ -59,14 +61,14 @@ class Listings:
         return len(self._rounds)
 
     def begin(self, done: Callable[[JobListing], None], timeout: float) -> None:
-        """Ask everybody; ``done`` is called once, on any thread."""
+        """Ask all members; ``done`` is called once, on any thread."""
         for_clients = self._member.name in self._clients()
-        # Who is connected without being a member has no queries.
+        # A connected process that is no member has no queries.
         members = tuple(name for name in tuple(self._member.peers) if name in self._member.members)
         self._ask(members, timeout, done, for_clients=for_clients)
 
     def asked(self, peer: Peer, message: ListJobs) -> None:
-        """A question: answer for this member and, if that is wanted, for the other clients."""
+        """Answer a question for this member and, if requested, for the other clients."""
 
         def answer(listing: JobListing) -> None:
             peer.send(JobList(message.request, listing.jobs, listing.silent))
@@ -75,13 +77,13 @@ class Listings:
         self._ask(clients, CLIENT_TIMEOUT, answer)
 
     def answered(self, member: str, message: JobList) -> None:
-        """An answer; perhaps too late."""
+        """Take an answer; ignored if too late."""
         asked = self._rounds.get(message.request)
         if asked is not None and asked.answered(member, message.jobs, message.silent):
             self._finish(message.request)
 
     def lost(self, member: str) -> None:
-        """A member that will not answer any more: what it coordinated has gone with it."""
+        """Note the loss of a member, whose queries are lost, too."""
         for number, asked in tuple(self._rounds.items()):
             if asked.answered(member):
                 self._finish(number)
@@ -123,7 +125,7 @@ class Listings:
 
 
 class _Round:
-    """One round of questions."""
+    """A round of questions, and the answers so far."""
 
     def __init__(
         self, own: Iterable[JobSummary], names: Iterable[str], done: Callable[[JobListing], None]
@@ -138,11 +140,11 @@ class _Round:
 
     @property
     def complete(self) -> bool:
-        """Whether everybody has answered."""
+        """Whether all members have answered."""
         return not self._waiting
 
     def answered(self, member: str, jobs: Iterable[JobSummary] = (), silent: Iterable[str] = ()) -> bool:
-        """Whether this was the last answer."""
+        """Take an answer; return whether the round is complete."""
         with self._lock:
             if member not in self._waiting:
                 return False
@@ -154,7 +156,7 @@ class _Round:
             return not self._waiting
 
     def finish(self) -> None:
-        """Hand over what is known."""
+        """Hand over the listing so far."""
         if self.forget_timer is not None:
             self.forget_timer()
         with self._lock:
@@ -166,8 +168,8 @@ class _Round:
 def wait_for_jobs(
     begin: Callable[[Callable[[JobListing], None], float], None], timeout: float = LISTING_TIMEOUT
 ) -> JobListing:
-    """What ``begin``, a member's :meth:`~sqlfront_cluster.members.member.Member.list_jobs`, gives: the door
-    for those who may wait."""
+    """The listing of ``begin``, a member's :meth:`~sqlfront_cluster.members.member.Member.list_jobs`, for
+    callers that may wait. Raises OperationalError if no listing comes."""
     found: list[JobListing] = []
     heard = Event()
 
@@ -176,6 +178,6 @@ def wait_for_jobs(
         heard.set()
 
     begin(done, timeout)
-    if not heard.wait(timeout + LISTING_TIMEOUT):  # its clock has stopped
+    if not heard.wait(timeout + LISTING_TIMEOUT):  # the member's clock has stopped
         raise OperationalError("the queries can't be listed: this member has ended", sqlstate="08003")
     return found[0]

@@ -1,18 +1,17 @@
-"""A member of the cluster: takes part in light jobs, and coordinates those that are submitted to it.
+"""A member of the cluster: takes part in light jobs, and coordinates the jobs submitted to it.
 
-Everything here happens because a message has come, a timer has fired or somebody has submitted a job;
-nothing waits. Messages of one peer come one after the other, those of several at the same time.
+All code here reacts to a message, a timer or the submission of a job, and never waits. Messages of one peer
+are handled in sequence, messages of different peers concurrently.
 
-What can cross on the way, and what becomes of it:
+Possible races between messages, and their outcome:
 
-* Data before its job's init is kept, and handed over by the init, and so is the news that nobody takes
-  a stream; after :data:`NEVER_INITIALISED` seconds without an init both are dropped, and when their sender
-  is lost.
-* What comes after a job has ended here is recognised for :data:`ENDED_MEMORY` seconds by the job's id; what
-  comes later counts as data before init. To a job that ended well no data comes any more, since its end waits
-  for the ends of all streams, but perhaps the news that what it sent isn't wanted.
-* A job that begins here after its coordinator has ended it (the terminate overtook the init, or got lost) is
-  found by the checker, which once a second asks the coordinators of the jobs that have run for that long.
+* Data before its job's Init is kept and handed over by the Init; so is an early InputClosed. Both are dropped
+  after :data:`NEVER_INITIALISED` seconds without an Init, and after the loss of the sender.
+* A message after the job's end here is recognised for :data:`ENDED_MEMORY` seconds by the job's id; a later
+  message counts as data before the Init. A successfully ended job gets no more data, since its end waits for
+  the ends of all streams. The job may still get an InputClosed for data sent by this member.
+* A job may begin here after its coordinator has ended it (the Terminate overtook the Init, or got lost). The
+  checker finds such jobs: once a second it asks the coordinators of all jobs older than a second.
 """
 
 import logging
@@ -64,26 +63,26 @@ from sqlfront_values import room
 from sqlfront_values.errors import Error, InterfaceError, InternalError, OperationalError
 from sqlfront_values.settings import EMBEDDED
 
-#: Seconds between two looks at the jobs here.
+#: Seconds between two checks of the jobs here.
 CHECK_PERIOD: Final = 1.0
-#: Seconds for which data waits for its job's init.
+#: Seconds for which early data waits for its job's Init.
 NEVER_INITIALISED: Final = 300.0
 #: Seconds for which the ids of ended jobs are remembered.
 ENDED_MEMORY: Final = 5.0
-#: From so many other members, who reads an inline job takes the rows out of the network itself.
+#: With at most so many other members, the reader of an inline job reads the rows from the network itself.
 MOST_ATTENDED: Final = 3
-#: Seconds between two looks at what a peer says while its thread is in the midst of a step.
+#: Seconds between two checks for a peer's messages while the peer's thread runs a step.
 LISTENING_PERIOD: Final = 0.05
-#: All members make job ids, each counting from a random number of so many bits.
+#: All members make job ids; each counts from a random number of so many bits.
 JOB_ID_BITS: Final = 62
 
 logger = logging.getLogger(__name__)
 
 
 class MemberStatistics(msgspec.Struct, frozen=True):
-    """A member now: its connections, the jobs that it takes part in and coordinates, those that sent data
-    before their init, remembered ids, the ends of the running jobs' streams, listings of the cluster's
-    queries under way, and rounds of requests that are waited for."""
+    """A snapshot of a member: its connections, its participations and coordinations, the jobs with data
+    before their Init, remembered ids, the ends of the running jobs' streams, pending listings of the
+    cluster's queries, and pending rounds of requests."""
 
     peers: tuple[str, ...]
     participations: int
@@ -97,13 +96,14 @@ class MemberStatistics(msgspec.Struct, frozen=True):
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is left of any job."""
+        """Whether the member holds nothing of any job."""
         return not (self.participations or self.coordinations or self.early or self.listings or self.requests)
 
 
 class Member:
-    """See the module's docstring. ``resources`` are this member's own objects for the processors of jobs, by
-    key, such as its share of tables; those that are services answer the other members' requests."""
+    """A member of a cluster, see the module's docstring. ``resources`` are this member's own objects for the
+    processors of jobs, by key, such as its share of tables; a resource that is a service also answers the
+    other members' requests."""
 
     def __init__(
         self,
@@ -116,24 +116,24 @@ class Member:
         self.name = transport.name
         self.members = members
         self.peers: dict[str, Peer] = {}
-        #: Raises if no job may begin here now.
+        #: Called before each job; raises if no job may begin here now.
         self.check_usable: Callable[[], None] = _always_usable
         self._transport = transport
         self._placements = Placements(self.name)
         self._clock = engine.clock
         self._resources = resources
-        # Guards the following; held for looking and changing only. Reentrant for finalizers: a job that is
-        # forgotten ends at any point, so what is gone through is a copy.
+        # Guards the following fields; held only for reading and changing them. Reentrant for finalizers: a
+        # forgotten job may end at any point, so loops iterate over copies.
         self._lock = RLock()
         self._participations: dict[int, Participation] = {}
         self._coordinations: dict[int, Coordination] = {}
         self._early: dict[int, Early] = {}
         self._ended: dict[int, float] = {}
-        # Ids whose init is being worked on.
+        # Ids of jobs whose Init is being handled.
         self._reserved: set[int] = set()
         self._checking = self._adapting = False
         self._listings = Listings(self, self._clock)
-        #: What this member asks others without a job, and answers to them.
+        #: This member's questions without a job, and its answers to others' questions.
         self.requests = Requests(self, transport, resources, engine.clock)
         engine.number_from(secrets.randbits(JOB_ID_BITS))
         transport.start(self)
@@ -141,21 +141,21 @@ class Member:
     # ---- coordinating
 
     def submit(self, dag: DAG, config: JobConfig = DEFAULT_CONFIG) -> LightJob:
-        """Run a DAG as a light job on the members that it needs, coordinated here; see
+        """Run a DAG as a light job on the needed members, coordinated here; see
         :meth:`~sqlfront_engine.engine.Engine.run`.
 
-        OperationalError if no member is left, or one that the DAG names isn't there.
+        Raises OperationalError if no member is left, or a member named by the DAG is missing.
         """
         return self.coordinate(self.engine.next_number(), dag, config)
 
     def needed(self, dag: DAG, config: JobConfig = DEFAULT_CONFIG) -> tuple[str, ...]:
-        """The members that a job of the DAG would need now. OperationalError as :meth:`submit`."""
+        """The members that a job of the DAG would need now. Raises OperationalError as :meth:`submit`."""
         dag.lock()
         demands = dag.derive(demands_of, demands_of)
         return participants(dag, self._placements.of(self.members, demands, config))
 
     def coordinate(self, number: int, dag: DAG, config: JobConfig = DEFAULT_CONFIG) -> LightJob:
-        """The same for a job whose id, unique in the cluster, was chosen before."""
+        """Submit a job as :meth:`submit` does, under an id chosen before and unique in the cluster."""
         self.check_usable()
         dag.lock()
         members = self.members
@@ -163,7 +163,7 @@ class Member:
         others = tuple(name for name in participants(dag, placement) if name != self.name)
         init = _init_call(number, members.version, dag, placement, config) if others else None
         execution = self.engine.execution(number, config, self.name)
-        job = LightJob(execution)  # now, so that it is stopped if this thread is interrupted
+        job = LightJob(execution)  # made now, so that the job is stopped if this thread is interrupted
         coordination = Coordination(execution, self.name, others, self.peers, self.engine.call)
         if config.inline and 0 < len(others) <= MOST_ATTENDED:
             execution.attend = partial(self._attend, others)
@@ -171,7 +171,7 @@ class Member:
             self._reserve(number)
             self._coordinations[number] = coordination
         try:
-            # First of all, so that the others work while this member prepares its own part.
+            # The Init goes first, so that the others work while this member prepares its own part.
             if init is not None:
                 coordination.begin(init)
             participation = self._participate(execution, dag, config, placement, self.name)
@@ -187,12 +187,14 @@ class Member:
         return job
 
     def _attend(self, others: Sequence[str], done: Callable[[], bool]) -> bool:
-        """Handle what these members send, on the thread that waits for it."""
+        """Handle these members' messages on the waiting thread; see
+        :meth:`~sqlfront_cluster.network.transport.Transport.attend`."""
         peers = [peer for name in others if (peer := self.peers.get(name)) is not None]
         return self._transport.attend(peers, done)
 
     def _give_up(self, execution: Execution) -> None:
-        """The coordinator can't do its own part: the others, who may have begun, are told to stop."""
+        """Stop a job whose own part can't be done here, and tell the other members (perhaps already at work)
+        to stop."""
         execution.stop(JobStatus.CANCELLED)
         self._never_begun(execution.id)
         with self._lock:
@@ -206,7 +208,8 @@ class Member:
             self._forget_coordination(execution.id)
 
     def _forget_coordination(self, number: int) -> None:
-        """With the lock held: drop what is over; a job that failed here may still wait for answers."""
+        """With the lock held: drop a finished coordination; a job that failed here may still wait for
+        answers."""
         coordination = self._coordinations.get(number)
         if coordination is not None and coordination.over and not self._has_part(number):
             del self._coordinations[number]
@@ -214,7 +217,7 @@ class Member:
     # ---- the queries of all members
 
     def jobs(self) -> tuple[JobSummary, ...]:
-        """The queries that were submitted here and run, on several members or on this one alone."""
+        """The running queries submitted here, whether run on several members or only here."""
         executions = self.engine.executions()
         with self._lock:
             coordinations = tuple(self._coordinations.items())
@@ -227,12 +230,12 @@ class Member:
 
     def list_jobs(self, done: Callable[[JobListing], None], timeout: float = LISTING_TIMEOUT) -> None:
         """Ask all members for their queries. ``done`` is called once, on any thread and within ``timeout``
-        seconds, with these and the names of those that have not answered by then."""
+        seconds, with the queries and the names of members without an answer."""
         self._listings.begin(done, timeout)
 
     def cancel(self, query: int, coordinator: str, by: str = "") -> None:
-        """Have a query cancelled that is coordinated here or on another member; without effect if it has
-        ended. ``by``: see :meth:`~sqlfront_engine.jobs.query_run.QueryRun.cancel`."""
+        """Cancel a query coordinated here or on another member; does nothing if the query has ended. ``by``:
+        see :meth:`~sqlfront_engine.jobs.query_run.QueryRun.cancel`."""
         if coordinator == self.name:
             self.engine.cancel(query, by)
             return
@@ -260,7 +263,8 @@ class Member:
         )
 
     def _register(self, participation: Participation) -> None:
-        """With the lock held: from now on data goes to the job; what came before does so now."""
+        """With the lock held: direct the job's data to its participation from now on, and hand over early
+        data."""
         number = participation.execution.id
         self._participations[number] = participation
         early = self._early.pop(number, None)
@@ -268,17 +272,17 @@ class Member:
             participation.hear(sender, message, body)
 
     def _has_part(self, number: int) -> bool:
-        """With the lock held: whether the job runs here, or is about to."""
+        """With the lock held: return whether the job runs here, or is about to."""
         return number in self._participations or number in self._reserved
 
     def _reserve(self, number: int) -> None:
-        """With the lock held: the job's part here is being prepared."""
+        """With the lock held: note that the job's part here is being prepared."""
         if self._has_part(number):
             raise InterfaceError(f"there is a job {number} already")
         self._reserved.add(number)
 
     def _never_begun(self, number: int) -> None:
-        """What the others send to the job won't be taken by anybody."""
+        """Drop all data sent to a job, since the job never begins here."""
         with self._lock:
             self._early.pop(number, None)
             self._ended[number] = self._clock.now()
@@ -338,16 +342,16 @@ class Member:
         peer.send(Completed(message.job, execution.status, record, tasklets))
 
     def _forget(self, execution: Execution) -> None:
-        """With the lock held: the job has ended here. More may be on its way, unless it ended by itself and
-        sent nothing that somebody may not want."""
+        """With the lock held: forget a job after its end here. Its id is remembered if more messages may
+        come: for a job that didn't complete, or that sent data (a receiver may refuse data)."""
         participation = self._participations.pop(execution.id, None)
         sends = participation is not None and participation.sends
         if sends or execution.status is not JobStatus.COMPLETED:
             self._ended[execution.id] = self._clock.now()
 
     def _hear(self, peer: Peer, message: Data | InputClosed | Acknowledge, body: Body) -> None:
-        """A message about a stream. That nobody takes a stream may be said before its sender's init, too; an
-        acknowledgement can't come before the data. InvalidMessage for data that is none."""
+        """Handle a message about a stream. An InputClosed may come before the Init, as data may; an
+        Acknowledge can't come before the data. Raises InvalidMessage for data without a batch."""
         if isinstance(message, Data) and body is None and not message.last:
             raise InvalidMessage("a malformed batch: it has no body")
         with self._lock:
@@ -368,17 +372,18 @@ class Member:
         self._pump(participation, peer)
 
     def _pump(self, participation: Participation, peer: Peer) -> None:
-        """Run an inline job on; one that is coordinated here is run by its reader. What turns out to be large
-        is left to a worker; a step of it that takes long hears meanwhile what the peer says, such as that
-        nobody wants it any more."""
+        """Run an inline job on, unless this member coordinates the job: then its reader runs it. A large job
+        is left to a worker. A long step handles the peer's messages meanwhile, such as the refusal of further
+        data."""
         if not participation.inline or participation.coordinator == self.name:
             return
-        # In the midst of another step on this thread, or done with a share that is small enough for it.
+        # Hand over to a worker: this thread is in another step, or has done its share.
         if room.meanwhile() is not None or not self._pump_listening(participation, peer):
             self.engine.call(partial(self._pump_on_worker, participation))
 
     def _pump_listening(self, participation: Participation, peer: Peer) -> bool:
-        """On a thread that hears a peer: see :meth:`~sqlfront_engine.jobs.execution.Execution.pump`."""
+        """Run an inline job on the thread that reads from a peer: see
+        :meth:`~sqlfront_engine.jobs.execution.Execution.pump`."""
         due = self._clock.now() + LISTENING_PERIOD
 
         def listen() -> None:
@@ -395,7 +400,7 @@ class Member:
             room.set_meanwhile(None)
 
     def _pump_on_worker(self, participation: Participation) -> None:
-        """Run a share of it, and let others have theirs."""
+        """Run one share of an inline job, then let other jobs have a turn."""
         if not participation.execution.pump():
             self.engine.call(partial(self._pump_on_worker, participation))
 
@@ -410,11 +415,11 @@ class Member:
     # ---- the transport's calls
 
     def connected(self, peer: Peer) -> None:
-        """A member can be talked to."""
+        """Note the connection to a member."""
         self.peers[peer.name] = peer
 
     def disconnected(self, peer: Peer, reason: str) -> None:
-        """The connection to a member is lost, and with it whatever was under way."""
+        """Handle the loss of the connection to a member, and of all messages in transit."""
         if self.peers.get(peer.name) is peer:
             del self.peers[peer.name]
         with self._lock:
@@ -429,14 +434,15 @@ class Member:
         self.requests.lost(peer.name)
 
     def _lose(self, peer: Peer) -> None:
-        """What is run here with a peer, or for it, can't go on without it."""
+        """Fail the jobs here that can't go on without a peer."""
         with self._lock:
             participations = tuple(self._participations.values())
         for participation in participations:
             participation.lost(peer.name)
 
     def _drop_early(self, sender: str) -> None:
-        """With the lock held: a job for which the sender was early fails without it, if it ever begins."""
+        """With the lock held: drop the sender's early data. A job with dropped data fails, if it ever
+        begins."""
         for number, early in tuple(self._early.items()):
             early.messages = [each for each in early.messages if each[0] != sender]
             if not early.messages:
@@ -444,7 +450,7 @@ class Member:
                 self._ended[number] = self._clock.now()
 
     def received(self, peer: Peer, message: msgspec.Struct, body: Body) -> None:
-        """A message of a peer; see :mod:`sqlfront_cluster.members.messages`."""
+        """Handle a message of a peer; see :mod:`sqlfront_cluster.members.messages`."""
         match message:
             case Answer():
                 self.requests.answered(peer.name, message, body)
@@ -480,7 +486,7 @@ class Member:
     # ---- time
 
     def _watch(self) -> None:
-        """Have the checks made as long as there is something to check; silent otherwise."""
+        """Schedule the periodic checks as long as there are jobs to check."""
         with self._lock:
             check = not self._checking and self._has_jobs()
             adapt = not self._adapting and any(
@@ -505,7 +511,7 @@ class Member:
         self._watch()
 
     def _check(self) -> None:
-        """The light job checker."""
+        """Check the light jobs: drop old ids and early data, ask coordinators for their jobs."""
         now = self._clock.now()
         by_coordinator: dict[str, list[int]] = {}
         with self._lock:
@@ -539,10 +545,10 @@ class Member:
             if participation is not None and participation.coordinator == coordinator:
                 participation.execution.stop(JobStatus.CANCELLED)
 
-    # ---- looking, and the end
+    # ---- statistics, and the end
 
     def statistics(self) -> MemberStatistics:
-        """What is here now."""
+        """The member's current statistics."""
         with self._lock:
             participations = tuple(self._participations.values())
             counts = len(self._coordinations), len(self._early), len(self._ended)
@@ -566,23 +572,23 @@ class Member:
         self.requests.abandon(error)
 
     def close(self) -> None:
-        """Cancel what runs here, and leave: to the others the member is lost."""
+        """Cancel all jobs here and leave: to the others the member is lost."""
         self.engine.close()
         self.requests.cancel()
         self._transport.close()
 
     def cancel_all(self) -> None:
-        """Cancel what runs here and what was asked here; the others hear of it, and answer."""
+        """Cancel all jobs and requests of this member; the other participants are told, and answer."""
         self.engine.cancel_all()
         self.requests.cancel()
 
 
 def _always_usable() -> None:
-    """A member without a keeper."""
+    """Accept every job: the check of a member without a keeper."""
 
 
 class _Chain(Mapping[str, object]):
-    """The objects that a job brought along, then those of its member."""
+    """A mapping of the job's own resources, then its member's."""
 
     def __init__(self, *maps: Mapping[str, object]) -> None:
         self._maps = maps
@@ -601,7 +607,7 @@ class _Chain(Mapping[str, object]):
 
 
 def _init_call(number: int, version: int, dag: DAG, placement: Placement, config: JobConfig) -> Init:
-    """What the other participants are told; ``version`` is that of the member list."""
+    """The Init message for the other participants; ``version`` is the member list's version."""
     return Init(
         number,
         version,

@@ -1,4 +1,4 @@
-"""Who is in the cluster, and who owns which partition."""
+"""The member list: the members of the cluster, and the owners of partitions."""
 
 import msgspec
 
@@ -6,15 +6,16 @@ from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 from sqlfront_values.errors import OperationalError
 from sqlfront_values.partitioning.partitions import DEFAULT_PARTITIONS
 
-#: In the place of the owner of a partition that has none.
+#: The owner's name for a partition without an owner.
 NOBODY = ""
 
 
 class MemberInfo(msgspec.Struct, frozen=True):
-    """One member. ``lite``: it owns no partitions and runs only what is placed on the coordinator.
-    ``leaving``: it is shutting down, and new jobs avoid it. ``address``: where the others connect to it;
-    empty for one that only connects to others, as clients do. ``memory``: bytes that jobs may hold on it
-    together, 0 = it hasn't told. ``files``: those that jobs may open on it."""
+    """A member's entry in the list. ``lite``: the member owns no partitions and runs only vertices placed on
+    the coordinator. ``leaving``: the member is shutting down, and new jobs avoid it. ``address``: the address
+    for connections from other members; empty for a member without one, like a client. ``memory``: bytes that
+    jobs may hold on the member together, 0 = unknown. ``files``: the files that jobs may open on the
+    member."""
 
     name: str
     lite: bool = False
@@ -25,11 +26,11 @@ class MemberInfo(msgspec.Struct, frozen=True):
 
 
 class MemberList(msgspec.Struct, frozen=True):
-    """One version of the cluster: its members in the order in which they joined, and the owner of each
-    partition (:data:`NOBODY` = none). Made by the keeper; everybody else has a copy.
+    """One version of the cluster: its members in the order of joining, and the owner of each partition
+    (:data:`NOBODY` = none). Made by the keeper; all members have copies.
 
-    ``valid_from``: jobs planned with this version or a later one can run; since then no member was lost and
-    no partition has changed its owner. ``dealt``: the version since which no partition has changed its owner.
+    ``valid_from``: jobs planned with version ``valid_from`` or later can run; since then no member was lost
+    and no partition has changed owners. ``dealt``: the version of the last change of a partition's owner.
     """
 
     version: int
@@ -47,26 +48,26 @@ class MemberList(msgspec.Struct, frozen=True):
         return any(member.name == name for member in self.members)
 
     def is_client(self, name: str) -> bool:
-        """Whether that is a member without data."""
+        """Return whether ``name`` is a member without data."""
         return any(member.name == name and member.lite for member in self.members)
 
     def accepts(self, version: int) -> bool:
-        """Whether a job that was planned with that version can run where this one is known."""
+        """Return whether a job planned with ``version`` can run on a member that uses this list."""
         return self.valid_from <= version <= self.version
 
 
 def alone(name: str, partition_count: int = DEFAULT_PARTITIONS) -> MemberList:
-    """The list of a cluster of one."""
+    """The list of a cluster with a single member."""
     return MemberList(0, (MemberInfo(name),), (name,) * partition_count)
 
 
 def nobody(partition_count: int = DEFAULT_PARTITIONS) -> MemberList:
-    """The list of a cluster that nobody has joined yet."""
+    """The list of a cluster without members."""
     return MemberList(0, (), (NOBODY,) * partition_count)
 
 
 def topology_changed(theirs: int, ours: int) -> OperationalError:
-    """A job or a request was planned for other members than there are now."""
+    """The error of a job or request planned with an outdated member list."""
     return OperationalError(
         f"the cluster has changed (member list {theirs} is now {ours}); run the query again", sqlstate="40001"
     )

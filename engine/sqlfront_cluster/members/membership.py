@@ -1,15 +1,15 @@
-"""A member's part in its cluster: joining, staying, leaving, and being thrown out.
+"""A member's part in its cluster: joining, staying, leaving, and being removed.
 
 :class:`Membership` stands between a member and its transport: to the member it is the transport, to the
-transport it is the member. It talks to the keeper, connects with the other members, and hands on what belongs
-to jobs; what somebody sends who was removed goes no further.
+transport it is the member. A membership talks to the keeper, connects with the other members, and forwards
+the messages about jobs; messages of removed members are dropped.
 
-* A version of the list is used once its new members are connected (or :data:`PATIENCE` is over), so that no
-  job finds a member of its list missing. A job or a request that was planned with a version that isn't used
-  here yet waits until it is.
-* Answered heartbeats are a lease, counted from when they were sent. When it is over the member stops by
-  itself: the keeper, which heard them later, has not removed it before that. So a member that was paused and
-  wakes up after its removal answers nothing, whatever it finds in its sockets.
+* A version of the list is used once its new members are connected (or :data:`PATIENCE` is over), so that jobs
+  find all members of their list. A job or a request planned with a later version waits until the later
+  version is used here.
+* Answered heartbeats are a lease, counted from when the heartbeats were sent. At the lease's end the member
+  stops by itself: the keeper, which received the heartbeats later, has not removed the member before. So a
+  member paused until after its removal answers no message found in its sockets.
 """
 
 import logging
@@ -56,24 +56,24 @@ from sqlfront_values.errors import OperationalError
 
 #: Seconds between two attempts to connect.
 RETRY: Final = 0.5
-#: Seconds for which a member waits for the connections with new ones before it uses the list without them.
+#: Seconds for which a member waits for connections with new members before it uses the list without them.
 PATIENCE: Final = 1.0
-#: Seconds between two looks whether the jobs of a leaving member have ended.
+#: Seconds between two checks for the end of a leaving member's jobs.
 LEAVING_PERIOD: Final = 0.05
 
 #: SQLSTATE: the server rejected the connection.
 REFUSED: Final = "08004"
 
-#: What comes of a change: the answer, or why there is none.
+#: The outcome of a change: the answer, or the error.
 PutOutcome: TypeAlias = DocumentAnswer | OperationalError
 
 logger = logging.getLogger(__name__)
 
 
 class MembershipSettings(msgspec.Struct, frozen=True):
-    """``keeper``: its address. ``address``: where others connect to this member, empty for nowhere. ``lite``:
-    own no partitions. ``silence_limit``: how many seconds to wait for a keeper's first answer; how long one
-    counts it says itself."""
+    """The settings of a membership. ``keeper``: the keeper's address. ``address``: the address for
+    connections from other members, empty for none. ``lite``: own no partitions. ``silence_limit``: seconds to
+    wait for a keeper's first answer; later the keeper tells its own limit."""
 
     keeper: str
     address: str = ""
@@ -82,8 +82,9 @@ class MembershipSettings(msgspec.Struct, frozen=True):
 
 
 class Membership:
-    """See the module's docstring. ``on_joined`` is called when the member is in the list, ``on_end`` once
-    when it is none any more: with the reason, or None if it has left of its own accord."""
+    """A member's connection to its cluster, see the module's docstring. ``on_joined`` is called when the
+    member is in the list. ``on_end`` is called once, when the membership ends: with the reason, or None if
+    the member has left of its own accord or was closed."""
 
     def __init__(
         self,
@@ -99,15 +100,16 @@ class Membership:
         self.settings = settings
         #: The documents of the cluster, by key.
         self.documents: dict[str, Document] = {}
-        #: Called with the key of each document that has changed, after the change.
+        #: Functions called with a document's key after each change of the document.
         self.watchers: list[Callable[[str], None]] = []
-        #: Called after each change of the member list that is used here.
+        #: Functions called after each change of the member list in use.
         self.list_watchers: list[Callable[[], None]] = []
         self.joined = False
         self._transport = transport
         self._clock = engine.clock
         self._on_joined, self._on_end = on_joined, on_end
-        # Guards what follows. The member's locks are taken within it, never the other way round.
+        # Guards the following fields. The member's locks are taken within this lock, never the other way
+        # round.
         self._lock = RLock()
         self._latest: MemberList = nobody()
         self._keeper: Peer | None = None
@@ -115,7 +117,7 @@ class Membership:
         self._removed: dict[str, None] = {}
         self._missing: dict[str, float] = {}
         self._dialling: set[str] = set()
-        # Init calls and requests for a list that isn't used here yet.
+        # Init messages and requests planned with a list that isn't used here yet.
         self._early: list[tuple[Peer, Init | Request]] = []
         self._puts: dict[int, Callable[[PutOutcome], None]] = {}
         self._requests = 0
@@ -131,7 +133,7 @@ class Membership:
     # ---- the member's transport
 
     def start(self, receiver: Receiver) -> None:
-        """Called by the member; :meth:`join` starts the transport."""
+        """Do nothing when the member calls this; :meth:`join` starts the transport."""
 
     def connect(self, address: str) -> None:
         """See :meth:`~sqlfront_cluster.network.transport.Transport.connect`."""
@@ -148,7 +150,7 @@ class Membership:
         return self._transport.statistics()
 
     def close(self) -> None:
-        """End at once; to the others this member is lost unless it has left."""
+        """End at once; unless it has left, this member is lost to the others."""
         self._end("this member was closed", None)
         self._transport.close()
 
@@ -161,7 +163,7 @@ class Membership:
         self._later(self._period, self._beat)
 
     def leave(self) -> None:
-        """Begin to leave: new jobs avoid this member, and it goes when those that run on it have ended."""
+        """Begin to leave: new jobs avoid this member, and it goes when the jobs here have ended."""
         with self._lock:
             if not self._leaving and not self._ended:
                 self._leaving = True
@@ -169,7 +171,7 @@ class Membership:
                 self._tell_keeper(Leave())
 
     def rebalance(self) -> None:
-        """Have the keeper give every member as many partitions as every other one."""
+        """Have the keeper give all data members equally many partitions."""
         self._tell_keeper(Rebalance())
 
     def check_usable(self) -> None:
@@ -190,8 +192,8 @@ class Membership:
         done: Callable[[PutOutcome], None],
     ) -> None:
         """Change a document; see :class:`~sqlfront_cluster.members.cluster_messages.PutDocument`. ``done`` is
-        called, on any thread, with the answer; by then every member has the change. It is called with an
-        OperationalError if there will be no answer; then the change may have been made or not."""
+        called, on any thread, with the answer; by then every member has the change. If no answer can come,
+        ``done`` gets an OperationalError; then the change may have been made or not."""
         with self._lock:
             keeper = None if self._ended else self._keeper
             if keeper is not None:
@@ -242,7 +244,7 @@ class Membership:
     # ---- the transport's calls
 
     def connected(self, peer: Peer) -> None:
-        """The keeper or a member is there."""
+        """Note a connection to the keeper or a member."""
         if peer.name == KEEPER:
             self._keeper_connected(peer)
             return
@@ -275,7 +277,7 @@ class Membership:
                 peer.send(Leave())
 
     def disconnected(self, peer: Peer, reason: str) -> None:
-        """A connection has broken, or could not be made; it is tried again."""
+        """Note a broken or failed connection, and try again later."""
         if peer.name == KEEPER or peer.name == self.settings.keeper:
             self._keeper_lost(peer, reason)
             return
@@ -305,7 +307,7 @@ class Membership:
             self._transport.connect(self.settings.keeper)
 
     def received(self, peer: Peer, message: msgspec.Struct, body: Body) -> None:
-        """A message of the keeper, or one about jobs."""
+        """Handle a message of the keeper, or forward a message to the member."""
         if peer.name == KEEPER:
             self._hear_keeper(message)
         elif peer.name in self._removed or self._ended:
@@ -321,7 +323,7 @@ class Membership:
             self.member.received(peer, message, body)
 
     def _is_early(self, message: Init | Request) -> bool:
-        """Whether it was sent by somebody who uses a later list than this member."""
+        """Return whether the sender uses a later list than this member."""
         return message.list_version is not None and message.list_version > self.member.members.version
 
     def _hear_keeper(self, message: msgspec.Struct) -> None:
@@ -373,8 +375,8 @@ class Membership:
             self._later(PATIENCE, lambda: self._settle(patient=False))
 
     def _dial(self) -> None:
-        """Connect to all that are in the list and have an address. Of those who came later, only if their
-        connection isn't there: they connect themselves."""
+        """Connect to all unconnected members of the list with an address. (Later members connect by
+        themselves.)"""
         now = self._clock.now()
         with self._lock:
             if self._ended:
@@ -391,7 +393,8 @@ class Membership:
         return bool(info.address) and info.name != self.name and info.name not in self._peers
 
     def _settle(self, *, patient: bool = True) -> None:
-        """Use the latest list, if it is time to."""
+        """Use the latest list, once its new members are connected; ``patient`` False: without waiting for
+        connections (a newcomer always waits for all members)."""
         with self._lock:
             latest, used = self._latest, self.member.members
             if self._ended or (latest.version == used.version and self.joined):
@@ -462,7 +465,7 @@ class Membership:
             self._clock.call_at(self._clock.now() + seconds, function)
 
     def _beat(self) -> None:
-        """Tell the keeper that this member is alive; stop if it doesn't answer any more."""
+        """Send the keeper a heartbeat; stop if the keeper doesn't answer any more."""
         now = self._clock.now()
         if self._ended:
             return
@@ -496,7 +499,8 @@ class Membership:
 
 
 def _call(watcher: Callable[[], None]) -> None:
-    """A watcher's error is its own: everybody waits for this member's answer."""
+    """Call a watcher and log its error: the error must not reach the caller, for whose answer the cluster
+    waits."""
     try:
         watcher()
     except Exception:

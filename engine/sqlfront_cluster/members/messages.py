@@ -1,8 +1,7 @@
-"""What members say to each other about light jobs, and what they ask each other without any job: the closed
-set of messages.
+"""The closed set of messages between members: about light jobs, and questions without a job.
 
-A light job costs one :class:`Init` and one :class:`Completed` per participant. Everything else is data and
-its flow control, or belongs to jobs that don't end normally. Record batches travel in the body of
+A light job costs one :class:`Init` and one :class:`Completed` per participant. All other messages are data
+and its flow control, or belong to jobs with an irregular end. Record batches are in the body of
 :class:`Data`. A question costs one :class:`Request` and one :class:`Answer`.
 """
 
@@ -20,13 +19,13 @@ class Message(msgspec.Struct, frozen=True, tag_field="message", tag=True):
 
 
 class Init(Message, frozen=True):
-    """Coordinator to participant: run your part of this DAG. Everybody gets the same bytes.
+    """Coordinator to participant: run your part of the DAG. All participants get equal bytes.
 
-    ``list_version``: the member list that the placement was made from. ``dag``: see
+    ``list_version``: the version of the member list used for the placement. ``dag``: see
     :func:`sqlfront_cluster.codec.encode_dag`. ``placement``: see
-    :func:`~sqlfront_cluster.codec.placements.encode_placement`. ``parallelism``: instances of a
-    vertex, None = one per worker. ``memory_limit``: bytes, None = the member's. ``inline``: so small that
-    the thread that brings the data runs it. ``statistics``: report the tasklets' counters at the end.
+    :func:`~sqlfront_cluster.codec.placements.encode_placement`. ``parallelism``: instances of a vertex, None
+    = one per worker. ``memory_limit``: bytes, None = the member's limit. ``inline``: the job is small enough
+    to run on the thread that delivers the data. ``statistics``: report the tasklets' counters at the end.
     """
 
     job: int
@@ -42,8 +41,8 @@ class Init(Message, frozen=True):
 
 
 class Completed(Message, frozen=True):
-    """Participant to coordinator, the answer to :class:`Init`: every tasklet has ended. ``error`` None: all
-    went well, or the job was cancelled."""
+    """Participant to coordinator, the answer to :class:`Init`: every tasklet has ended. ``error`` None: the
+    job succeeded or was cancelled."""
 
     job: int
     status: JobStatus
@@ -52,8 +51,8 @@ class Completed(Message, frozen=True):
 
 
 class Data(Message, frozen=True):
-    """A batch of a stream in the body, or none; ``last``: the stream has ended. ``schema``: that of the body,
-    None = as before on this stream."""
+    """A batch of a stream in the body, or no batch; ``last``: the stream has ended. ``schema``: the body's
+    schema, None = unchanged on this stream."""
 
     job: int
     edge: int
@@ -70,14 +69,14 @@ class Acknowledge(Message, frozen=True):
 
 
 class InputClosed(Message, frozen=True):
-    """Receiver to sender: nobody takes what the stream brings."""
+    """Receiver to sender: the receiver takes no more of the stream."""
 
     job: int
     edge: int
 
 
 class Terminate(Message, frozen=True):
-    """Coordinator to participant: stop; nobody waits for an answer to this."""
+    """Coordinator to participant: stop; there is no answer."""
 
     job: int
 
@@ -89,21 +88,21 @@ class CheckJobs(Message, frozen=True):
 
 
 class UnknownJobs(Message, frozen=True):
-    """Coordinator to participant: of these jobs I know nothing, or they were cancelled."""
+    """Coordinator to participant: these jobs are unknown or were cancelled."""
 
     jobs: tuple[int, ...]
 
 
 class ListJobs(Message, frozen=True):
-    """Which queries do you coordinate? ``request`` comes back with the answer. ``for_clients``: and which do
-    the other clients that you are connected with?"""
+    """A question for the queries that the receiver coordinates. ``request`` comes back with the answer.
+    ``for_clients``: include the queries of other clients connected to the receiver."""
 
     request: int
     for_clients: bool = False
 
 
 class JobList(Message, frozen=True):
-    """The answer to :class:`ListJobs`; ``silent``: those clients didn't answer in time."""
+    """The answer to :class:`ListJobs`; ``silent``: the clients without an answer in time."""
 
     request: int
     jobs: tuple[JobSummary, ...]
@@ -111,8 +110,8 @@ class JobList(Message, frozen=True):
 
 
 class CancelQuery(Message, frozen=True):
-    """Cancel a query that ``coordinator`` coordinates, or hand this on to it; without effect if there is
-    none. ``by``: what cancels it, for the error's text."""
+    """A request to cancel a query coordinated by ``coordinator``, or to forward the request to that member;
+    without effect if there is no such query. ``by``: the origin of the cancellation, for the error's text."""
 
     query: int
     coordinator: str
@@ -120,10 +119,10 @@ class CancelQuery(Message, frozen=True):
 
 
 class Request(Message, frozen=True):
-    """A question to a service of the member: a resource of that name, see
-    :class:`~sqlfront_cluster.members.requests.Service`. ``request`` comes back with the answer,
-    ``list_version`` is that of the asking member's list, None = who asks is no member; what ``content``
-    means, the service knows, and so what comes in the body."""
+    """A question to a service of the member: the resource named ``service``, see
+    :class:`~sqlfront_cluster.members.requests.Service`. ``request`` comes back with the answer.
+    ``list_version`` is the version of the asking member's list, None = the sender is no member. Only the
+    service knows the meaning of ``content`` and of the body."""
 
     request: int
     list_version: int | None
@@ -132,8 +131,7 @@ class Request(Message, frozen=True):
 
 
 class Answer(Message, frozen=True):
-    """The answer to :class:`Request`: what the service gave, in the body if it is long, or why it gave
-    nothing."""
+    """The answer to :class:`Request`: the service's result (a long result is in the body), or its error."""
 
     request: int
     content: bytes = b""

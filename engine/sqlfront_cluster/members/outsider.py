@@ -1,4 +1,4 @@
-"""Asking one member's services from a process that is no member."""
+"""Requests to one member's services from a process that is no member."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -15,22 +15,23 @@ from sqlfront_cluster.network.transport import Part
 from sqlfront_engine.closing import Closing
 from sqlfront_values.errors import OperationalError
 
-#: Seconds that a member may take for an answer.
+#: Seconds in which a member has to answer.
 TIMEOUT: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """What others need to ask a cluster's members from outside, on behalf of its member ``coordinator``."""
+    """The access data for requests from outside to a cluster's members, on behalf of its member
+    ``coordinator``."""
 
     coordinator: str
     network: NetworkSettings
 
 
 class Outsider(Closing):
-    """Asks the services of the member ``member`` at ``address``, one question after the other, several of
-    them before the first answer if need be. Used by one thread. OperationalError, 08006, if the member isn't
-    there (any more) or doesn't answer within ``timeout`` seconds."""
+    """A connection for requests to the services of the member ``member`` at ``address``. Several questions
+    may be sent before the first answer. Used by one thread. Raises OperationalError, 08006, if the member
+    isn't there (any more) or doesn't answer within ``timeout`` seconds."""
 
     def __init__(
         self, settings: NetworkSettings, address: str, member: str, timeout: float = TIMEOUT
@@ -47,22 +48,22 @@ class Outsider(Closing):
 
     @property
     def unanswered(self) -> int:
-        """How many answers have not been heard yet."""
+        """The number of questions whose answers have not been received yet."""
         return len(self._asked)
 
     def send(self, service: str, content: bytes, body: Sequence[Part] = ()) -> None:
-        """Ask a :class:`~sqlfront_cluster.members.requests.Service`; the answer is to be heard later."""
+        """Ask a :class:`~sqlfront_cluster.members.requests.Service`; receive the answer later with
+        :meth:`hear`."""
         self._count += 1
         self._line.send(Request(self._count, None, service, content), body)
         self._asked.append(self._count)
 
     def hear(self) -> tuple[bytes, pa.Buffer | None]:
-        """The answer to the first question that was not answered yet. Raises the error that the service
-        has raised."""
+        """The answer to the oldest unanswered question. Raises the service's error."""
         while True:
             frame = self._line.receive()
             message = frame.message
-            # Whatever else is said to all who are connected isn't for outsiders.
+            # Messages to all connections aren't meant for outsiders.
             if isinstance(message, Answer) and self._asked and message.request == self._asked[0]:
                 break
         self._asked.popleft()
@@ -71,7 +72,7 @@ class Outsider(Closing):
         return message.content, frame.body
 
     def ask(self, service: str, content: bytes, body: Sequence[Part] = ()) -> tuple[bytes, pa.Buffer | None]:
-        """Ask, and hear the answer, before which no other may be waited for."""
+        """Ask, and return the answer; no other answer may be pending."""
         self.send(service, content, body)
         return self.hear()
 

@@ -23,7 +23,8 @@ from sqlfront_values.errors import OperationalError
 
 
 class Early(msgspec.Struct):
-    """What came before its job's init: since when (seconds), and what, by sender."""
+    """The messages before their job's Init: the time of the first (seconds), and the messages with their
+    senders."""
 
     since: float
     messages: list[tuple[str, Data | InputClosed, Body]]
@@ -43,7 +44,7 @@ class Participation:
     ) -> None:
         self.execution = execution
         self.coordinator = coordinator
-        #: When it began, by the engine's clock.
+        #: The start, in seconds of the engine's clock.
         self.since = engine.clock.now()
         self.inline = config.inline
         self._engine = engine
@@ -54,19 +55,19 @@ class Participation:
         execution.hold(len(self._inputs))
 
     def start(self, on_end: Callable[[Execution], None]) -> None:
-        """Let the tasklets run."""
+        """Start the tasklets."""
         self._engine.start(self.execution, self._plan, self._config, on_end)
 
     def check_connected(self, peers: Container[str]) -> None:
-        """Fail if a member with which the job exchanges data isn't there (any more)."""
+        """Fail the job if a member of its streams isn't connected (any more)."""
         for stream in (*self._inputs, *self._outputs):
             if stream.member not in peers:
                 self.execution.fail(member_lost(stream.member))
 
-    # ---- what the other members say
+    # ---- messages of the other members
 
     def hear(self, sender: str, message: Data | InputClosed | Acknowledge, body: Body) -> None:
-        """A message about a stream."""
+        """Handle a message about a stream."""
         match message:
             case Data():
                 self._data(sender, message, body)
@@ -78,7 +79,7 @@ class Participation:
                 assert_never(message)
 
     def _data(self, sender: str, message: Data, body: Body) -> None:
-        """A batch of a stream, or its end."""
+        """Take a batch of a stream, or its end."""
         stream = self._inputs.get(Stream(message.edge, sender))
         if stream is not None and not stream.finished:
             stream.arrived(parcel(message, body))
@@ -86,29 +87,29 @@ class Participation:
                 self.execution.release()
 
     def _acknowledged(self, sender: str, message: Acknowledge) -> None:
-        """A receiver lets its sender go on."""
+        """Take a receiver's new limit."""
         output = self._outputs.get(Stream(message.edge, sender))
         if output is not None:
             output.allow(message.limit)
 
     def _input_closed(self, sender: str, message: InputClosed) -> None:
-        """A receiver wants no more."""
+        """Note that a receiver wants no more."""
         output = self._outputs.get(Stream(message.edge, sender))
         if output is not None:
             output.close()
 
     def lost(self, member: str) -> None:
-        """A member has gone: without it the job can't end if it coordinates, or still has to send."""
+        """Note the loss of a member. The job fails if the member coordinates it or still had data to send."""
         waiting = any(
             stream.member == member and not remote.finished for stream, remote in self._inputs.items()
         )
         if waiting or member == self.coordinator:
             self.execution.fail(member_lost(member))
 
-    # ---- looking, and time
+    # ---- statistics, and time
 
     def streams(self) -> tuple[tuple[SenderStatistics, ...], tuple[ReceiverStatistics, ...]]:
-        """This member's ends of the job's streams: those that send, and those that receive."""
+        """The ends of the job's streams on this member: the senders, and the receivers."""
         senders = tuple(output.statistics() for output in self._outputs.values())
         return senders, tuple(remote.statistics() for remote in self._inputs.values())
 
@@ -119,7 +120,7 @@ class Participation:
 
     @property
     def has_streams(self) -> bool:
-        """Whether other members send data to this one."""
+        """Whether other members still send data to this member."""
         return any(not remote.finished for remote in self._inputs.values())
 
     def adapt(self, now: float) -> None:
@@ -129,5 +130,5 @@ class Participation:
 
 
 def member_lost(member: str) -> OperationalError:
-    """A job's member has left the cluster, or can't be reached."""
+    """The error of a job whose member has left the cluster, or can't be reached."""
     return OperationalError(f"member {member} was lost while the query ran on it", sqlstate="08006")

@@ -1,6 +1,6 @@
-"""Who owns which partition: dealing, inheriting, balancing.
+"""The owners of partitions: dealing, inheriting, balancing.
 
-An owner table is a tuple with a member's name for each partition.
+An owner table is a tuple with the owner's name for each partition.
 
 >>> table = deal(["a", "b"], 5)
 >>> table
@@ -18,24 +18,26 @@ from sqlfront_cluster.members.member_list import NOBODY
 
 
 def deal(members: Sequence[str], count: int) -> tuple[str, ...]:
-    """A new table: partition p belongs to member p modulo their number."""
+    """A new table: partition p belongs to member p modulo the number of members."""
     if not members:
         return (NOBODY,) * count
     return tuple(members[partition % len(members)] for partition in range(count))
 
 
 def inherit(owners: Sequence[str], lost: str, heirs: Sequence[str]) -> tuple[str, ...]:
-    """The partitions of a member that has gone are given to those who have fewest; all others stay."""
+    """The table after the loss of a member: its partitions go to the heirs with fewest partitions; all others
+    stay."""
     return _fill([NOBODY if owner == lost else owner for owner in owners], heirs)
 
 
 def balance(owners: Sequence[str], members: Sequence[str]) -> tuple[str, ...]:
-    """Everybody gets as many as everybody else, give or take one; no more partitions move than must."""
+    """The table with equal shares for all members, give or take one partition; no more partitions move than
+    necessary."""
     if not members:
         return (NOBODY,) * len(owners)
     share, larger = divmod(len(owners), len(members))
     counts = Counter(owners)
-    # Those who have most already get the larger shares.
+    # Members with most partitions get the larger shares.
     ranked = sorted(members, key=lambda member: -counts[member])
     quota = {member: share + (rank < larger) for rank, member in enumerate(ranked)}
     kept = []
@@ -48,7 +50,7 @@ def balance(owners: Sequence[str], members: Sequence[str]) -> tuple[str, ...]:
 
 
 def _fill(owners: Sequence[str], members: Sequence[str]) -> tuple[str, ...]:
-    """Whoever owns fewest gets the next partition that nobody owns."""
+    """Give each partition without an owner to the member that owns fewest."""
     if not members:
         return tuple(owners)
     counts = Counter(dict.fromkeys(members, 0))

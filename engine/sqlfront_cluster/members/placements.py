@@ -1,4 +1,4 @@
-"""Who takes part in a member's jobs, remembered from job to job."""
+"""The placements of a member's jobs, cached from job to job."""
 
 from typing import Final
 
@@ -6,21 +6,21 @@ from sqlfront_cluster.members.member_list import MemberList, nobody
 from sqlfront_engine.engine import JobConfig
 from sqlfront_engine.plans.placement import Demands, Placement, place
 
-#: How many placements are remembered.
+#: The number of cached placements.
 _KEPT: Final = 1024
 
 
 class Placements:
-    """The placements of the jobs that ``coordinator`` coordinates. Jobs that ask for the same get the same
-    object, as long as the member list stays the same. Any thread may ask."""
+    """The placements of the jobs coordinated by ``coordinator``. Jobs with equal demands share an object, as
+    long as the member list stays unchanged. Any thread may ask."""
 
     def __init__(self, coordinator: str) -> None:
         self._coordinator = coordinator
-        # Invariant: never changed but replaced, list and placements together.
+        # Invariant: list and placements are only replaced together.
         self._known: tuple[MemberList, dict[object, Placement]] = nobody(), {}
 
     def of(self, members: MemberList, demands: Demands, config: JobConfig) -> Placement:
-        """The placement of a job; raises what :func:`~sqlfront_engine.plans.placement.place` does."""
+        """The placement of a job; raises the errors of :func:`~sqlfront_engine.plans.placement.place`."""
         known = self._remembered(members)
         key = demands, config.required_partitions, config.required_members
         placement = known.get(key)

@@ -1,8 +1,8 @@
-"""Questions that members ask each other without any job: one request, one answer.
+"""Requests between members without a job: one request, one answer.
 
-Made for what is answered at once, such as a lookup by key: the thread that receives the request answers it,
-and the thread that asks takes the answer from the network itself, where the transport lets it. Nothing is
-kept on either side when the answer has come, or nobody waits for it any more.
+Made for questions with an immediate answer, such as a lookup by key. The thread that receives a request
+answers it; the asking thread reads the answer from the network itself, if the transport allows. Neither side
+keeps any state after the answer or the end of the wait.
 """
 
 import itertools
@@ -24,33 +24,33 @@ from sqlfront_engine.jobs.query_run import QueryRun, stopped_error
 from sqlfront_engine.scheduler import Clock
 from sqlfront_values.errors import Error, NotSupportedError
 
-#: Bytes of an answer above which it travels in the body.
+#: Bytes above which an answer is sent in the body.
 _LONG: Final = 65_536
-#: Seconds after which who sleeps until an answer comes looks whether it still has to.
+#: Seconds between two checks of a sleeping asker for the end of its wait.
 _LOOK: Final = 0.05
 
 
 class Service(ABC):
-    """Answers questions, on the threads that receive them."""
+    """A resource for answering questions on the threads that receive them."""
 
     @abstractmethod
     def answer(self, content: bytes) -> bytes:
-        """The answer to a question, quickly and without waiting: meanwhile nothing else is heard of who
-        asked. The content comes from a proven member, but is to be checked like any input. May be called on
-        several threads; what it raises is raised where the question was asked."""
+        """The answer to a question, quickly and without waiting: meanwhile no other message of the asker is
+        handled. The content comes from a proven member, but must be checked like any input. May be called on
+        several threads. Errors are raised at the asker."""
 
 
 class BodyService(Service):
-    """Takes and gives large pieces of data besides, which are neither copied nor put into messages."""
+    """A service that also takes and returns large data, which is neither copied nor put into messages."""
 
     @abstractmethod
     def exchange(self, content: bytes, body: pa.Buffer | None) -> tuple[bytes, Sequence[Part]]:
-        """As :meth:`Service.answer`, for any question that comes over the network: the answer, and what is
-        to be sent behind it. ``body`` came with the question; it may be kept."""
+        """The answer to a question over the network, as :meth:`Service.answer`, and the data to send behind
+        it. ``body`` came with the question; it may be kept."""
 
 
 class Asking(Protocol):
-    """A member, as far as it asks and answers here."""
+    """The parts of a member needed for asking and answering."""
 
     name: str
     members: MemberList
@@ -59,7 +59,8 @@ class Asking(Protocol):
 
 
 class Requests:
-    """A member's questions to others, and its answers to theirs. ``services``: the member's resources."""
+    """A member's questions to others, and its answers to others' questions. ``services``: the member's
+    resources."""
 
     def __init__(
         self, member: Asking, transport: Transport, services: Mapping[str, object], clock: Clock
@@ -70,7 +71,7 @@ class Requests:
         self._now = clock.now
         self._numbers = itertools.count(1)
         self._lock = Lock()
-        # Invariant: changed by single operations only; holds what somebody waits for.
+        # Invariant: changed by single operations only; holds the rounds that a thread waits for.
         self._rounds: dict[int, _Round] = {}
 
     def __len__(self) -> int:
@@ -81,13 +82,12 @@ class Requests:
     def ask(
         self, service: str, questions: Mapping[str, bytes], query: QueryRun | None = None
     ) -> dict[str, bytes | memoryview]:
-        """What the members of these names answer to a question each. All questions are on their way before an
-        answer is waited for; one to this member itself needs no message.
+        """The answers of the named members, each to its question. All questions are sent before the first
+        wait for an answer; a question to this member itself needs no message.
 
-        Raises the error that one of them answered with, and OperationalError if a member isn't there or is
-        lost meanwhile (08006), or knows that the cluster is another one by now (40001); also, within
-        hundredths of a second, if ``query`` is cancelled (HY008) or its timeout is over (57014), as its jobs
-        do.
+        Raises the first error among the answers. Raises OperationalError if a member is missing or is lost
+        meanwhile (08006), or knows a changed cluster (40001); also, within hundredths of a second, if
+        ``query`` is cancelled (HY008) or its timeout is over (57014), like the query's jobs.
         """
         member = self._member
         member.check_usable()
@@ -121,7 +121,7 @@ class Requests:
         return peer
 
     def answered(self, sender: str, message: Answer, body: Body) -> None:
-        """An answer; perhaps nobody waits for it any more."""
+        """Handle an answer; ignored if its round is over."""
         asked = self._rounds.get(message.request)
         if asked is None:
             return
@@ -131,23 +131,23 @@ class Requests:
             asked.answered(sender, message.content if body is None else _content(body))
 
     def lost(self, member: str) -> None:
-        """A member that will not answer any more."""
+        """Fail the rounds that wait for a lost member."""
         for asked in tuple(self._rounds.values()):
             asked.failed(member, member_lost(member))
 
     def cancel(self) -> None:
-        """Who asks is about to leave."""
+        """End all rounds, since this member is about to leave."""
         self.abandon(stopped_error(JobStatus.CANCELLED))
 
     def abandon(self, error: Error) -> None:
-        """No answer will come."""
+        """End all rounds with the error."""
         for asked in tuple(self._rounds.values()):
             asked.give_up(error)
 
     # ---- answering
 
     def asked(self, peer: Peer, message: Request, body: Body = None) -> None:
-        """A question: it is answered here and now."""
+        """Answer a question at once, on this thread."""
         try:
             version = message.list_version
             if version is not None and not self._member.members.accepts(version):
@@ -163,7 +163,7 @@ class Requests:
                 peer.send(Answer(message.request, content))
             else:
                 peer.send(Answer(message.request), (content,))
-        except Exception as error:  # noqa: BLE001 - raised where it was asked
+        except Exception as error:  # noqa: BLE001 - raised by the asking member
             record = codec.ErrorData.of(error)
             peer.send(Answer(message.request, error=replace(record, member=self._member.name)))
 
@@ -175,8 +175,8 @@ class Requests:
 
 
 class _Round:
-    """Questions asked together, and their answers: any number of threads bring some, one waits. The first
-    error is the end, and so is that of the query."""
+    """A round of questions asked together, and their answers. Any number of threads bring answers, one thread
+    waits. The round ends with its first error, and with the end of the query."""
 
     __slots__ = ("_lock", "_now", "_over", "_query", "_waiting", "answers", "error")
 
@@ -188,20 +188,20 @@ class _Round:
         query: QueryRun | None,
         now: Callable[[], float],
     ) -> None:
-        """``own`` isn't waited for."""
+        """``own``: this member's name, for which the round doesn't wait."""
         self.answers: dict[str, bytes | memoryview] = {}
         self.error: Error | None = None
         self._waiting = set(names)
         self._waiting.discard(own)
         self._query = query
         self._now = now
-        # Guards what follows and all changes; rounds share it.
+        # Guards the next field and all changes; shared by all rounds.
         self._lock = lock
-        # What the one who waits sleeps on.
+        # The lock on which the waiting thread sleeps.
         self._over: Lock | None = None
 
     def is_over(self) -> bool:
-        """Whether nothing is waited for any more; for who waits."""
+        """Return whether the round has all answers or an error; called by the waiting thread."""
         if self._waiting and self._query is not None:
             error = self._query.stopped(self._now)
             if error is not None:
@@ -209,7 +209,7 @@ class _Round:
         return not self._waiting
 
     def wait(self) -> None:
-        """Sleep until that is so."""
+        """Sleep until the round is over."""
         with self._lock:
             if not self._waiting:
                 return
@@ -219,7 +219,7 @@ class _Round:
             over.acquire(timeout=_LOOK)
 
     def answered(self, name: str, content: bytes | memoryview) -> None:
-        """A member's answer, which counts once."""
+        """Take a member's answer, which counts once."""
         with self._lock:
             if name in self._waiting:
                 self.answers[name] = content
@@ -227,12 +227,12 @@ class _Round:
                 self._wake()
 
     def failed(self, name: str, error: Error) -> None:
-        """A member has answered with an error, or will not answer any more."""
+        """End the round with an error of a member, unless the member has answered."""
         if name in self._waiting:
             self.give_up(error)
 
     def give_up(self, error: Error) -> None:
-        """There is no use in waiting for answers."""
+        """End the round with the error."""
         with self._lock:
             if self._waiting:
                 self.error = error
@@ -240,12 +240,12 @@ class _Round:
                 self._wake()
 
     def _wake(self) -> None:
-        """With the lock held: somebody isn't waited for any more."""
+        """With the lock held: wake the waiting thread if the round is over."""
         if not self._waiting and self._over is not None:
             self._over.release()
 
 
 def _content(body: Body) -> memoryview:
-    """A long answer, as the transport brings it."""
+    """A long answer from the transport's body."""
     (part,) = (body,) if isinstance(body, pa.Buffer) else body or (b"",)
     return memoryview(part)

@@ -1,4 +1,4 @@
-"""A job's way from this member to the others."""
+"""A job's connection from this member to the others."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,21 +13,21 @@ from sqlfront_values.errors import OperationalError
 
 
 class _Encoded(msgspec.Struct, frozen=True):
-    """A batch as it came: the schema, if it is another one than before on the stream, and the body."""
+    """An encoded batch: the schema, if it differs from the stream's last one, and the body."""
 
     schema: bytes | None
     body: pa.Buffer
 
 
 class JobWire:
-    """See :class:`~sqlfront_engine.edges.exchange.Wire`. What should go to a member that is not connected any
-    more is dropped: the loss of a member ends its jobs anyway."""
+    """An implementation of :class:`~sqlfront_engine.edges.exchange.Wire`. Messages to a disconnected member
+    are dropped: the loss of a member ends its jobs anyway."""
 
     def __init__(self, job: int, peers: Mapping[str, Peer], *, by_reference: bool) -> None:
         self._job = job
         self._peers = peers
         self._by_reference = by_reference
-        # The state of each stream's coding; touched by the tasklet at this end only.
+        # The state of each stream's coding; used only by the tasklet at this end.
         self._encoders: dict[Stream, BatchEncoder] = {}
         self._decoders: dict[Stream, BatchDecoder] = {}
 
@@ -51,7 +51,7 @@ class JobWire:
         self._send(stream, Acknowledge(self._job, stream.edge, limit))
 
     def close_input(self, stream: Stream) -> None:
-        """Tell the stream's sender that nobody takes what it sends."""
+        """Tell the stream's sender that the receiver takes no more."""
         self._send(stream, InputClosed(self._job, stream.edge))
 
     def _send(self, stream: Stream, message: msgspec.Struct, body: Sequence[Part] = ()) -> None:
@@ -60,8 +60,8 @@ class JobWire:
             peer.send(message, body)
 
     def unpack(self, stream: Stream, content: object) -> pa.RecordBatch:
-        """The batch of a parcel made by :func:`parcel`. Who sent one that isn't a batch is disconnected, and
-        OperationalError raised."""
+        """The batch of a parcel made by :func:`parcel`. If the content is no batch, disconnects the sender
+        and raises OperationalError."""
         if not isinstance(content, _Encoded):
             return content
         decoder = self._decoders.get(stream)
@@ -77,7 +77,7 @@ class JobWire:
 
 
 def parcel(message: Data, body: Body) -> Parcel:
-    """What a Data message brings to its stream."""
+    """The parcel in a Data message."""
     if body is None:
         return Parcel(None, 0, message.last)
     if isinstance(body, pa.Buffer):

@@ -1,4 +1,4 @@
-"""What a member's address means: ``host:port``, ``[::1]:port`` or ``unix:/path``; its sockets."""
+"""Addresses of members: ``host:port``, ``[::1]:port`` or ``unix:/path``; and their sockets."""
 
 import os
 import socket
@@ -11,14 +11,14 @@ from sqlfront_values.errors import OperationalError, ProgrammingError
 
 UNIX_PREFIX: Final = "unix:"
 
-#: Seconds without a sign of life after which the kernel asks, between its questions, and how many of them it
-#: asks before it gives the connection up.
+#: TCP keep-alive: seconds of silence before the kernel's first probe, seconds between probes, and the number
+#: of probes before the kernel gives up the connection.
 _KEEP_ALIVE: Final = (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3))
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Either the path of a Unix socket, or host and port; port 0 has the system choose one.
+    """An address: either the path of a Unix socket, or host and port; for port 0 the system chooses a port.
 
     >>> Address.parse("[::1]:7654")
     Address(host='::1', port=7654, path=None)
@@ -32,7 +32,7 @@ class Address:
 
     @classmethod
     def parse(cls, text: str) -> "Address":
-        """The address that the text names; raises ProgrammingError if it names none."""
+        """Parse an address. Raises ProgrammingError if the text is none."""
         if text.startswith(UNIX_PREFIX):
             path = text.removeprefix(UNIX_PREFIX)
             if path and "\0" not in path:
@@ -52,8 +52,8 @@ class Address:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     def listen(self, backlog: int = 128) -> socket.socket:
-        """A socket that takes connections here. A Unix socket's file is for this user only; one that nobody
-        listens to any more is replaced. Raises OperationalError."""
+        """A socket that accepts connections at this address. A Unix socket's file is accessible for this user
+        only; a stale file is replaced. Raises OperationalError."""
         try:
             if self.path is None:
                 return self._listen_tcp(backlog)
@@ -62,8 +62,8 @@ class Address:
             raise OperationalError(f"cannot listen on {self}: {error}") from error
 
     def connect(self, timeout: float) -> socket.socket:
-        """A socket connected to this address; raises OperationalError after ``timeout`` seconds at most for
-        each address that the host's name stands for."""
+        """A socket connected to this address. Raises OperationalError after at most ``timeout`` seconds for
+        each address of the host's name."""
         try:
             if self.path is None:
                 return socket.create_connection((self.host, self.port), timeout)
@@ -98,14 +98,14 @@ class Address:
 
 
 def bound_address(listener: socket.socket) -> Address:
-    """Where a listening socket can be reached."""
+    """The address of a listening socket."""
     name = listener.getsockname()
     return Address(path=name) if listener.family == socket.AF_UNIX else Address(name[0], name[1])
 
 
 def own_address(towards: Address) -> str:
-    """The host address that this machine has on its way to another one; raises OperationalError if there is
-    no way.
+    """The host address of this machine on the route to another address; raises OperationalError if there is
+    no route.
 
     >>> own_address(Address("127.0.0.1", 7654))
     '127.0.0.1'
@@ -120,17 +120,17 @@ def own_address(towards: Address) -> str:
 
 
 def remote_address(connection: socket.socket) -> str:
-    """The other end, for the log."""
+    """The address of the other end, for the log."""
     if connection.family == socket.AF_UNIX:
         return "a Unix socket"
     try:
         return str(Address(*connection.getpeername()[:2]))
-    except OSError:  # gone already
+    except OSError:  # the other end is gone already
         return "somebody"
 
 
 def remove_stale_socket(path: str) -> None:
-    """Remove a Unix socket's file if nobody listens to it; anything else stays."""
+    """Remove a Unix socket's file if no process listens to it; other files stay."""
     try:
         if not stat.S_ISSOCK(os.lstat(path).st_mode):
             return
@@ -146,7 +146,7 @@ def remove_stale_socket(path: str) -> None:
 
 
 def set_options(connection: socket.socket) -> None:
-    """Have small frames leave at once, and dead connections noticed."""
+    """Have small frames sent at once, and dead connections detected."""
     if connection.family == socket.AF_UNIX:
         return
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

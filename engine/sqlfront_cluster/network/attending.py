@@ -1,12 +1,12 @@
-"""Who waits for an answer reads the connection itself, instead of the thread that usually does.
+"""Attending: a thread that waits for an answer reads the connection itself, instead of the reading thread.
 
-An answer that the reading thread takes from the socket changes threads once more before it is where it is
-waited for: 13 to 35 us, and more when the interpreter is busy. So a connection can be *attended*: somebody
-who is about to wait closes its gate, which keeps the reading thread asleep, handles whatever arrives as that
-thread would, and opens the gate again when what it waited for has come.
+An answer read by the reading thread must change threads once more to reach the waiting thread: 13 to 35 us,
+and more when the interpreter is busy. So a connection can be *attended*. The thread that is about to wait
+closes the connection's gate, which keeps the reading thread asleep; handles arriving messages as the reading
+thread would; and opens the gate again when its answer has come.
 
-The gate is an epoll object, on which the reading thread waits in place of the socket once somebody has wanted
-to attend; where there is none (it is Linux's), nobody attends, and everything is as without this module.
+The gate is an epoll object. After the first attempt to attend, the reading thread waits on it in place of the
+socket. On systems other than Linux there is no epoll, and connections are never attended.
 """
 
 import select
@@ -14,14 +14,15 @@ import socket
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
-#: Milliseconds after which who attends looks whether it still has to.
+#: Milliseconds between two checks of an attending thread for its end.
 _LOOK: Final = 50
 _IN: Final = getattr(select, "EPOLLIN", 0)
 _OUT: Final = getattr(select, "EPOLLOUT", 0)
 
 
 class Gate:
-    """Where a connection's reading thread waits for bytes, and isn't woken by them while it is closed."""
+    """The place where a connection's reading thread waits for bytes; a closed gate keeps the thread
+    asleep."""
 
     __slots__ = ("_descriptor", "_epoll")
 
@@ -33,7 +34,7 @@ class Gate:
         self._epoll.register(self._descriptor, _IN)
 
     def wait(self) -> None:
-        """Return when there are bytes and the gate is open, or anyway when the connection has ended."""
+        """Return when there are bytes and the gate is open, or in any case when the connection has ended."""
         self._epoll.poll(None, 1)
 
     def close(self) -> None:
@@ -41,15 +42,15 @@ class Gate:
         self._epoll.modify(self._descriptor, 0)
 
     def open(self) -> None:
-        """Let it go on as usual."""
+        """Let the reading thread go on as usual."""
         self._epoll.modify(self._descriptor, _IN)
 
     def wake(self) -> None:
-        """Let it go on at once (a connection can always, or soon, be written)."""
+        """Let the reading thread go on at once (a connection can always, or soon, be written)."""
         self._epoll.modify(self._descriptor, _IN | _OUT)
 
     def release(self) -> None:
-        """Give the descriptor back."""
+        """Release the descriptor."""
         self._epoll.close()
 
 
@@ -57,29 +58,28 @@ class Attended(Protocol):
     """A connection that can be attended."""
 
     def begin(self) -> bool:
-        """Keep the reading thread away; False if that can't be done now."""
+        """Keep the reading thread away; False if impossible now."""
 
     @property
     def descriptor(self) -> int:
-        """What to poll; for who attends, as the following."""
+        """The descriptor to poll; for the attending thread, like the following methods."""
 
     def handle(self) -> bool:
-        """Hand on all that has arrived, when there is something; False if the connection has ended."""
+        """Handle all arrived messages, once there are some; False if the connection has ended."""
 
     def end(self) -> None:
-        """Let the reading thread go on. Without effect unless this thread has begun."""
+        """Let the reading thread go on. Does nothing unless this thread has begun."""
 
 
 def attend(
     connections: Sequence[Attended], done: Callable[[], bool], send: Callable[[], None] = lambda: None
 ) -> bool:
-    """Handle what arrives over the connections, on this thread, until ``done()``, which is asked after each
-    message and now and then. False: they can't be attended (any more), so somebody else has to bring what is
-    waited for. ``send`` is called in either case, before anything is waited for; an answer to what it sends
-    is not taken by another thread first.
+    """Handle the messages of the connections, on this thread, until ``done()``, which is called after each
+    message and now and then. False: the connections can't be attended (any more), so another thread has to
+    bring the answer. ``send`` is called in either case, before the first wait; an answer to it is not taken
+    by another thread first.
 
-    An interrupt while nothing arrives changes nothing; one in the midst of handling a message ends that
-    connection.
+    An interrupt while waiting changes nothing; an interrupt while handling a message ends that connection.
     """
     try:
         if not all(connection.begin() for connection in connections):
@@ -100,7 +100,7 @@ def attend(
     finally:
         try:
             _end(connections)
-        except BaseException:  # an interrupt even here must not keep the reading threads away
+        except BaseException:  # even an interrupt here must not keep the reading threads away
             _end(connections)
             raise
 

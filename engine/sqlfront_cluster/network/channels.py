@@ -1,7 +1,7 @@
 """Bytes between two members: a connected socket, plain or in TLS.
 
-A channel is read by one thread, blocking, and written by whoever has the turn (see
-:mod:`sqlfront_cluster.network.connection`), blocking or not; both at the same time.
+A channel is read by one thread, blocking, and written by the thread that has the turn (see
+:mod:`sqlfront_cluster.network.connection`), blocking or not; reading and writing may overlap.
 """
 
 import socket
@@ -16,23 +16,23 @@ import pyarrow as pa
 
 from sqlfront_cluster.network.tls.contexts import certificate_hash
 
-#: How many buffers one system call takes; POSIX systems allow 1024.
+#: The number of buffers per system call; POSIX systems allow 1024.
 MAX_BUFFERS: Final = 1024
-#: Bytes that are encrypted before they are written.
+#: Bytes that are encrypted before each write.
 TLS_SLICE: Final = 256 * 1024
 
 _DO_NOT_WAIT: Final = socket.MSG_DONTWAIT
 _NO_FLAGS: Final = 0
 
-#: What is still to be written, in order; a piece that is partly written is replaced by a view of its rest.
+#: The data still to be written, in order; a partly written piece is replaced by a view of its rest.
 Pending: TypeAlias = "deque[bytes | memoryview | pa.Buffer]"
 
 
 class Channel:
-    """A connected socket, unencrypted. ``written`` counts the bytes taken from what was to be written."""
+    """A connected socket, unencrypted. ``written`` counts the bytes taken from the pending data."""
 
     #: Hashes of the TLS certificates of the accepting and of the connecting side, as this side sees them; the
-    #: handshake binds its proofs to them.
+    #: handshake's proofs include this value.
     binding: bytes = b""
 
     def __init__(self, connection: socket.socket) -> None:
@@ -41,7 +41,7 @@ class Channel:
         self._deadline: float | None = None
 
     def set_deadline(self, deadline: float | None) -> None:
-        """Have everything that waits raise TimeoutError at that time (of ``time.monotonic``); None: never."""
+        """Have all waiting calls raise TimeoutError at ``deadline`` (of ``time.monotonic``); None: never."""
         self._deadline = deadline
         self.socket.settimeout(None)
 
@@ -54,11 +54,11 @@ class Channel:
             self.socket.settimeout(remaining)
 
     def open(self) -> None:
-        """Do what comes before the first byte; waits."""
+        """Do the work before the first byte; may wait."""
 
     def receive(self, view: memoryview, whole: bool) -> int:
-        """Wait for bytes and put them into ``view``; returns how many, 0 at the end of the connection.
-        ``whole``: as many as the view takes, if that can be had in one system call."""
+        """Wait for bytes and put them into ``view``; returns their number, 0 at the end of the connection.
+        ``whole``: fill the view, if one system call can."""
         if self._deadline is not None:
             self._arm()
             whole = False
@@ -66,12 +66,12 @@ class Channel:
 
     @property
     def buffered(self) -> bool:
-        """Whether there may be bytes to receive that have left the socket."""
+        """Whether there may be received bytes that have left the socket."""
         return False
 
     def write(self, pending: Pending, *, wait: bool) -> bool:
-        """Write all that is pending; False if, without waiting, the kernel takes no more. Raises OSError if
-        the connection is lost."""
+        """Write all pending data; False if, without waiting, the kernel takes no more. Raises OSError if the
+        connection is lost."""
         flags = _NO_FLAGS if wait else _DO_NOT_WAIT
         send, send_many = self.socket.send, self.socket.sendmsg
         while pending:
@@ -89,7 +89,7 @@ class Channel:
         return True
 
     def flush_needed(self) -> bool:
-        """Whether reading gave rise to bytes that must be written."""
+        """Return whether reading has produced bytes that must be written."""
         return False
 
     def shutdown(self) -> None:
@@ -100,7 +100,7 @@ class Channel:
             pass
 
     def close(self) -> None:
-        """Let go of the socket and of what is large, once no thread reads or writes any more."""
+        """Release the socket and large buffers; called once no thread reads or writes any more."""
         self.socket.close()
 
 
@@ -115,33 +115,33 @@ def _consume(pending: Pending, count: int) -> None:
 
 
 class EndedInTls(ConnectionError):
-    """The other side has closed the connection in the middle of TLS's handshake."""
+    """The error if the other side closes the connection during TLS's handshake."""
 
 
 class TlsChannel(Channel):
-    """A connected socket with TLS on it.
+    """A connected socket with TLS.
 
-    OpenSSL's connections may not be read and written at the same time, and reading blocks; so OpenSSL works
+    An OpenSSL connection may not be read and written at the same time, and reading blocks. So OpenSSL works
     on memory here, under a lock that is never held while a socket waits.
     """
 
     def __init__(
         self, connection: socket.socket, context: ssl.SSLContext, own_hash: bytes, *, server_side: bool
     ) -> None:
-        """``own_hash``: that of the certificate in the context."""
+        """``own_hash``: the hash of the context's certificate."""
         super().__init__(connection)
         self._own_hash = own_hash
         self._server_side = server_side
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=server_side)
-        # Reentrant, because a finalizer may send while its thread is in here.
+        # Reentrant, because a finalizer may send while its thread holds the lock.
         self._lock = RLock()
         self._received = bytearray(TLS_SLICE)
-        # Invariant: touched only by whoever may write; encrypted and still to be written.
+        # Encrypted data still to be written. Invariant: used only by the thread that has the turn to write.
         self._encrypted = memoryview(b"")
 
     def open(self) -> None:
-        """Do TLS's own handshake. Raises EndedInTls, or SSLError if the two don't agree."""
+        """Do TLS's own handshake. Raises EndedInTls, or SSLError if the two sides don't agree."""
         try:
             self._shake_hands()
         except ConnectionError as error:
@@ -171,7 +171,7 @@ class TlsChannel(Channel):
         while True:
             try:
                 with self._lock:
-                    # Into a buffer, it returns how many bytes; the stubs know only the other form.
+                    # With a buffer, read returns the number of bytes; the stubs know only the other form.
                     return self._tls.read(len(view), view)  # type: ignore[return-value]
             except ssl.SSLWantReadError:
                 pass
@@ -227,8 +227,8 @@ class TlsChannel(Channel):
         return self._outgoing.pending > 0
 
     def close(self) -> None:
-        """See :meth:`Channel.close`. A closed connection is part of cycles, which the garbage collector may
-        leave alone for hours: its buffers go now."""
+        """See :meth:`Channel.close`. A closed connection is part of reference cycles, which the garbage
+        collector may leave alone for hours: the buffers are freed now."""
         super().close()
         self._received = bytearray()
         self._encrypted = memoryview(b"")

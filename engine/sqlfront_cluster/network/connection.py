@@ -28,7 +28,7 @@ from sqlfront_values.errors import Error
 
 logger = logging.getLogger(__name__)
 
-#: Of a reason that another member gives, this many characters are believed.
+#: The number of characters accepted of another member's reason.
 _REASON_LENGTH: Final = 500
 
 _CONTROL_DECODER: Final = MessageDecoder(CONTROL_TYPES)
@@ -39,42 +39,44 @@ _MESSAGE: Final = int(Kind.MESSAGE)
 
 
 class Connection:
-    """One connection, from the handshake to its end. It belongs to the thread that reads it, which alone
-    closes the socket and, but for those who attend it (:mod:`.attending`), calls the receiver; all others may
-    send and :meth:`close`."""
+    """A connection, from the handshake to its end. Only the reading thread closes the socket and calls the
+    receiver (except for attending threads, see :mod:`.attending`); other threads may send and
+    :meth:`close`."""
 
     def __init__(self, channel: Channel, remote: str, *, limits: Limits, outbox_limit: int) -> None:
-        #: The name that the other side has proven; before that its address.
+        #: The other side's proven name; before the proof, its address.
         self.name = remote
         self.remote = remote
         self.channel = channel
         self.id = b""
         self.identity: Identity | None = None
-        #: The connection that this one takes the place of: its end is heard before this one's beginning.
+        #: The connection replaced by this one: its end is reported before this one's beginning.
         self.replaces: Connection | None = None
         #: Set when the connection is in use, or will never be.
         self.decided = Event()
-        #: Set when the receiver has heard the end.
+        #: Set when the receiver has been told of the end.
         self.finished = Event()
         self._limits = limits
         self._received = TrafficCounter()
         self._reader = FrameReader(channel.receive, UNAUTHENTICATED, {_CONTROL: _CONTROL_DECODER})
         self._outbox = Outbox(channel, outbox_limit, self.close, self._break)
-        # Reentrant, because a finalizer may close while its thread is in here.
+        # Reentrant, because a finalizer may close while its thread holds the lock.
         self._closing = RLock()
         self._reason: str | None = None
         self._broken: str | None = None
         self._released = False
         self._open = False
         self._receiver: Receiver
-        # Held by who reads, once the handshake is over: by the thread to which this belongs, or by who
-        # attends. It knows by whom, since an interrupt may come before anybody could note that.
+        # Held by the reader once the handshake is over: by this connection's own thread, or by an attending
+        # thread. An RLock knows its owner, which could not be noted separately without a gap for an
+        # interrupt.
         self._reading = RLock()
         self._thread = 0
-        # Where the reading thread waits, since somebody has wanted to attend.
+        # The place where the reading thread waits after the first attempt to attend.
         self._gate: Gate | None = None
         self._wanted = False
-        # How often this was attended; what ended it meanwhile, or while a message was handled.
+        # The number of times attended; and the end of the connection, noted while attended or while handling
+        # a message.
         self._attended = 0
         self._ended: Exception | str | None = None
 
@@ -95,11 +97,11 @@ class Connection:
         """See :meth:`~sqlfront_cluster.network.transport.Peer.listen`."""
         if not self._reading._is_owned():  # type: ignore[attr-defined]
             return True
-        self._outbox.push()  # although somebody collects: the other side waits for signs of life, too
+        self._outbox.push()  # even while corked: the other side waits for signs of life, too
         while self._ended is None and (self._is_buffered() or _readable(self.channel.socket)):
             try:
                 self._ended = self._handle_next()
-            except Exception as error:  # noqa: BLE001 - raised again by who called the receiver
+            except Exception as error:  # noqa: BLE001 - raised again by the receiver's caller
                 self._ended = error
         return self._ended is None
 
@@ -114,7 +116,7 @@ class Connection:
             self._shutdown()
 
     def _break(self, reason: str) -> None:
-        """Writing has failed. What has arrived is still read: it may say why."""
+        """Note that writing has failed. Arrived data is still read: it may contain the reason."""
         self._broken = reason
         self._shutdown()
 
@@ -134,13 +136,13 @@ class Connection:
         return self._open and not self.closed
 
     def statistics(self) -> PeerStatistics:
-        """What went over this connection so far."""
+        """The traffic over this connection so far."""
         sent, received = self.traffic
         return PeerStatistics(self.name, sent.snapshot(), received.snapshot(), self._outbox.queued)
 
     @property
     def traffic(self) -> tuple[TrafficCounter, TrafficCounter]:
-        """What was sent and what received."""
+        """The counters of sent and received messages."""
         return self._outbox.traffic, self._received
 
     # ---- the handshake's conversation
@@ -155,14 +157,14 @@ class Connection:
         return None if frame is None else frame.message
 
     def introduce(self, identity: Identity) -> None:
-        """The other side has proven who it is."""
+        """Note the other side's proven identity."""
         self.identity = identity
         self.name = identity.name
 
     # ---- in use
 
     def use(self, messages: MessageDecoder) -> None:
-        """The handshake is over: take messages."""
+        """End the handshake and accept messages."""
         self._reader.decoders[_MESSAGE] = messages
         self._reader.limits = self._limits
         self.channel.set_deadline(None)
@@ -172,7 +174,8 @@ class Connection:
         self.decided.set()
 
     def run(self, receiver: Receiver) -> None:
-        """Hand on what arrives until the connection ends; then tell why."""
+        """Hand arriving messages to the receiver until the connection ends; then tell the receiver the
+        reason."""
         level = logging.INFO
         self._receiver = receiver
         self._thread = get_ident()
@@ -192,7 +195,7 @@ class Connection:
             logger.exception("connection with %s closed: a message could not be handled", self._who)
         if self._reason is None:
             self.close(reason)
-        elif level == logging.WARNING:  # what a connection says after its end is no news
+        elif level == logging.WARNING:  # an error after the connection's end is no news
             level = logging.INFO
         if level:
             logger.log(level, "connection with %s closed: %s", self._who, self._reason)
@@ -202,7 +205,7 @@ class Connection:
             logger.exception("the end of the connection with %s could not be handled", self._who)
 
     def _receive(self) -> str | None:
-        """Until the end, whose reason is returned; None once somebody wants to attend."""
+        """Handle messages until the end; return its reason. Return None once a thread wants to attend."""
         while (end := self._handle_next()) is None:
             if self._wanted:
                 end = self._handle_buffered()
@@ -212,13 +215,14 @@ class Connection:
         return end
 
     def _receive_at_gate(self, gate: Gate) -> str:
-        """Until the end, whose reason is returned, leaving what arrives to those who attend."""
+        """Handle messages until the end; return its reason. Attending threads may handle messages
+        meanwhile."""
         while True:
             attended = self._attended
             gate.wait()
             with self._reading:
                 if self._ended is None and self._attended != attended:
-                    continue  # what there was has been handled; what came later wakes this thread again
+                    continue  # earlier messages have been handled; later ones wake this thread again
                 if self._ended is not None or not self.handle():
                     break
         if isinstance(self._ended, Exception):
@@ -227,7 +231,7 @@ class Connection:
         return self._ended
 
     def _handle_next(self) -> str | None:
-        """Wait for a message and hand it on; returns why there is none any more."""
+        """Wait for a message and hand it to the receiver; return the reason if the connection has ended."""
         if self._ended is not None:
             if isinstance(self._ended, Exception):
                 raise self._ended
@@ -244,7 +248,7 @@ class Connection:
         return None
 
     def _handle_buffered(self) -> str | None:
-        """What has been received with other messages doesn't wake anybody."""
+        """Handle the messages received together with earlier ones: buffered bytes wake no thread."""
         while self._is_buffered():
             end = self._handle_next()
             if end is not None:
@@ -252,10 +256,10 @@ class Connection:
         return None
 
     def _is_buffered(self) -> bool:
-        """Whether anything has left the socket that has not been handled."""
+        """Return whether unhandled bytes have left the socket."""
         return self._reader.buffered or self.channel.buffered
 
-    # ---- attended: see the module of that name
+    # ---- attending, see sqlfront_cluster.network.attending
 
     def begin(self) -> bool:
         """See :meth:`~sqlfront_cluster.network.attending.Attended.begin`."""
@@ -297,7 +301,7 @@ class Connection:
         return self.name if self.name == self.remote else f"{self.name} at {self.remote}"
 
     def release(self) -> None:
-        """Let go of socket, thread and memory. To be called by the reading thread, last."""
+        """Release socket, thread and memory. To be called by the reading thread, last."""
         self.close("given up")
         self._shutdown()
         self._outbox.stop()
@@ -311,7 +315,7 @@ class Connection:
 
 
 def _readable(connection: socket.socket) -> bool:
-    """Whether something has arrived, be it the end."""
+    """Return whether the socket has data or has ended."""
     poll = select.poll()
     poll.register(connection, select.POLLIN)
     return bool(poll.poll(0))

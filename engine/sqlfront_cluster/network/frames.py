@@ -1,14 +1,14 @@
-"""Frames: what lies between two messages on a connection.
+"""Frames: the format of messages on a connection.
 
 A frame is a header of 16 bytes, a message in msgpack, and a body::
 
     0      2         3      4                8              16
     | "sf" | version | kind | message length |  body length | message ... | body ...
 
-Integers are big-endian. Whatever deviates (another magic, version or kind, lengths above the limits, a
-message that isn't of one of the expected types to the last byte) raises
-:class:`~sqlfront_cluster.network.transport.InvalidMessage`, before anything is allocated for it. The reader
-knows no socket: it is given a function that fills a memoryview.
+Integers are big-endian. Every deviation (another magic, version or kind, lengths above the limits, a message
+that isn't of one of the expected types to the last byte) raises
+:class:`~sqlfront_cluster.network.transport.InvalidMessage`; header errors do so before memory is allocated
+for the frame. The reader is independent of sockets: it gets a function that fills a memoryview.
 """
 
 import struct
@@ -24,7 +24,7 @@ from sqlfront_cluster.network.transport import InvalidMessage, Part
 from sqlfront_values.decoders import make_decoder
 from sqlfront_values.errors import OperationalError
 
-#: Changes with every change of frames or handshake. Members of different versions don't talk.
+#: Changes with every change of frames or handshake. Members of different versions refuse each other.
 PROTOCOL_VERSION: Final = 1
 
 MAGIC: Final = b"sf"
@@ -36,25 +36,25 @@ _pack_header: Final = HEADER.pack
 #: Bytes of a reader's buffer; larger messages and all bodies get memory of their own.
 BUFFER_SIZE: Final = 64 * 1024
 
-#: Fills the view, or some of it (all of it if the flag is set and nothing prevents it); returns how many
-#: bytes, 0 at the end of the connection.
+#: A function that fills the view, or a part (the whole view if the flag is set and possible); returns the
+#: number of bytes, 0 at the end of the connection.
 Receive: TypeAlias = Callable[[memoryview, bool], int]
 
 
 class OtherProtocol(InvalidMessage):
-    """The other side speaks another version of the protocol."""
+    """The error for another version of the protocol."""
 
 
 class OtherEncryption(InvalidMessage):
-    """The other side speaks TLS where none was expected."""
+    """The error for TLS from the other side where none was expected."""
 
 
-#: How TLS's alerts and handshakes begin (RFC 8446, 5.1).
+#: The first bytes of TLS's alerts and handshakes (RFC 8446, 5.1).
 _TLS_RECORDS: Final = (b"\x15\x03", b"\x16\x03")
 
 
 class Kind(IntEnum):
-    """Whom a frame's message is for."""
+    """The addressee of a frame's message."""
 
     CONTROL = 0  #: the transports themselves
     MESSAGE = 1  #: the members
@@ -62,18 +62,18 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The largest message and body that are taken, in bytes."""
+    """The largest accepted message and body, in bytes."""
 
     message: int = 16 * 1024 * 1024
     body: int = 1024 * 1024 * 1024
 
 
-#: What is taken from somebody who hasn't proven anything yet.
+#: The limits before the other side's proof.
 UNAUTHENTICATED: Final = Limits(message=4096, body=0)
 
 
 class Incoming(NamedTuple):
-    """A frame that has arrived; ``kind`` is one of :class:`Kind`, ``size`` in bytes, header included."""
+    """A received frame; ``kind`` is one of :class:`Kind`, ``size`` in bytes, including the header."""
 
     kind: int
     message: msgspec.Struct
@@ -82,8 +82,8 @@ class Incoming(NamedTuple):
 
 
 class Outgoing(NamedTuple):
-    """A frame to be sent: its bytes piece by piece, ``len`` of each being its bytes, none of them empty.
-    ``name`` is the message's type's, for the statistics; empty for control messages."""
+    """A frame to be sent, as non-empty pieces whose ``len`` is their size in bytes. ``name`` is the name of
+    the message's type, for the statistics; empty for control messages."""
 
     name: str
     parts: list[bytes | memoryview | pa.Buffer]
@@ -91,7 +91,7 @@ class Outgoing(NamedTuple):
 
 
 class MessageDecoder:
-    """Decodes messages of a closed set of tagged Struct types.
+    """A decoder of messages of a closed set of tagged Struct types.
 
     >>> class Ping(msgspec.Struct, tag=True):
     ...     number: int
@@ -106,7 +106,7 @@ class MessageDecoder:
         self._decode = make_decoder(Union[tuple(types)])  # noqa: UP007
 
     def decode(self, data: bytes | bytearray) -> msgspec.Struct:
-        """The message; raises InvalidMessage if ``data`` isn't exactly one."""
+        """The message; raises InvalidMessage if ``data`` isn't exactly one message."""
         try:
             message: msgspec.Struct = self._decode(data)  # type: ignore[assignment]
         except (msgspec.MsgspecError, ValueError, RecursionError) as error:
@@ -115,13 +115,13 @@ class MessageDecoder:
 
 
 class _Encoder:
-    """Encodes messages, but not the same one twice in a row: one that goes to several peers."""
+    """An encoder of messages that caches the last message, which often goes to several peers."""
 
     __slots__ = ("_encode", "_latest")
 
     def __init__(self) -> None:
         self._encode = msgspec.msgpack.Encoder().encode
-        # Replaced as one, since several threads encode.
+        # Replaced as a whole, since several threads encode.
         self._latest: tuple[msgspec.Struct | None, bytes] = (None, b"")
 
     def encode(self, message: msgspec.Struct) -> bytes:
@@ -138,10 +138,10 @@ _encode = _Encoder().encode
 def encode_frame(
     kind: int, message: msgspec.Struct, body: Sequence[Part] = (), limits: Limits | None = None
 ) -> Outgoing:
-    """The frame of a (frozen) message, ``kind`` being one of :class:`Kind`; the body's parts are referred to,
+    """The frame of a (frozen) message, with ``kind`` one of :class:`Kind`; the body's parts are referred to,
     not copied. The same message to several peers is encoded once.
 
-    Raises OperationalError if the message or body is above the limits.
+    Raises OperationalError if message or body is above the limits.
     """
     encoded = _encode(message)
     name = type(message).__name__
@@ -164,9 +164,9 @@ _PLAIN: Final = frozenset({bytes, pa.Buffer})
 
 
 class FrameReader:
-    """Cuts what is received into frames.
+    """A reader that cuts the received bytes into frames.
 
-    ``limits`` and the decoders may be changed between two reads; a kind without decoder isn't taken.
+    ``limits`` and the decoders may be changed between two reads; a kind without a decoder is refused.
     """
 
     __slots__ = ("_buffer", "_end", "_receive", "_start", "_view", "decoders", "limits")
@@ -182,12 +182,12 @@ class FrameReader:
 
     @property
     def buffered(self) -> bool:
-        """Whether some of the next frame has been received."""
+        """Whether a part of the next frame has been received."""
         return self._end > self._start
 
     def read(self) -> Incoming | None:
         """The next frame; None at the end of the connection. Raises InvalidMessage, also if the connection
-        ends within a frame, and whatever the receiving function raises; after that nothing can be read."""
+        ends within a frame, and the errors of the receiving function; after an error no more can be read."""
         if self._end - self._start < _HEADER_SIZE and not self._fill(_HEADER_SIZE, end_allowed=True):
             return None
         start = self._start + _HEADER_SIZE
@@ -201,7 +201,7 @@ class FrameReader:
                 f"the limits are {self.limits.message} and {self.limits.body}"
             )
         end = start + length
-        if end <= self._end:  # as nearly always: it has come as a whole
+        if end <= self._end:  # nearly always: the message has come as a whole
             data: bytes | bytearray = bytes(self._view[start:end])
             self._start = end
         else:
@@ -212,7 +212,8 @@ class FrameReader:
         return Incoming(kind, message, body, _HEADER_SIZE + length + body_length)
 
     def _fill(self, needed: int, *, end_allowed: bool = False) -> bool:
-        """Have ``needed`` bytes in the buffer; False if the connection ends in front of them."""
+        """Have ``needed`` bytes in the buffer; False if the connection ends before the first byte (and
+        ``end_allowed``)."""
         have = self._end - self._start
         if have == 0:
             self._start = self._end = 0
@@ -230,7 +231,7 @@ class FrameReader:
         return True
 
     def _take(self, length: int) -> bytes | bytearray:
-        """The next bytes as an object of their own: messages may keep views of it."""
+        """The next bytes as a separate object: messages may keep views of it."""
         if length > BUFFER_SIZE:
             data = bytearray(length)
             self._take_into(memoryview(data))

@@ -1,21 +1,21 @@
-"""Who is there: both sides prove that they know the cluster's secret, then say who they are.
+"""The handshake: both sides prove their knowledge of the cluster's secret and tell their identities.
 
-The steps, I being the side that connects and A the one that accepts::
+The steps, with I the connecting side (initiator) and A the accepting side::
 
     I -> A   Hello      a fresh random number
     I <- A   Challenge  another one
     I -> A   Proof      I's identity and a code over everything so far
     I <- A   Proof      A's identity and a code over everything so far
 
-The codes are HMAC-SHA256 under the secret over the protocol's version, the side that speaks (so that no code
-can be sent back to its maker), both numbers (so that none serves twice), the hashes of both TLS certificates
-in use (so that nobody stands between, whatever certificates it has), and the identities. The accepting side,
-which anyone can reach, proves itself only to who has done so. Before that it says nothing but that it
-refuses, without a reason; what differs (version, cluster) both sides then see for themselves. Without TLS
-nothing protects the connection, once made, from who can alter traffic.
+The codes are HMAC-SHA256 under the secret over the protocol's version, the speaking side (so that no code can
+be sent back to its maker), both numbers (so that no code serves twice), the hashes of both TLS certificates
+in use (against a man in the middle with any certificates), and the identities. The accepting side, which
+anyone can reach, proves itself only to a proven initiator. Before, it says nothing but a refusal without a
+reason; differences (version, cluster) are then seen by both sides for themselves. Without TLS an established
+connection is unprotected from an attacker who can alter traffic.
 
-The steps are generators that know no socket: they yield what is to be sent, or None and are resumed with
-what came.
+The steps are generators independent of sockets: a generator yields a message to send, or None to be resumed
+with the next received message.
 """
 
 import hmac
@@ -36,8 +36,8 @@ _Name: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=255)]
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """What a member says of itself: its name, its cluster's, the product's version, and a random number that
-    tells it from a member of the same name that was started before it."""
+    """A member's claims: the names of the member and of its cluster, the product's version, and a random
+    number that distinguishes the member from earlier members of the same name."""
 
     name: _Name
     cluster: _Name
@@ -46,7 +46,7 @@ class Identity(msgspec.Struct, frozen=True):
 
 
 class Hello(msgspec.Struct, frozen=True, tag=True):
-    """The connecting side's random number, which also is the connection's id."""
+    """The connecting side's random number, which is also the connection's id."""
 
     nonce: _Nonce
 
@@ -58,29 +58,29 @@ class Challenge(msgspec.Struct, frozen=True, tag=True):
 
 
 class Proof(msgspec.Struct, frozen=True, tag=True):
-    """Who speaks, and that it knows the secret."""
+    """The sender's identity, and the code that proves knowledge of the secret."""
 
     identity: Identity
     code: _Nonce
 
 
 class Refused(msgspec.Struct, frozen=True, tag=True):
-    """The other side's proof is wrong; or, to who has proven nothing yet, its encryption."""
+    """A refusal: the other side's proof is wrong; or, from a side without proof yet, its encryption."""
 
 
 class Verdict(msgspec.Struct, frozen=True, tag=True):
-    """Whether to use this connection (see :mod:`sqlfront_cluster.network.settlement`): ``instead`` is the id
-    of another one that is in use or being made, or None."""
+    """The decision on the connection (see :mod:`sqlfront_cluster.network.settlement`): ``instead`` is the id
+    of another connection in use or in the making; None: use the connection itself."""
 
     instead: _Nonce | None
 
 
 class Settled(msgspec.Struct, frozen=True, tag=True):
-    """This connection is used from now on."""
+    """The agreement: this connection is used from now on."""
 
 
 class Goodbye(msgspec.Struct, frozen=True, tag=True):
-    """Why the connection is closed; the only one of these messages that comes after ``Settled``."""
+    """The reason for closing the connection; the only control message after ``Settled``."""
 
     reason: str
 
@@ -89,21 +89,22 @@ Control: TypeAlias = Hello | Challenge | Proof | Refused | Verdict | Settled | G
 CONTROL_TYPES: Final = (Hello, Challenge, Proof, Refused, Verdict, Settled, Goodbye)
 
 _Result = TypeVar("_Result")
-#: Yields what to send, or None to be resumed with what has come; returns its result.
+#: A generator of the handshake's steps: yields a message to send, or None for the next received message;
+#: returns its result.
 Steps: TypeAlias = Generator[Control | None, msgspec.Struct | None, _Result]
 
 
 class HandshakeFailed(OperationalError):
-    """The other side isn't one to talk to; the message says why, for the log of this side."""
+    """The failure of a handshake; its text has the reason, for the log of this side."""
 
 
 class Unrelated(HandshakeFailed):
-    """The two sides don't belong together, now or later."""
+    """The failure of a handshake between sides that don't belong together, now or later."""
 
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What a member has to show: the secret, and what it says of itself."""
+    """A member's credentials: the secret, and its identity."""
 
     identity: Identity
     secret: bytes
@@ -112,18 +113,19 @@ class Credentials:
         return f"Credentials({self.identity!r})"
 
     def code(self, side: str, *told: object) -> bytes:
-        """The code by which ``side`` proves that it knows the secret."""
+        """The code that proves knowledge of the secret by ``side``."""
         text = msgspec.msgpack.encode(("sqlfront", PROTOCOL_VERSION, side, told))
         return hmac.digest(self.secret, text, "sha256")
 
 
 def new_nonce() -> bytes:
-    """A number that nobody can guess and that never comes again."""
+    """A random number, unguessable and never repeated."""
     return secrets.token_bytes(NONCE_SIZE)
 
 
 def initiate(mine: Credentials, nonce: bytes, binding: bytes) -> Steps[Identity]:
-    """The connecting side's steps; ``nonce`` becomes the connection's id. Raises HandshakeFailed."""
+    """The connecting side's steps; ``nonce`` becomes the connection's id. Return the other side's identity.
+    Raises HandshakeFailed."""
     yield Hello(nonce)
     answer = yield None
     if isinstance(answer, Refused):
@@ -145,8 +147,8 @@ def initiate(mine: Credentials, nonce: bytes, binding: bytes) -> Steps[Identity]
 def accept(
     mine: Credentials, binding: bytes, proven: Callable[[bytes, Identity], None]
 ) -> Steps[tuple[bytes, Identity]]:
-    """The accepting side's steps; returns the connection's id, too. Raises HandshakeFailed. ``proven`` is
-    called with both before the other side can know that it is accepted."""
+    """The accepting side's steps; return the connection's id and the other side's identity. Raises
+    HandshakeFailed. ``proven`` is called with both before the other side can know of its acceptance."""
     hello = expect(Hello, (yield None))
     nonce = new_nonce()
     yield Challenge(nonce)
@@ -165,7 +167,8 @@ def accept(
 
 
 def check_identity(mine: Identity, theirs: Identity) -> None:
-    """Refuse who has the secret but doesn't fit all the same; both sides come to the same result."""
+    """Refuse a side that knows the secret but doesn't fit; both sides come to the same result. Raises
+    HandshakeFailed."""
     if theirs.incarnation == mine.incarnation:
         raise HandshakeFailed("it is this member itself")
     if theirs.cluster != mine.cluster:
@@ -187,7 +190,7 @@ _Expected = TypeVar("_Expected", bound=msgspec.Struct)
 
 
 def expect(expected: type[_Expected], message: msgspec.Struct | None) -> _Expected:
-    """The message, if it is what comes next; raises HandshakeFailed."""
+    """The message, if it has the expected type; else raises HandshakeFailed."""
     if isinstance(message, expected):
         return message
     if message is None:
@@ -198,17 +201,17 @@ def expect(expected: type[_Expected], message: msgspec.Struct | None) -> _Expect
 
 
 class Conversation(Protocol):
-    """What :func:`perform` needs of a connection."""
+    """The parts of a connection needed by :func:`perform`."""
 
     def tell(self, message: Control) -> None:
-        """Send; may wait."""
+        """Send the message; may wait."""
 
     def hear(self) -> msgspec.Struct | None:
-        """The next message; None at the end of the connection. Waits."""
+        """Wait for the next message; None at the end of the connection."""
 
 
 def perform(steps: Steps[_Result], connection: Conversation) -> _Result:
-    """Do the steps over a connection."""
+    """Do the steps over a connection; return their result."""
     heard: msgspec.Struct | None = None
     while True:
         try:

@@ -1,8 +1,8 @@
-"""A connection of somebody who is no member: what it sends and hears it waits for, on its own thread.
+"""A connection for a process outside of the cluster, which waits for messages on the process's own thread.
 
-Members have threads of the network that call them; who only asks one of them something, such as a task of
-another cluster that brings rows, needs none. It proves that it knows the secret as members do, under a name
-that nobody else has.
+Members have network threads that call them. A process that only sends requests to a member needs no network
+threads: for instance a task of another cluster that brings rows. The process proves its knowledge of the
+secret as members do, under a unique name.
 """
 
 import ssl
@@ -44,15 +44,15 @@ from sqlfront_cluster.network.tls.contexts import failure_of
 from sqlfront_cluster.network.transport import Part
 from sqlfront_values.errors import OperationalError
 
-#: Bytes of the random number that tells a name's bearers apart.
+#: Bytes of the random number that distinguishes processes of the same name.
 _INCARNATION: Final = 16
 
 
 class Line:
     """A connection with the member at ``address``, made by the constructor. To be used by one thread.
 
-    ``name``: under which it is known there. ``types``: the messages that may come. ``timeout``: seconds that
-    anything may take in which nothing comes or goes. OperationalError for whatever fails.
+    ``name``: this side's name for the member. ``types``: the types of messages that may arrive. ``timeout``:
+    the longest wait in seconds for the network to send or receive. Raises OperationalError for every failure.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class Line:
             raise self._broken(error) from error
 
     def receive(self) -> Incoming:
-        """Wait for the next message, whose ``body`` is 64-byte aligned and not shared with anyone."""
+        """Wait for the next message; its ``body`` is 64-byte aligned and not shared."""
         self._arm(self._timeout)
         try:
             frame = self._reader.read()
@@ -160,8 +160,8 @@ def _channel(settings: NetworkSettings, target: Address) -> Channel:
 
 
 def _steps(mine: Credentials, nonce: bytes, channel: Channel) -> Steps[str]:
-    """The handshake, and the agreement to use the only connection that there is between the two; returns the
-    member's name."""
+    """The handshake, and the agreement to use the only connection between the two sides; returns the member's
+    name."""
     other = yield from initiate(mine, nonce, channel.binding)
     if mine.identity.name < other.name:
         yield Verdict(None)

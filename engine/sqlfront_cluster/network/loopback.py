@@ -1,11 +1,10 @@
 """The transport between members of one process: objects are handed over by reference.
 
-Sending only puts the message into a queue; one thread of the network takes what is in it and calls the
-receivers, in the order of sending. So a receiver is never called from within its own or anybody else's
-``send``, whatever locks the sender holds: exactly as over sockets. One thread serves all members, because
-receivers don't block and share an interpreter anyway, and because a message that is answered at once then
-costs no second change of threads. The thread begins with the first connection and ends with the last
-transport.
+Sending only puts the message into a queue. One thread of the network takes messages from the queue and calls
+the receivers, in the order of sending. So a receiver is never called from within a ``send``, whatever locks
+the sender holds: exactly as over sockets. One thread serves all members, because receivers don't block and
+share an interpreter anyway, and because a message with an immediate answer then costs no second change of
+threads. The thread begins with the first connection and ends with the last transport.
 """
 
 import logging
@@ -34,7 +33,7 @@ _NOT_CORKED: Final = nullcontext()
 
 
 class LoopbackNetwork:
-    """The members of one process; a member's address is its name."""
+    """A network between the members of one process; a member's address is its name."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -44,7 +43,7 @@ class LoopbackNetwork:
 
     def _renew(self) -> None:
         self._events: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
-        #: Have the function called by the delivering thread, after all that was given earlier.
+        #: Have the function called by the delivering thread, after all earlier functions.
         self.deliver: Callable[[Callable[[], None]], None] = self._events.put
 
     def transport(self, name: str) -> "LoopbackTransport":
@@ -57,12 +56,12 @@ class LoopbackNetwork:
         return transport
 
     def find(self, name: str) -> "LoopbackTransport | None":
-        """The member of that name."""
+        """The transport of the member ``name``; None if there is none."""
         with self._lock:
             return self._transports.get(name)
 
     def begin(self) -> None:
-        """Have the delivering thread running."""
+        """Start the delivering thread unless it runs."""
         with self._lock:
             if self._thread is None and self._transports:
                 self._thread = Thread(
@@ -71,7 +70,7 @@ class LoopbackNetwork:
                 self._thread.start()
 
     def leave(self, transport: "LoopbackTransport") -> None:
-        """The member is gone; returns when everything before has been delivered, unless this is the
+        """Remove a member; returns when all earlier messages have been delivered, unless this is the
         delivering thread."""
         done = Event()
         with self._lock:
@@ -89,7 +88,7 @@ class LoopbackNetwork:
 
 
 def _deliver(events: "SimpleQueue[Callable[[], None] | None]") -> None:
-    """Until None comes, call what comes."""
+    """Call all events until None comes."""
     while (event := events.get()) is not None:
         try:
             event()
@@ -99,7 +98,7 @@ def _deliver(events: "SimpleQueue[Callable[[], None] | None]") -> None:
 
 
 class LoopbackPeer:
-    """One direction of a connection: what ``origin`` sees of ``name``."""
+    """One direction of a connection: the peer ``name`` as seen by ``origin``."""
 
     __slots__ = ("_network", "_open", "_other", "_received", "_sent", "name", "origin")
 
@@ -108,7 +107,7 @@ class LoopbackPeer:
         self.origin = origin
         self._network = network
         self._other: LoopbackPeer
-        # Invariant: these are touched by the delivering thread only.
+        # Invariant: the following are used by the delivering thread only.
         self._open = True
         self._sent, self._received = TrafficCounter(), TrafficCounter()
 
@@ -124,7 +123,7 @@ class LoopbackPeer:
         self._network.deliver(lambda: self._hand_over(message, body))
 
     def corked(self) -> AbstractContextManager[None]:
-        """See :meth:`~sqlfront_cluster.network.transport.Peer.corked`; there is nothing to gain here."""
+        """See :meth:`~sqlfront_cluster.network.transport.Peer.corked`; corking has no advantage here."""
         return _NOT_CORKED
 
     def listen(self) -> bool:
@@ -136,7 +135,7 @@ class LoopbackPeer:
         self._network.deliver(lambda: self.end(reason))
 
     def statistics(self) -> PeerStatistics:
-        """What was delivered so far."""
+        """The delivered messages so far."""
         return PeerStatistics(self.name, self._sent.snapshot(), self._received.snapshot(), 0)
 
     def _hand_over(self, message: msgspec.Struct, body: Sequence[Part]) -> None:
@@ -155,7 +154,7 @@ class LoopbackPeer:
             self.end(f"handling a message failed: {error}")
 
     def end(self, reason: str) -> None:
-        """On the delivering thread: both sides hear the end."""
+        """On the delivering thread: tell both sides of the end."""
         for peer in (self, self._other):
             if peer._open:
                 peer._open = False
@@ -217,7 +216,7 @@ class LoopbackTransport:
             self._network.leave(self)
 
     def lost(self, peer: LoopbackPeer, reason: str) -> None:
-        """On the delivering thread: the connection has ended."""
+        """On the delivering thread: note the end of a connection."""
         del self._peers[peer.name]
         self._past[0].add(peer._sent)
         self._past[1].add(peer._received)

@@ -1,4 +1,5 @@
-"""The sending half of a connection: nobody waits for a lock or for the network, and order is kept."""
+"""The sending half of a connection: senders wait neither for a lock nor for the network, and order is
+kept."""
 
 from collections import deque
 from collections.abc import Callable
@@ -13,17 +14,18 @@ from sqlfront_cluster.network.transport import TrafficCounter
 
 
 class Outbox(AbstractContextManager[None]):
-    """Frames on their way into a channel; collected while anyone is inside, as a context manager.
+    """A queue of frames on their way into a channel; as a context manager it collects frames until the end of
+    the outermost block.
 
-    A frame goes through three hands: ``_arrived`` (any thread appends), ``_admitted`` (counted, under
-    ``_admission``), ``_pending`` (being written, by who has ``_turn``). Both locks are only tried, never
-    waited for: who holds one looks again, after letting go, whether others have brought more. So a send
-    from within a send, by a finalizer that runs at any point, is safe, and frames of several threads leave
-    in one system call.
+    A frame passes three queues: ``_arrived`` (any thread appends), ``_admitted`` (counted, under
+    ``_admission``), ``_pending`` (being written, by the thread that has ``_turn``). Both locks are only
+    tried, never waited for: after releasing a lock, its holder checks whether other threads have brought more
+    frames. So a send from within a send, by a finalizer at any point, is safe, and frames of several threads
+    leave in one system call.
 
-    What the kernel doesn't take at once is written by a thread of its own, started when that first happens,
-    which keeps the turn until all is written. When more than ``limit`` bytes wait, ``give_up`` is called
-    with the reason; a single larger frame may pass alone. ``broken`` is called if writing fails.
+    Data refused by the kernel is written by a separate thread, started when first needed, which keeps the
+    turn until all data is written. When more than ``limit`` bytes wait, ``give_up`` is called with the
+    reason; a single larger frame may pass alone. ``broken`` is called if writing fails.
     """
 
     def __init__(
@@ -38,7 +40,8 @@ class Outbox(AbstractContextManager[None]):
         self._admitted: deque[Outgoing] = deque()
         self._pending: Pending = deque()
         self._admission, self._turn = Lock(), Lock()
-        # Invariant: bytes that wait = _admitted_bytes - channel.written; each has one writer at a time.
+        # Invariant: waiting bytes = _admitted_bytes - channel.written; each of the two has one writer at a
+        # time.
         self._admitted_bytes = 0
         self._corks: list[None] = []
         self._handed_over: SimpleQueue[bool] = SimpleQueue()
@@ -47,15 +50,15 @@ class Outbox(AbstractContextManager[None]):
 
     @property
     def queued(self) -> int:
-        """Bytes that the kernel has not taken yet, roughly while frames are being sent."""
+        """Bytes not taken by the kernel yet; approximate while frames are being sent."""
         return max(0, self._admitted_bytes - self._channel.written)
 
     def start(self) -> None:
-        """From now on the channel is written by this outbox only. To be called before the first frame."""
+        """Take over the channel: from now on only this outbox writes. To be called before the first frame."""
         self._admitted_bytes = self._channel.written
 
     def send(self, frame: Outgoing) -> None:
-        """Send the frame after those sent before; dropped once the connection has ended."""
+        """Send the frame after all earlier frames; dropped once the connection has ended."""
         self._arrived.append(frame)
         if not self._corks:
             self.push()
@@ -71,8 +74,8 @@ class Outbox(AbstractContextManager[None]):
             self.push()
 
     def push(self) -> None:
-        """Write what waits, as far as that is possible now. After an interrupt nobody knows what of it has
-        been written, so that the connection ends."""
+        """Write the waiting frames as far as possible now. After an interrupt the written part is unknown, so
+        the connection ends."""
         try:
             self._push()
         except BaseException:
@@ -98,12 +101,12 @@ class Outbox(AbstractContextManager[None]):
                 return
 
     def send_last(self, frame: Outgoing) -> None:
-        """Send the frame and what is corked, if that is possible at once."""
+        """Send the frame and all corked frames, if possible at once."""
         self._arrived.append(frame)
         self.push()
 
     def flush(self) -> None:
-        """Write what the channel itself has to say, unless somebody writes anyway."""
+        """Write the channel's own data (of TLS), unless another thread writes anyway."""
         if self._turn.acquire(False):
             if self._write(wait=False):
                 self._turn.release()
@@ -112,18 +115,18 @@ class Outbox(AbstractContextManager[None]):
                 self._hand_over()
 
     def stop(self) -> None:
-        """Drop what waits and write nothing more. To be called after the channel's shutdown, so that whoever
-        writes comes to an end; waits for that."""
+        """Drop the waiting frames and write no more. To be called after the channel's shutdown, so that the
+        writing thread ends; waits for its end."""
         self._stopped = True
-        self._turn.acquire()  # for good
+        self._turn.acquire()  # held for good
         writer = self._writer
         if writer is not None and writer is not current_thread():
             self._handed_over.put(False)
             writer.join()
         for waiting in (self._arrived, self._admitted, self._pending):
             waiting.clear()
-        # Both are methods of who owns this outbox: without that cycle, an ended connection's memory goes now
-        # rather than when the garbage collector comes.
+        # Both are methods of this outbox's owner: without the reference cycle, an ended connection's memory
+        # is freed now rather than by the garbage collector.
         self._give_up = self._broken = _nobody
 
     def _admit(self) -> None:
@@ -142,7 +145,7 @@ class Outbox(AbstractContextManager[None]):
             self._admitted.append(frame)
 
     def _write(self, *, wait: bool) -> bool:
-        """With the turn: write all that is admitted; False if the kernel takes no more for now."""
+        """With the turn: write all admitted frames; False if the kernel takes no more for now."""
         admitted, pending = self._admitted, self._pending
         try:
             while True:
@@ -160,7 +163,7 @@ class Outbox(AbstractContextManager[None]):
         return True
 
     def _hand_over(self) -> None:
-        """Let the writer thread have the turn, which this thread has."""
+        """Pass this thread's turn to the writer thread."""
         if self._writer is None:
             self._writer = Thread(target=self._write_on, name="sqlfront-network-writer", daemon=True)
             self._writer.start()
@@ -174,4 +177,4 @@ class Outbox(AbstractContextManager[None]):
 
 
 def _nobody(reason: str) -> None:
-    """Hears of no failure: the connection has ended."""
+    """Ignore a failure: the connection has ended."""

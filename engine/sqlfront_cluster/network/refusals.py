@@ -1,4 +1,4 @@
-"""The log of refused connections: by count, since whoever is refused can come back as often as it likes."""
+"""The log of refused connections: by count, since a refused party can come back arbitrarily often."""
 
 import logging
 from collections.abc import Callable
@@ -7,16 +7,16 @@ from typing import Final
 
 logger = logging.getLogger(__name__)
 
-#: Characters of a reason that are logged: a stranger may have written some of them.
+#: The number of logged characters of a reason: a stranger may have written some of them.
 _LONGEST: Final = 300
 
 
 class Refusals:
-    """Counts refused connections of the member ``name``. The first one is logged at once, with its reason;
-    those of the next ``period`` seconds by one line with their number and the last one's reason."""
+    """A counter of refused connections of the member ``name``. The first refusal is logged at once, with its
+    reason; the refusals of the next ``period`` seconds by one line with their number and the last reason."""
 
     def __init__(self, name: str, period: float, now: Callable[[], float]) -> None:
-        #: All there were.
+        #: The number of all refusals.
         self.total = 0
         self._name = name
         self._period = period
@@ -27,8 +27,8 @@ class Refusals:
         self._quiet_until = now()
 
     def add(self, remote: str, reason: str) -> bool:
-        """One more, from ``remote``; returns whether :meth:`tell` has to be called later, which it hadn't to
-        before."""
+        """Count a refusal from ``remote``; return whether :meth:`tell` must be called later because of this
+        refusal."""
         with self._lock:
             self.total += 1
             self._unlogged += 1
@@ -37,7 +37,7 @@ class Refusals:
         return self.tell() is not None and first
 
     def tell(self) -> float | None:
-        """Log what is due; returns in how many seconds to call this again, None if there is no need to."""
+        """Log the due refusals; return the seconds until the next call, None if no call is needed."""
         with self._lock:
             remaining = self._quiet_until - self._now()
             if not self._unlogged or remaining > 0:
@@ -53,7 +53,7 @@ class Refusals:
 
 
 def _printable(reason: str) -> str:
-    """One line, however the reason was written.
+    """The reason as one line of printable characters.
 
     >>> _printable("a\\nforged line")
     'a\\\\nforged line'

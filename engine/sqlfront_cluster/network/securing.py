@@ -1,6 +1,6 @@
-"""Which connections are encrypted: those over TCP, unless the cluster was told to do without.
+"""The encryption of connections: TCP connections are encrypted, unless the cluster is insecure.
 
-Those over Unix sockets never are: the kernel lets nobody but this user, and root, see them.
+Connections over Unix sockets never are: the kernel shows them only to this user and root.
 """
 
 import socket
@@ -19,10 +19,10 @@ else:
 
 
 class ChannelMaker:
-    """Makes the channels of one member or client from connected sockets.
+    """A maker of one member's or client's channels from connected sockets.
 
-    ``tls`` None: certificates are made from the secret when the first connection needs one; ``insecure``:
-    none is ever needed. OperationalError where certificates can't be had or don't serve.
+    ``tls`` None: certificates are made from the secret when the first connection needs one; ``insecure``: no
+    certificates are needed. Raises OperationalError where certificates can't be had or don't serve.
     """
 
     def __init__(self, secret: bytes, tls: TlsSettings | None, *, insecure: bool) -> None:
@@ -33,19 +33,19 @@ class ChannelMaker:
         self._contexts: tuple[ssl.SSLContext, ssl.SSLContext, bytes] | None = None
 
     def prepare(self, family: int) -> None:
-        """Have ready what sockets of that family need."""
+        """Prepare the certificates for sockets of ``family``, if needed."""
         if not self._plain(family):
             self._prepared()
 
     def connecting(self, connection: socket.socket) -> Channel:
-        """The channel of a connection that this side has made."""
+        """The channel of a connection made by this side."""
         if self._plain(connection.family):
             return Channel(connection)
         context, _, own_hash = self._prepared()
         return TlsChannel(connection, context, own_hash, server_side=False)
 
     def accepting(self, connection: socket.socket) -> Channel:
-        """The channel of a connection that the other side has made."""
+        """The channel of a connection made by the other side."""
         if self._plain(connection.family):
             return Channel(connection)
         _, context, own_hash = self._prepared()

@@ -1,12 +1,13 @@
-"""One connection per pair of members, though both may connect at once, twice, or anew.
+"""Settlement: one connection per pair of members, though both may connect at once, twice, or anew.
 
-The member with the smaller name decides. When the two know each other, it says by a :class:`Verdict` whether
-to use the connection or names the one that it holds already. The other one agrees by closing, or, if it
-doesn't know that one any more (a connection may be dead at one end only), insists by :class:`Settled`; then
-the named one is replaced. A connection is in use when ``Settled`` has been sent and received, and nothing is
-sent over it before: so no message is lost with a connection that wasn't chosen.
+The member with the smaller name decides. After the mutual proof the decider sends a :class:`Verdict`: use the
+connection, or the id of a connection held already. The other member agrees by closing. Or, if it doesn't know
+the named connection any more (a connection may be dead at one end only), it insists by :class:`Settled`; then
+the named connection is replaced. A connection is in use when ``Settled`` has been sent and received, and no
+messages are sent before: so no message is lost with a connection that wasn't chosen.
 
-A member of the same name but another incarnation has been started anew: what is held to the old one is dead.
+A member of the same name but another incarnation has been restarted: connections with the old member are
+dead.
 """
 
 from threading import Lock
@@ -19,29 +20,30 @@ _ANEW: Final = "the member has connected anew"
 
 
 class Connections:
-    """All connections of one member, by the other one's name as far as that is known."""
+    """All connections of one member, by the other member's name if known."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._lock = Lock()
-        # Invariant: a connection is in _all from its first byte until its receiver has heard its end, in
-        # _known from when the other side may refer to it, in _chosen while its pair has no better one.
+        # Invariant: a connection is in _all from its first byte until its receiver has been told of the end;
+        # in _known from the moment when the other side may refer to it; in _chosen while its pair has no
+        # better one.
         self._all: set[Connection] = set()
         self._known: dict[bytes, Connection] = {}
         self._chosen: dict[str, Connection] = {}
 
     def add(self, connection: Connection) -> None:
-        """Begin to know of a connection."""
+        """Register a new connection."""
         with self._lock:
             self._all.add(connection)
 
     def know(self, connection: Connection) -> None:
-        """Know the connection by its id, which the other side may refer to."""
+        """Register the connection's id, to which the other side may refer."""
         with self._lock:
             self._known[connection.id] = connection
 
     def forget(self, connection: Connection) -> None:
-        """The connection has ended."""
+        """Remove an ended connection."""
         with self._lock:
             self._all.discard(connection)
             if self._known.get(connection.id) is connection:
@@ -55,25 +57,25 @@ class Connections:
         connection.replaces = None
 
     def all(self) -> list[Connection]:
-        """The connections of now, in use or not."""
+        """All current connections, in use or not."""
         with self._lock:
             return list(self._all)
 
     def in_use(self) -> list[Connection]:
-        """The peers, by name."""
+        """The connections in use, by name."""
         with self._lock:
             chosen = sorted(self._chosen.items())
         return [connection for _, connection in chosen if connection.in_use]
 
     def connected(self, name: str) -> bool:
-        """Whether the member of that name is a peer now."""
+        """Return whether the member ``name`` is a peer now."""
         with self._lock:
             connection = self._chosen.get(name)
         return connection is not None and connection.in_use
 
     def settle(self, connection: Connection) -> Steps[Connection | None]:
-        """Agree with the other side: None if the connection is to be used, otherwise the one instead of
-        it. Raises HandshakeFailed."""
+        """Agree with the other side: None if the connection is to be used, otherwise the connection to use
+        instead. Raises HandshakeFailed."""
         if self._name < connection.name:
             instead = self._reserve(connection)
             yield Verdict(None if instead is None else instead.id)
@@ -94,7 +96,7 @@ class Connections:
         return None
 
     def _reserve(self, connection: Connection) -> Connection | None:
-        """Choose the connection unless its pair has another one that may be alive, which is returned."""
+        """Choose the connection, unless its pair has another that may be alive; then return the other."""
         with self._lock:
             held = self._chosen.get(connection.name)
             if held is not None and not held.closed and held.identity == connection.identity:
@@ -106,7 +108,7 @@ class Connections:
         return None
 
     def _choose(self, connection: Connection) -> None:
-        """Make it the one connection of its pair; an older one is closed."""
+        """Make the connection the only one of its pair; close an older connection."""
         with self._lock:
             held = self._chosen.get(connection.name)
             if held is connection:

@@ -65,15 +65,16 @@ CLOSE_TIMEOUT: Final = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkSettings:
-    """What the members of a cluster agree on, and what each of them bears.
+    """The settings on which the members of a cluster agree, and the limits of each member.
 
-    ``secret`` is the cluster's, ``product`` the version of the software. Connections over TCP are encrypted,
-    by certificates that are made from the secret or by those of ``tls``, unless ``insecure``. Timeouts are in
-    seconds: of making a connection, and of everything that comes before the first message. ``outbox_limit``
-    is how many bytes may wait for a peer that takes none, ``unauthenticated_limit`` how many connections from
-    outside may be in their handshakes at a time: of more the oldest is given up. Refused connections are
-    logged one by one, but those within ``refusal_period`` seconds after one by their number. ``never_calls``:
-    whoever connects under this name, of somebody who only is connected to, is refused.
+    ``secret`` is the cluster's secret, ``product`` the version of the software. Connections over TCP are
+    encrypted, with certificates made from the secret or those of ``tls``, unless ``insecure``. Timeouts are
+    in seconds: for making a connection, and for all steps before the first message. ``outbox_limit`` is the
+    number of bytes that may wait for a peer that takes none. ``unauthenticated_limit`` is the number of
+    incoming connections in their handshakes at a time: beyond it the oldest is given up. The first refused
+    connection is logged with its reason; refusals within ``refusal_period`` seconds after it are counted in
+    one line. ``never_calls``: the name of a party that never connects to others; a connection from this name
+    is refused.
     """
 
     cluster: str
@@ -97,7 +98,7 @@ class NetworkSettings:
 
 
 class _Failure(NamedTuple):
-    """Why a connection never came into use; ``lasting``: it is no use to try again."""
+    """The reason why a connection never came into use; ``lasting``: trying again is useless."""
 
     reason: str
     lasting: bool = False
@@ -106,9 +107,9 @@ class _Failure(NamedTuple):
 class TcpTransport:
     """A :class:`~sqlfront_cluster.network.transport.Transport` over sockets.
 
-    It listens where ``listen`` says (nowhere: it can only connect to others) from its making on, but takes
-    nobody before :meth:`start`. ``name`` defaults to the first address listened on, as bound. Raises
-    OperationalError if it can't listen.
+    It listens on the addresses ``listen`` (without addresses it can only connect to others) from its
+    construction on, but accepts no connection before :meth:`start`. ``name`` defaults to the first address as
+    bound. Raises OperationalError if listening fails.
     """
 
     by_reference: Final = False
@@ -127,7 +128,7 @@ class TcpTransport:
         self._decoder = MessageDecoder(message_types)
         self._channels = ChannelMaker(settings.secret, settings.tls, insecure=settings.insecure)
         self._listeners = _listen([Address.parse(text) for text in listen], self._channels)
-        #: Where this member can be reached.
+        #: The addresses on which this member listens.
         self.addresses: tuple[str, ...] = tuple(str(bound_address(listener)) for listener in self._listeners)
         self.name = self.addresses[0] if name is None else name
         identity = Identity(self.name, settings.cluster, settings.product, secrets.token_bytes(16))
@@ -137,11 +138,11 @@ class TcpTransport:
         self._lock = Lock()
         # Invariant: under _lock.
         self._threads: set[Thread] = set()
-        # Of connections from outside that are in their handshakes, oldest first.
+        # Incoming connections during their handshakes, oldest first.
         self._strangers: dict[socket.socket, None] = {}
         self._past = TrafficCounter(), TrafficCounter()
         self._closed = False
-        # Why addresses can't be reached, until they are.
+        # The reasons for which addresses can't be reached, until they are reached.
         self._unreached: dict[str, str] = {}
         self._refusals = Refusals(self.name, settings.refusal_period, time.monotonic)
         self._wake, self._woken = socket.socketpair()
@@ -153,8 +154,8 @@ class TcpTransport:
             self._run(self._listen, "listener")
 
     def connect(self, address: str) -> None:
-        """See :meth:`~sqlfront_cluster.network.transport.Transport.connect`; raises ProgrammingError if the
-        text is no address."""
+        """See :meth:`~sqlfront_cluster.network.transport.Transport.connect`; raises ProgrammingError for an
+        invalid address."""
         target = Address.parse(address)
         if not self._connections.connected(address):
             self._run(lambda: self._dial(target, address), f"to-{address}")
@@ -178,8 +179,8 @@ class TcpTransport:
         return NetworkStatistics(peers, sent.snapshot(), received.snapshot(), self._refusals.total)
 
     def close(self) -> None:
-        """See :meth:`~sqlfront_cluster.network.transport.Transport.close`. An attempt to connect that is
-        under way may end a little later, unheard."""
+        """See :meth:`~sqlfront_cluster.network.transport.Transport.close`. A pending attempt to connect may
+        end a little later, without a call of the receiver."""
         with self._lock:
             first, self._closed = not self._closed, True
             threads = self._threads - {current_thread()}
@@ -202,7 +203,7 @@ class TcpTransport:
     # ---- threads
 
     def _run(self, target: Callable[[], None], name: str) -> bool:
-        """Have a thread do it, unless this transport is closed."""
+        """Run the function in a thread, unless this transport is closed."""
 
         def run() -> None:
             try:
@@ -218,13 +219,13 @@ class TcpTransport:
             if self._closed:
                 return False
             self._threads.add(thread)
-            thread.start()  # under the lock: who closes may join all threads that it sees
+            thread.start()  # under the lock: close may join all threads in the set
         return True
 
     def _listen(self) -> None:
-        """Take connections until the transport is closed."""
+        """Accept connections until the transport is closed."""
         poll = select.poll()
-        poll.register(self._woken, select.POLLIN)  # not for writing: it is always ready for that
+        poll.register(self._woken, select.POLLIN)  # not for writing: the socket is always writable
         by_number = {listener.fileno(): listener for listener in self._listeners}
         for number in by_number:
             poll.register(number, select.POLLIN)
@@ -232,7 +233,7 @@ class TcpTransport:
             due = self._refusals.tell()
             for number, _ in poll.poll(None if due is None else max(1, due * 1000)):
                 if number == self._woken.fileno():
-                    self._woken.recv(16)  # nothing but the end of it, once this transport is closed
+                    self._woken.recv(16)  # a wake byte, or the end once this transport is closed
                 if number in by_number and not self._closed:
                     try:
                         self._take(by_number[number])
@@ -243,7 +244,7 @@ class TcpTransport:
     def _take(self, listener: socket.socket) -> None:
         try:
             accepted = listener.accept()[0]
-        except (BlockingIOError, ConnectionAbortedError):  # it has changed its mind
+        except (BlockingIOError, ConnectionAbortedError):  # the other side has closed the connection already
             return
         remote = remote_address(accepted)
         with self._lock:
@@ -253,7 +254,7 @@ class TcpTransport:
                 del self._strangers[oldest]
             self._strangers[accepted] = None
         if oldest is not None:
-            with suppress(OSError):  # it has ended by itself
+            with suppress(OSError):  # the connection has ended by itself
                 oldest.shutdown(socket.SHUT_RDWR)
         if not self._run(lambda: self._answer(accepted, remote), f"from-{remote}"):
             accepted.close()
@@ -272,7 +273,7 @@ class TcpTransport:
             dialled.close()
             self._unreachable(address, _Failure(error.message, lasting=True))
             return
-        current_thread().name = _thread_name(f"with-{address}")  # who closes waits for this one from now on
+        current_thread().name = _thread_name(f"with-{address}")  # from now on close waits for this thread
         connection = self._connection(channel, address)
         connection.id = new_nonce()
         self._connections.know(connection)
@@ -325,7 +326,8 @@ class TcpTransport:
     def _serve(
         self, connection: Connection, steps: Steps[Connection | None], settled: Callable[[], None]
     ) -> _Failure | None:
-        """From the handshake to the end; returns why the connection never came into use."""
+        """Run a connection from the handshake to its end; return the failure if the connection never came
+        into use."""
         timeout = self._settings.handshake_timeout
         try:
             if self._closed:
@@ -367,8 +369,8 @@ class TcpTransport:
         return None
 
     def _refuse(self, connection: Connection) -> None:
-        """Answer without TLS, in this member's version of the protocol, so that the other side sees, too, in
-        which of the two they differ."""
+        """Answer without TLS, in this member's version of the protocol, so that the other side, too, sees the
+        difference in encryption or version."""
         frame = encode_frame(int(Kind.CONTROL), Refused())
         with suppress(OSError):
             Channel.write(connection.channel, deque(frame.parts), wait=False)
@@ -382,7 +384,7 @@ class TcpTransport:
 
     def _unreachable(self, address: str, failure: _Failure) -> None:
         if not self._closed:
-            if self._unreached.get(address) != failure.reason:  # it is tried twice a second
+            if self._unreached.get(address) != failure.reason:  # attempts are repeated twice a second
                 self._unreached[address] = failure.reason
                 logger.warning("member %s cannot connect to %s: %s", self.name, address, failure.reason)
             self._receiver.disconnected(UnconnectedPeer(address, refused=failure.lasting), failure.reason)

@@ -1,4 +1,4 @@
-"""The contract between a member and whatever carries its messages."""
+"""The contract between a member and the transport of its messages."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -10,75 +10,73 @@ import pyarrow as pa
 
 from sqlfront_values.errors import OperationalError
 
-#: A piece of a body that is sent. Its bytes must not change any more: they are sent without being copied,
-#: perhaps later. A transport that hands over by reference takes record batches too.
+#: A piece of a body to send. Its bytes must not change any more: they are sent without a copy, perhaps later.
+#: A transport by reference takes record batches, too.
 Part: TypeAlias = bytes | bytearray | memoryview | pa.Buffer | pa.RecordBatch
 
-#: A body as it arrives: over a network one buffer (64-byte aligned, not shared with anyone) that holds the
-#: parts' bytes one after the other; by reference the very sequence that was sent; None if there was none.
+#: A body as received: over a network one buffer (64-byte aligned, not shared) with the parts' concatenated
+#: bytes; by reference the very sequence that was sent; None without a body.
 Body: TypeAlias = pa.Buffer | Sequence[Part] | None
 
 
 class InvalidMessage(OperationalError):
-    """The other side sent what it must not: its connection is closed, with one line in the log."""
+    """The error for a forbidden message: the sender's connection is closed, with one line in the log."""
 
 
 class Peer(Protocol):
-    """The connection with another member. All methods may be called on any thread, at any point (also while
-    another call is under way on the same thread, as a finalizer does), and none waits."""
+    """A connection with another member. All methods may be called on any thread, at any point (even during
+    another call on the same thread, as by a finalizer), and none waits."""
 
     @property
     def name(self) -> str:
-        """The other member's name, which it has proven to be allowed to bear."""
+        """The other member's name, proven in the handshake."""
 
     def send(self, message: msgspec.Struct, body: Sequence[Part] = ()) -> None:
-        """Have the message delivered to the other member after all that was sent to it earlier.
+        """Have the message delivered to the other member after all earlier messages.
 
-        A lost connection raises nothing here: the receiver hears ``disconnected``, once, and what is sent
-        afterwards is dropped. Raises OperationalError if message or body is larger than the other side
-        accepts.
+        A lost connection raises no error here: the receiver hears ``disconnected``, once, and later messages
+        are dropped. Raises OperationalError if message or body is larger than the other side accepts.
         """
 
     def corked(self) -> AbstractContextManager[None]:
-        """While the context lasts, what is sent to this peer is collected; at its end it leaves at once,
-        if possible in a single system call. Contexts nest; order is kept."""
+        """A context manager that collects the messages to this peer and sends them at the end of the block,
+        if possible in a single system call. Blocks nest; the order is kept."""
 
     def listen(self) -> bool:
-        """Hand on what has arrived meanwhile, from within a call of the receiver that takes long: its own
-        thread hears nothing else. False if the connection has ended, which the receiver hears once that call
-        returns. Without effect on any other thread. Raises nothing."""
+        """Handle the messages that have arrived meanwhile, from within a long call of the receiver: its own
+        thread handles no messages during the call. False if the connection has ended; the receiver hears of
+        that after the call. Does nothing on any other thread. Raises nothing."""
 
     def close(self, reason: str) -> None:
-        """End the connection; both sides hear ``disconnected``. What was sent but has not arrived is lost.
-        The reason reaches the other side if it can; only the first close counts."""
+        """End the connection; both sides hear ``disconnected``. Messages still in transit are lost. The
+        reason reaches the other side if possible; only the first close counts."""
 
 
 class Receiver(Protocol):
     """The member, as its transport sees it.
 
-    They are called by threads of the transport and by who attends (:meth:`Transport.attend`).
-    For one peer its methods are called one after the other (but for :meth:`Peer.listen`), in the order
-    ``connected``, any number of ``received``, ``disconnected``; for different peers at the same time. They
-    must not block. No method is called from within :meth:`Peer.send`, so that locks may be held while
-    sending. With one name at most one peer is connected at a time: the old one's ``disconnected`` comes
-    before the new one's ``connected``.
+    Methods are called by threads of the transport and by attending threads (:meth:`Transport.attend`). For
+    one peer, calls come one after the other (but for :meth:`Peer.listen`), in the order ``connected``, any
+    number of ``received``, ``disconnected``; for different peers, at the same time. Methods must not block.
+    No method is called from within :meth:`Peer.send`, so locks may be held while sending. At most one peer of
+    a name is connected at a time: the old peer's ``disconnected`` comes before the new peer's ``connected``.
     """
 
     def connected(self, peer: Peer) -> None:
-        """The member named ``peer.name`` is there, whoever of the two connected."""
+        """Note a connection with the member ``peer.name``, made by either side."""
 
     def received(self, peer: Peer, message: msgspec.Struct, body: Body) -> None:
-        """A message of one of the transport's types. If this raises, the connection is closed: quietly with
-        the error's text if it is an :class:`~sqlfront_values.errors.Error` (such as
-        :class:`InvalidMessage`), otherwise with a traceback in the log."""
+        """Handle a message of one of the transport's types. An error closes the connection: quietly with the
+        error's text for an :class:`~sqlfront_values.errors.Error` (such as :class:`InvalidMessage`), with a
+        traceback in the log for any other exception."""
 
     def disconnected(self, peer: Peer, reason: str) -> None:
-        """The connection has ended, or could not be made: then ``peer`` is an :class:`UnconnectedPeer`, whose
-        name is the address that was given to :meth:`Transport.connect`."""
+        """Note that the connection has ended, or could not be made: then ``peer`` is an
+        :class:`UnconnectedPeer`, whose name is the address given to :meth:`Transport.connect`."""
 
 
 class Transport(Protocol):
-    """A member's way to the others. Made with the closed set of message types that may arrive."""
+    """A member's connections to the others. Made with the closed set of message types that may arrive."""
 
     @property
     def name(self) -> str:
@@ -86,34 +84,34 @@ class Transport(Protocol):
 
     @property
     def by_reference(self) -> bool:
-        """Whether messages and bodies arrive as the objects that were sent."""
+        """Whether messages and bodies arrive as the very objects that were sent."""
 
     def start(self, receiver: Receiver) -> None:
-        """Be reachable, and call ``receiver`` from now on. To be called once."""
+        """Accept connections, and call ``receiver`` from now on. To be called once."""
 
     def connect(self, address: str) -> None:
         """Connect to the member at the address, without waiting: ``connected`` or ``disconnected`` follows,
-        unless that member is connected already."""
+        unless the member is connected already."""
 
     def attend(
         self, peers: Sequence[Peer], done: Callable[[], bool], send: Callable[[], None] = lambda: None
     ) -> bool:
-        """For who is about to wait for what these peers send: handle it on this thread until ``done()``,
-        beginning with ``send``, which asks for it. The thread may hold no lock that a receiver's methods
-        take. False: it can't be done (any more), and who waits has to be woken by the receiver; ``send`` was
-        called nevertheless."""
+        """Handle these peers' messages on this thread until ``done()``, for a thread about to wait for them.
+        Begins with ``send``, which sends the request. The thread may hold no lock that a receiver's methods
+        take. False: attending is impossible (or has ended early), and the receiver has to wake the waiting
+        thread; ``send`` was called nevertheless."""
 
     def statistics(self) -> "NetworkStatistics":
-        """What went through this transport."""
+        """The traffic through this transport."""
 
     def close(self) -> None:
-        """Be unreachable and end all connections. When this returns, the receiver has heard
-        ``disconnected`` of each and hears nothing more (unless called from one of its methods)."""
+        """Refuse new connections and end all existing ones. When this returns, the receiver has heard
+        ``disconnected`` for each and gets no more calls (unless close was called from one of its methods)."""
 
 
 class UnconnectedPeer:
-    """What stands for a member that could not be reached in :meth:`Receiver.disconnected`. ``refused``: it is
-    there, but the two don't belong together, so that there is no use in trying again."""
+    """The placeholder in :meth:`Receiver.disconnected` for a member that could not be reached. ``refused``:
+    the member is there, but the two sides don't belong together, so trying again is useless."""
 
     __slots__ = ("name", "refused")
 
@@ -122,23 +120,24 @@ class UnconnectedPeer:
         self.refused = refused
 
     def send(self, message: msgspec.Struct, body: Sequence[Part] = ()) -> None:
-        """Dropped."""
+        """Drop the message."""
 
     def corked(self) -> AbstractContextManager[None]:
-        """Nothing to collect."""
+        """A context manager that does nothing."""
         return nullcontext()
 
     def listen(self) -> bool:
-        """Nothing to hear."""
+        """False: there is no connection."""
         return False
 
     def close(self, reason: str) -> None:
-        """It is closed."""
+        """Do nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """Messages of one kind; ``bytes`` are those on the wire, header and body included (by reference: 0)."""
+    """The messages of one kind; ``bytes`` are the bytes on the wire, including header and body (by reference:
+    0)."""
 
     messages: int
     bytes: int
@@ -146,8 +145,8 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True)
 class PeerStatistics:
-    """What went between this member and the one named ``name``, by the message's type name; ``queued`` bytes
-    are on their way out but not yet in the kernel."""
+    """The traffic between this member and the member ``name``, by the message's type name; ``queued`` bytes
+    are waiting outside of the kernel."""
 
     name: str
     sent: Mapping[str, Traffic]
@@ -157,8 +156,8 @@ class PeerStatistics:
 
 @dataclass(frozen=True, slots=True)
 class NetworkStatistics:
-    """The peers connected now, by name, and the messages to and from all peers there have ever been.
-    ``refused`` counts the connections from outside that ended before the handshake did."""
+    """The currently connected peers, by name, and the messages to and from all peers ever. ``refused`` counts
+    the incoming connections that ended before their handshake did."""
 
     peers: tuple[PeerStatistics, ...]
     sent: Mapping[str, Traffic]
@@ -167,7 +166,7 @@ class NetworkStatistics:
 
 
 class TrafficCounter:
-    """Counts messages by kind. One writer at a time; reading is possible meanwhile."""
+    """A counter of messages by kind. One writer at a time; concurrent reading is possible."""
 
     __slots__ = ("_counts",)
 
@@ -175,7 +174,7 @@ class TrafficCounter:
         self._counts: dict[str, list[int]] = {}
 
     def count(self, kind: str, size: int) -> None:
-        """One more message of ``size`` bytes."""
+        """Count a message of ``size`` bytes."""
         counts = self._counts.get(kind)
         if counts is None:
             counts = self._counts[kind] = [0, 0]
@@ -183,7 +182,7 @@ class TrafficCounter:
         counts[1] += size
 
     def add(self, other: "TrafficCounter") -> None:
-        """All that the other one counted."""
+        """Add all counts of another counter."""
         for kind, (messages, size) in other._counts.copy().items():
             counts = self._counts.setdefault(kind, [0, 0])
             counts[0] += messages

@@ -1,6 +1,5 @@
 """Edges at run time: the queues between tasklets.
 
 ``queues`` has the bounded queue between one producer and one consumer; ``routing`` combines queues by an
-edge's routing, ``merging`` merges sorted inputs; ``exchange`` is an edge that leaves one member and enters
-another.
+edge's routing, ``merging`` merges sorted inputs; ``exchange`` has the two ends of an edge between members.
 """

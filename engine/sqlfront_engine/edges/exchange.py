@@ -1,13 +1,13 @@
-"""The two ends of a distributed edge between two members, and the receive window between them.
+"""The two ends of a distributed edge between two members, and the receive window between the ends.
 
-On the sending member a :class:`RemoteOutput` stands where a queue would stand, behind the only producer or
-the sender tasklet of several; on the receiving one a :class:`RemoteInput` in front of the only consumer or
-the receiver tasklet for several. The receiver tells the sender how far it may run ahead: a limit on the bytes
-sent since the start of the stream. The window that it grants beyond what it has consumed follows the rate of
-consumption, as a TCP receive window does (the design of Hazelcast Jet, which counts in units of 64 KiB; here
-in bytes): in a steady state it is some flow-control periods' worth of data. Unlike there the sender begins
-with the initial window, and news of half a window consumed is sent at once, so that short exchanges
-never wait for a tick.
+On the sending member a :class:`RemoteOutput` takes the place of a queue, behind the only producer or the
+shared sender tasklet. On the receiving member a :class:`RemoteInput` stands in front of the only consumer or
+the shared receiver tasklet. The receiver gives the sender a limit on the bytes sent since the start of the
+stream. The window granted beyond the consumed bytes follows the rate of consumption, as a TCP receive window
+does (the design of Hazelcast Jet, which counts in units of 64 KiB; here in bytes): in a steady state the
+window holds the data of some flow-control periods. Unlike in Jet, the sender begins with the initial window,
+and an acknowledgement is sent as soon as half a window is consumed, so that short exchanges never wait for a
+tick.
 """
 
 from collections import deque
@@ -19,20 +19,20 @@ import pyarrow as pa
 
 from sqlfront_engine.edges.queues import NOTHING, Polled, Wakeable
 
-#: Seconds between two looks at the rate of consumption.
+#: Seconds between two measurements of the rate of consumption.
 FLOW_CONTROL_PERIOD: Final = 0.1
 
 
 class Stream(msgspec.Struct, frozen=True):
-    """One direction of an edge between this member and another: the edge's position in the DAG, and the
-    other member."""
+    """A direction of an edge between this member and another: the edge's position in the DAG, and the other
+    member."""
 
     edge: int
     member: str
 
 
 class Parcel(msgspec.Struct, frozen=True):
-    """What arrived on a stream: ``content`` is for :meth:`Wire.unpack`, ``size`` its bytes (0 with
+    """A unit of data from a stream: ``content`` is for :meth:`Wire.unpack`, ``size`` its bytes (0 with
     ``content`` None: only the end)."""
 
     content: object
@@ -41,7 +41,8 @@ class Parcel(msgspec.Struct, frozen=True):
 
 
 class SenderStatistics(msgspec.Struct, frozen=True):
-    """A stream's sending end now: bytes sent, the limit on them, and how often the receiver has raised it."""
+    """A snapshot of a stream's sending end: the bytes sent, their limit, and the number of
+    ``acknowledgements``, each of which may raise the limit."""
 
     stream: Stream
     sent: int
@@ -50,14 +51,14 @@ class SenderStatistics(msgspec.Struct, frozen=True):
 
     @property
     def blocked(self) -> bool:
-        """Whether nothing more is sent before the receiver allows it."""
+        """Whether the sender waits for a higher limit."""
         return self.sent > self.limit
 
 
 class ReceiverStatistics(msgspec.Struct, frozen=True):
-    """A stream's receiving end now, in bytes: what has arrived, what of it was taken, what waits and has
-    waited at most, the window and the widest so far; ``acknowledgements`` told, of which ``late`` ones by the
-    clock. Never are more bytes under way than the widest window and one batch."""
+    """A snapshot of a stream's receiving end, in bytes: arrived, consumed, waiting now, the peak of waiting,
+    the current window and the widest window. ``acknowledgements``: the number sent, including ``late`` ones
+    sent by the clock. Bytes in transit never exceed the widest window and one batch."""
 
     stream: Stream
     arrived: int
@@ -71,7 +72,7 @@ class ReceiverStatistics(msgspec.Struct, frozen=True):
 
 
 class Wire(Protocol):
-    """A job's way to the other members. Nothing here waits or raises because of a lost connection."""
+    """A job's connection to the other members. No method waits, or raises because of a lost connection."""
 
     def send_data(self, stream: Stream, batch: pa.RecordBatch | None, *, last: bool) -> int:
         """Send a batch, or only the end of the stream; returns the bytes that count for the window."""
@@ -80,18 +81,18 @@ class Wire(Protocol):
         """Let the stream's sender send up to ``limit`` bytes in all."""
 
     def close_input(self, stream: Stream) -> None:
-        """Tell the stream's sender that nobody takes what it sends."""
+        """Tell the stream's sender that the receiver takes no more."""
 
     def unpack(self, stream: Stream, content: object) -> pa.RecordBatch:
-        """The batch of a parcel."""
+        """Decode the batch of a parcel's content."""
 
 
 class RemoteOutput:
     """An :class:`~sqlfront_engine.edges.queues.Output` to another member; used by its producer, except for
     :meth:`allow` and :meth:`close`, which the network calls.
 
-    ``patient``: a batch leaves with the next call, so that the last one brings the end with it; the producer
-    calls :meth:`flush` before it rests.
+    ``patient``: a batch is sent only at the next call, so that the last batch carries the end of the stream;
+    the producer calls :meth:`flush` before it gives up its thread.
     """
 
     __slots__ = (
@@ -119,7 +120,7 @@ class RemoteOutput:
         self.finished = False
 
     def offer(self, batch: pa.RecordBatch) -> bool:
-        """Send the batch, unless the receiver is that far behind; :meth:`allow` wakes the producer."""
+        """Send the batch, unless the limit is exceeded; then :meth:`allow` wakes the producer."""
         self.flush()
         if self._sent > self._limit:
             return self.abandoned
@@ -130,38 +131,39 @@ class RemoteOutput:
         return True
 
     def flush(self) -> None:
-        """Let go of what is held."""
+        """Send the held batch."""
         batch, self._held = self._held, None
         if batch is not None and not self.abandoned:
             self._sent += self._wire.send_data(self._stream, batch, last=False)
 
     def finish(self) -> None:
-        """Tell the receiver that this was all."""
+        """Tell the receiver that the stream has ended."""
         if not self.finished:
             self.finished = True
             batch, self._held = self._held, None
             self._sent += self._wire.send_data(self._stream, None if self.abandoned else batch, last=True)
 
     def allow(self, limit: int) -> None:
-        """The receiver has told its limit. Limits never fall: what was promised may be on its way."""
+        """Note the receiver's new limit. Limits never fall: bytes within an earlier limit may be in
+        transit."""
         self._acknowledgements += 1
         if limit > self._limit:
             self._limit = limit
             self.producer.wake()
 
     def close(self) -> None:
-        """The receiver wants no more."""
+        """Note that the receiver wants no more."""
         self.abandoned = True
         self.producer.wake()
 
     def statistics(self) -> SenderStatistics:
-        """What it has done so far."""
+        """The sender's counters so far."""
         return SenderStatistics(self._stream, self._sent, self._limit, self._acknowledgements)
 
 
 class RemoteInput:
-    """An :class:`~sqlfront_engine.edges.queues.Input` from another member; polled by its consumer, while
-    the network calls :meth:`arrived` and :meth:`failed` and the member's clock :meth:`adapt`."""
+    """An :class:`~sqlfront_engine.edges.queues.Input` from another member. The consumer polls it, the network
+    calls :meth:`arrived`, and the member's clock calls :meth:`adapt`."""
 
     __slots__ = (
         "_abandoned",
@@ -196,7 +198,8 @@ class RemoteInput:
         # Written by the tasklet's side.
         self._consumed = 0
         self._abandoned = False
-        # The limit told last, and what was consumed (bytes) when (seconds) the rate was last looked at.
+        # The last limit sent; and of the last measurement of the rate: the consumed bytes and the time in
+        # seconds.
         self._told = window
         self._acknowledged = 0
         self._adapted: float | None = None
@@ -205,7 +208,7 @@ class RemoteInput:
     # ---- the network's side
 
     def arrived(self, parcel: Parcel) -> None:
-        """The next parcel of the stream; the last one, too, if the consumer is gone."""
+        """Take the next parcel of the stream; the last parcel is noted even if the consumer is gone."""
         if parcel.content is not None and not self._abandoned:
             self._parcels.append(parcel)
             self._arrived += parcel.size
@@ -216,7 +219,7 @@ class RemoteInput:
 
     @property
     def finished(self) -> bool:
-        """Whether the sender has said that this was all."""
+        """Whether the sender has ended the stream."""
         return self._finished
 
     # ---- the tasklet's side
@@ -227,17 +230,17 @@ class RemoteInput:
         if not parcels:
             if not self._finished:
                 return NOTHING
-            if not parcels:  # again: the last parcel may have come between the two looks
+            if not parcels:  # again: the last parcel may have come between the two checks
                 return None
         parcel = parcels.popleft()
         self._consumed += parcel.size
-        # News of half a window goes out at once, unless there is nobody left to use it.
+        # Half a consumed window is acknowledged at once, unless the sender has finished.
         if self._consumed + self._window - self._told >= max(1, self._window // 2) and not self._finished:
             self._tell()
         return self._wire.unpack(self._stream, parcel.content)
 
     def abandon(self) -> None:
-        """Take no more; the sender is told, once."""
+        """Take no more; the sender is told once."""
         if not self._abandoned:
             self._abandoned = True
             self._parcels.clear()
@@ -252,11 +255,11 @@ class RemoteInput:
     # ---- the clock's side
 
     def adapt(self, now: float) -> None:
-        """Once per flow-control period: follow the rate of consumption half-way, and tell the limit if it
-        has changed.
+        """Once per flow-control period: follow the rate of consumption half-way, and send the limit if it has
+        changed.
 
-        A sender that is slow (nothing waits here) doesn't shrink the window. The first look at a stream only
-        notes: one that ends within a period costs no acknowledgement.
+        A slow sender (no parcel waits here) doesn't shrink the window. The first call for a stream only takes
+        a measurement: a stream that ends within a period costs no acknowledgement.
         """
         if self._finished or self._abandoned:
             return
@@ -273,7 +276,7 @@ class RemoteInput:
             self._tell()
 
     def statistics(self) -> ReceiverStatistics:
-        """What it has done so far."""
+        """The receiver's counters so far."""
         return ReceiverStatistics(
             self._stream,
             self._arrived,

@@ -1,4 +1,4 @@
-"""The ordered merge: the batches of several sorted producers as one sorted stream."""
+"""The ordered merge of several sorted producers' batches into one sorted stream."""
 
 from collections.abc import Sequence
 
@@ -14,16 +14,16 @@ from sqlfront_values.expressions import SortKey
 class MergingInput:
     """An :class:`~sqlfront_engine.edges.queues.Input` over inputs that are each sorted by ``keys``.
 
-    It can't emit before every input that hasn't ended has shown a batch. Then all rows that no later row
-    can precede go out in order: those up to the first last row among the batches at hand. Rows of equal
-    keys come in the order of the inputs.
+    It can emit only when every live input has provided a batch. Then all rows that no later row can precede
+    are emitted in order: the rows up to the smallest last row among the current batches. Rows of equal keys
+    come in the order of the inputs.
     """
 
     __slots__ = ("_heads", "_inputs", "_keys")
 
     def __init__(self, inputs: Sequence[Input], keys: tuple[SortKey, ...]) -> None:
         self._inputs = list(inputs)
-        # The batch (or what is left of it) that each live input has shown, None: it has to show one.
+        # The current batch (or its rest) of each live input; None: the input must be polled.
         self._heads: list[pa.RecordBatch | None] = [None] * len(self._inputs)
         self._keys = keys
 
@@ -40,7 +40,8 @@ class MergingInput:
         return self._merge(heads)
 
     def _fill_heads(self) -> bool:
-        """Poll the inputs that have to show a batch, forget the ended ones; False if one has nothing yet."""
+        """Poll the inputs without a current batch, forget ended inputs; False if some input has nothing
+        yet."""
         complete = True
         for index in reversed(range(len(self._inputs))):
             if self._heads[index] is None:

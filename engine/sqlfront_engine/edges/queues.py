@@ -1,13 +1,14 @@
 """The queue between one producer and one consumer: bounded, and closing from either side.
 
-Everything between tasklets goes through :class:`BatchQueue`; an edge of U producers and D consumers has up
-to U x D of them. The producer :meth:`~BatchQueue.offer`\\ s and :meth:`~BatchQueue.finish`\\ es, the
-consumer :meth:`~BatchQueue.poll`\\ s and may :meth:`~BatchQueue.abandon`. Neither ever waits: a tasklet
-that is refused, or finds nothing, gives up its thread, and the queue wakes it when that has changed.
+All batches between tasklets go through :class:`BatchQueue`; an edge of U producers and D consumers has up to
+U x D queues. The producer :meth:`~BatchQueue.offer`\\ s and :meth:`~BatchQueue.finish`\\ es, the consumer
+:meth:`~BatchQueue.poll`\\ s and may :meth:`~BatchQueue.abandon`. Neither side ever waits: a tasklet whose
+batch is refused, or whose poll finds nothing, gives up its thread, and the queue wakes the tasklet after the
+next change.
 
-Without locks: each attribute is written by one side only, and one side announces what it is about to rely
-on before it looks again at what the other side writes. That needs reads and writes of attributes, and the
-methods of deque, to happen in one order for all threads, which the interpreter's lock guarantees.
+The queue has no locks: each attribute is written by one side only, and a side sets its own flag before
+re-reading the other side's attributes. The scheme needs reads and writes of attributes, and the methods of
+deque, to happen in one order for all threads; the interpreter's lock guarantees this order.
 """
 
 from collections import deque
@@ -34,15 +35,14 @@ Polled: TypeAlias = pa.RecordBatch | Nothing | None
 
 
 class Wakeable(Protocol):
-    """What stands at an end of a queue: a tasklet, or the reader of a result."""
+    """The party at an end of a queue: a tasklet, or the reader of a result."""
 
     def wake(self) -> None:
-        """Look at your queues again. May be called by any thread, also if there turns out to be nothing
-        new."""
+        """Check the queues again. Any thread may call this, even if there turns out to be no news."""
 
 
 class Input(Protocol):
-    """Where a tasklet takes the batches of one ordinal from: a queue, or several combined."""
+    """The source of a tasklet's batches of one ordinal: a queue, or several queues combined."""
 
     def poll(self) -> Polled:
         """The next batch, the end (again at each later call), or nothing yet."""
@@ -52,21 +52,22 @@ class Input(Protocol):
 
 
 class Output(Protocol):
-    """Where a tasklet puts its batches: a queue, or several combined by a routing."""
+    """The target of a tasklet's batches: a queue, or several queues combined by a routing."""
 
     def offer(self, batch: pa.RecordBatch) -> bool:
-        """Take the batch; False: not (completely) now, offer the same batch again after a wake."""
+        """Take the batch. False: not (completely) now; offer the same batch again after a wake."""
 
     def finish(self) -> None:
-        """There will be no more."""
+        """Note that no more batches come."""
 
     @property
     def abandoned(self) -> bool:
-        """Whether nobody wants any more batches."""
+        """Whether the consumers want no more batches."""
 
 
 class BatchQueue:
-    """See the module's docstring. An :class:`Output` to its producer, an :class:`Input` to its consumer."""
+    """A bounded queue, see the module's docstring. An :class:`Output` to its producer, an :class:`Input` to
+    its consumer."""
 
     __slots__ = (
         "_batches",
@@ -87,24 +88,24 @@ class BatchQueue:
         self._size_limit = size_limit
         self._byte_limit = byte_limit
         self._batches: deque[pa.RecordBatch] = deque()
-        # Written by the producer. A batch that found the queue empty isn't measured (``nbytes`` costs more
-        # than all the rest) before another one wants to join it. Invariant: `_sizes` are the sizes of the
-        # youngest batches in the queue, at most one fewer than there are, or some more that are gone
-        # already; `_bytes` is their sum.
+        # Written by the producer. A batch appended to an empty queue isn't measured (``nbytes`` costs more
+        # than all the rest) before the next batch is offered. Invariant: `_sizes` are the sizes of the
+        # youngest batches in the queue, of all but one at least, perhaps with further sizes of consumed
+        # batches; `_bytes` is their sum.
         self._sizes: deque[int] = deque()
         self._bytes = 0
         self.finished = False
         # Written by the consumer.
         self.abandoned = False
-        # Set by the producer when it is refused, cleared by the consumer when it makes room.
+        # Set by the producer when its batch is refused, cleared by the consumer when it makes room.
         self._refused = False
 
     def __len__(self) -> int:
         return len(self._batches)
 
     def offer(self, batch: pa.RecordBatch) -> bool:
-        """Append the batch, unless that would exceed a limit; to an abandoned queue all is accepted and
-        dropped."""
+        """Append the batch unless a limit would be exceeded; an abandoned queue accepts and drops every
+        batch."""
         batches = self._batches
         if batches:
             if not self._admit(batch):
@@ -133,10 +134,11 @@ class BatchQueue:
                     return True
             if self._refused:
                 return False
-            self._refused = True  # and look again: the consumer may just have made room without seeing this
+            self._refused = True  # and check again: the consumer may have missed the flag
 
     def _measure(self) -> int:
-        """Bring the sizes up to date with what the consumer took; returns the number of batches."""
+        """Bring the sizes up to date with the consumed batches; returns the number of batches in the
+        queue."""
         sizes, batches = self._sizes, self._batches
         in_queue = len(batches)
         while len(sizes) > in_queue:
@@ -153,7 +155,7 @@ class BatchQueue:
         return in_queue
 
     def finish(self) -> None:
-        """No batch will be offered any more."""
+        """Note that no more batches come."""
         self.finished = True
         self.consumer.wake()
 
@@ -163,11 +165,11 @@ class BatchQueue:
         if not batches:
             if not self.finished:
                 return NOTHING
-            if not batches:  # again: the last batch may have come between the two looks
+            if not batches:  # again: the last batch may have come between the two checks
                 return None
         try:
             batch = batches.popleft()
-        except IndexError:  # a result that was abandoned in this moment by whoever stopped the job
+        except IndexError:  # a result abandoned in this moment by a stop of the job
             return NOTHING
         if self._refused:
             self._refused = False
@@ -175,7 +177,7 @@ class BatchQueue:
         return batch
 
     def abandon(self) -> None:
-        """Drop what is in the queue, and all that may come."""
+        """Drop all current and future batches."""
         self.abandoned = True
         self._batches.clear()
         if not self.finished:

@@ -1,7 +1,7 @@
-"""How a tasklet's queues are combined: outputs by an edge's routing, inputs of several producers.
+"""Combinations of a tasklet's queues: outputs by an edge's routing, inputs of several producers.
 
-An :class:`~sqlfront_engine.edges.queues.Output` that has refused a batch is offered the same one again, and
-remembers which of its queues took their part of it already.
+After refusing a batch, an :class:`~sqlfront_engine.edges.queues.Output` is offered the same batch again, and
+remembers the queues that took their part already.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ Owners = npt.NDArray[np.intp]
 
 
 class Unlinked:
-    """The output of a vertex without output edges: all is accepted, and nobody ever abandons it."""
+    """The output of a vertex without output edges: accepts every batch, and is never abandoned."""
 
     __slots__ = ()
 
@@ -38,12 +38,12 @@ class Unlinked:
         return True
 
     def finish(self) -> None:
-        """Nobody to tell."""
+        """Do nothing: there is no consumer."""
 
 
 class Nowhere:
-    """The output of an edge whose consumer runs on another member only, though the edge is local: there must
-    be nothing to send."""
+    """The output of a local edge whose consumer runs only on another member: there must be no rows to
+    send."""
 
     __slots__ = ("_edge",)
 
@@ -53,15 +53,15 @@ class Nowhere:
         self._edge = edge
 
     def offer(self, batch: pa.RecordBatch) -> bool:
-        """Refuse, by an error."""
+        """Raise InternalError."""
         raise InternalError(f"rows on the local edge {self._edge}, whose consumer runs on another member")
 
     def finish(self) -> None:
-        """Nobody to tell."""
+        """Do nothing: there is no consumer."""
 
 
 class RoundRobin:
-    """Each batch to one queue: the next one in turn that neither refuses nor is abandoned."""
+    """An output of each batch to one queue: the next queue in turn that neither refuses nor is abandoned."""
 
     __slots__ = ("_next", "_queues")
 
@@ -93,7 +93,7 @@ class RoundRobin:
 
 
 class Broadcast:
-    """Each batch to every output: all instances of a consumer, or all edges of a vertex."""
+    """An output of each batch to every output: all instances of a consumer, or all edges of a vertex."""
 
     __slots__ = ("_outputs", "_waiting")
 
@@ -119,7 +119,7 @@ class Broadcast:
 
 
 class Partitioned:
-    """Each row to the queue of the instance that owns its partition."""
+    """An output of each row to the queue of the instance that owns the row's partition."""
 
     __slots__ = ("_key_columns", "_owners", "_pieces", "_queues")
 
@@ -127,7 +127,7 @@ class Partitioned:
         self._queues = tuple(queues)
         self._key_columns = key_columns
         self._owners = owners
-        # What is left of the current batch, by queue; empty between batches.
+        # The rest of the current batch, by queue; empty between batches.
         self._pieces: dict[int, pa.RecordBatch] = {}
 
     @property
@@ -167,7 +167,7 @@ class Partitioned:
 
 
 class AnyOf:
-    """Batches of several inputs as they come, round robin; the inputs are tried in turn."""
+    """The batches of several inputs in order of arrival; the inputs are tried round robin."""
 
     __slots__ = ("_live", "_next")
 
@@ -176,7 +176,7 @@ class AnyOf:
         self._next = 0
 
     def poll(self) -> Polled:
-        """A batch of any input that has one; None once all have ended."""
+        """A batch of any input; None once all inputs have ended."""
         index, tries = self._next, len(self._live)
         while tries:
             if index >= len(self._live):
@@ -199,8 +199,9 @@ class AnyOf:
 
 
 class InTurn:
-    """The pieces of several inputs in turn: one of the first, one of the second, and so on, in rounds. Each
-    piece ends with :data:`~sqlfront_engine.processor.END_OF_PIECE`, the last one perhaps with its input."""
+    """The pieces of several inputs in turn: one piece of the first input, one of the second, and so on, in
+    rounds. Each piece ends with :data:`~sqlfront_engine.processor.END_OF_PIECE`; the last piece may end with
+    its input."""
 
     __slots__ = ("_live", "_next")
 
@@ -209,7 +210,7 @@ class InTurn:
         self._next = 0
 
     def poll(self) -> Polled:
-        """The next batch of the piece whose turn it is; None once all inputs have ended."""
+        """The next batch of the current piece; None once all inputs have ended."""
         while self._live:
             batch = self._live[self._next].poll()
             if batch is END_OF_PIECE:
@@ -229,7 +230,7 @@ class InTurn:
 
 
 class ByPriority:
-    """Batches of several inputs, all of the first group before any of the next."""
+    """The batches of several groups of inputs: all batches of the first group before the next group's."""
 
     __slots__ = ("_groups",)
 
@@ -237,7 +238,7 @@ class ByPriority:
         self._groups = list(groups)
 
     def poll(self) -> Polled:
-        """A batch of the first group that hasn't ended; None once all have."""
+        """A batch of the first live group; None once all groups have ended."""
         while self._groups:
             batch = self._groups[0].poll()
             if batch is not None:

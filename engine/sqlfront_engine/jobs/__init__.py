@@ -1,5 +1,5 @@
 """Jobs: one run of a DAG.
 
-``execution`` counts a job's tasklets down on this member, ``light_job`` is the job as its submitter sees it,
-``query_run`` is what the jobs of one query share.
+``execution`` counts a job's tasklets down on this member, ``light_job`` is the submitter's handle of a job,
+``query_run`` is the state shared by the jobs of one query.
 """

@@ -1,4 +1,4 @@
-"""One run of a DAG on this member, from its tasklets' start to the end of the last of them."""
+"""One run of a DAG on this member, from the start of its tasklets to the end of the last tasklet."""
 
 from collections.abc import Callable, Sequence
 from math import inf
@@ -17,24 +17,25 @@ from sqlfront_values.errors import Error, InterfaceError, InternalError
 from sqlfront_values.evaluation_errors import foreign_error
 from sqlfront_values.settings import EMBEDDED
 
-#: How often, in seconds, who waits for a job on threads looks whether it can go on at all.
+#: Seconds between two checks for a deadlock by a thread that waits for a job on threads.
 STUCK_CHECK: Final = 1.0
-#: Seconds for which, and rows for whose making, who delivers something to an inline job runs it; the rows are
-#: not counted before it has taken some time.
+#: Limits on running an inline job in the thread that delivers data to it: seconds, and rows made. Rows are
+#: not counted in the first UNCOUNTED seconds.
 PUMP_SHARE: Final = 0.01
 PUMP_ROWS: Final = 50_000
 UNCOUNTED: Final = 0.001
 
 
 class Execution:
-    """One run of a DAG on this member: hears of its tasklets' ends and is woken by its result's queue.
+    """A run of a DAG on this member: the listener of its tasklets, and the reader woken by the result's
+    queue.
 
-    It has ended when its tasklets have, and whatever else its end was told to wait for (:meth:`hold`): the
-    ends of streams from other members, the answers of other participants. Once it is being stopped it waits
-    for its tasklets only.
+    The execution ends when all tasklets have ended and all holds (:meth:`hold`) are released: ends of streams
+    from other members, answers of other participants. Once stopped, the execution waits for its tasklets
+    only.
 
-    Stopping it is safe anywhere, in a finalizer too: nothing on that way waits for a lock that the same
-    thread may hold.
+    Stopping is safe anywhere, also in a finalizer: no code on the way waits for a lock possibly held by the
+    same thread.
     """
 
     def __init__(
@@ -59,20 +60,20 @@ class Execution:
         self._deadline = None if timeout is None else query.began + timeout
         self._forget_deadline: Callable[[], None] | None = None
         self._on_end: Callable[[Execution], None]
-        #: Called once when the job is being stopped, for whatever reason.
+        #: Called once when the job is being stopped, for any reason.
         self.on_stop: Callable[[], None] | None = None
-        #: For who reads an inline job and waits for other members: handles what they send until the function
-        #: gives True, if that can be done here.
+        #: Set for an inline job with other members: while the reader waits, handles their messages until the
+        #: given function returns True, if this thread can handle messages.
         self.attend: Callable[[Callable[[], bool]], object] | None = None
         self._tasklets: Sequence[Tasklet] = ()
-        #: Whether somebody is to read a result.
+        #: Whether the job has a result to read.
         self.has_result = False
-        # None once it is read to its end, so that no cycle keeps an ended job alive.
+        # None once read to its end, so that no cycle keeps an ended job alive.
         self._result: BatchQueue | None = None
-        # What the other members have said about theirs.
+        # The other members' reported tasklets.
         self._noted: dict[str, tuple[TaskletStatistics, ...]] = {}
-        # Tasklets that have not ended (one more until all have been started), and other things that the end
-        # waits for.
+        # The number of tasklets that have not ended (plus one until all are started), and the number of
+        # holds.
         self._remaining = 1
         self._held = 0
         self._has_ended = False
@@ -82,7 +83,7 @@ class Execution:
         # Held until the job has ended.
         self._running = Lock()
         self._running.acquire()
-        # Free when there may be something new for the reader.
+        # Free when there may be news for the reader.
         self._news = Lock()
         self._runner: InlineRunner | None = None
         # Held by the thread that runs an inline job's tasklets.
@@ -91,12 +92,11 @@ class Execution:
     # ---- starting
 
     def start(self, plan: ExecutionPlan, on_end: "Callable[[Execution], None]", runner: InlineRunner) -> None:
-        """Make all tasklets runnable on the caller's thread, which runs them when it reads or joins (or by
-        :meth:`pump`)."""
+        """Make all tasklets runnable on the caller's thread; reading, joining or :meth:`pump` runs them."""
         self._adopt(plan, on_end)
         self._runner = runner
         schedule = runner.schedule
-        if self._held:  # other members may wake a tasklet while the reader waits for news
+        if self._held:  # then other members may wake a tasklet while the reader waits for news
             self._watch_deadline()
 
             def schedule(tasklet: Tasklet) -> None:
@@ -114,7 +114,8 @@ class Execution:
         workers: Workers,
         dedicated: Dedicated,
     ) -> None:
-        """Hand the tasklets to the workers, those of non-cooperative processors to threads of their own."""
+        """Hand the tasklets of cooperative processors to the workers, all other tasklets to threads of their
+        own."""
         self._adopt(plan, on_end)
         self._watch_deadline()
         for tasklet in plan.tasklets:
@@ -123,7 +124,7 @@ class Execution:
         self._started_all()
 
     def hold(self, count: int = 1) -> None:
-        """The end waits for so many calls of :meth:`release`; to be called before the start."""
+        """Delay the end by ``count`` calls of :meth:`release`; to be called before the start."""
         self._held += count
 
     def _adopt(self, plan: ExecutionPlan, on_end: "Callable[[Execution], None]") -> None:
@@ -136,7 +137,7 @@ class Execution:
     def _started_all(self) -> None:
         if self.query.cancelled:
             self.stop(JobStatus.CANCELLED)
-        if self._stopping:  # perhaps since before there were tasklets to stop
+        if self._stopping:  # perhaps from a time before there were tasklets to stop
             self._stop_all()
             self._sweep()
         self._count_down()
@@ -145,22 +146,22 @@ class Execution:
         if self._deadline is not None:
             self._forget_deadline = self._clock.call_at(self._deadline, self._time_out)
 
-    # ---- what the tasklets report
+    # ---- reports of the tasklets
 
     def failed(self, tasklet: Tasklet, error: BaseException) -> None:
-        """Keep the first real error, and stop the rest; an interrupt counts as a cancellation."""
+        """Keep the first real error, and stop the other tasklets; an interrupt counts as a cancellation."""
         if not isinstance(error, Exception):
             self.stop(JobStatus.CANCELLED)
             return
         self.fail(_attributed(error, tasklet, self.member))
 
     def ended(self, tasklet: Tasklet) -> None:
-        """Count down; the last one ends the job."""
+        """Count down; the last tasklet ends the job."""
         self._count_down()
 
     def fail(self, error: Error) -> None:
-        """Something that the job needs has failed, here or on another member: keep the first error, and stop
-        the rest. An error beats a cancellation."""
+        """Fail the job because of an error here or on another member: keep the first error, and stop all
+        tasklets. An error beats a cancellation."""
         with self._lock:
             if self._has_ended:
                 return
@@ -171,9 +172,9 @@ class Execution:
         self._count_down(0)  # the tasklets may have ended before, with only the rest to wait for
 
     def release(self) -> None:
-        """One of the things has happened for which the end was held up."""
+        """Release one hold on the job's end."""
         self._count_down(0, released=1)
-        if not self._held:  # who waits for that has to look whether the job can go on without
+        if not self._held:  # a waiting reader checks whether the job can go on
             self.wake()
 
     def _count_down(self, tasklets: int = 1, released: int = 0) -> None:
@@ -191,7 +192,7 @@ class Execution:
         self._tell_end()
 
     def _tell_end(self) -> None:
-        """To be done again if it was interrupted."""
+        """Announce the end; repeated if it was interrupted."""
         if self._forget_deadline is not None:
             self._forget_deadline()
         self._on_end(self)
@@ -200,7 +201,7 @@ class Execution:
         self.wake()
 
     def wake(self) -> None:
-        """The result's queue has changed: let the reader look."""
+        """Let the reader look again, since the result's queue has changed."""
         if self._news.locked():
             try:
                 self._news.release()
@@ -210,7 +211,7 @@ class Execution:
     # ---- stopping
 
     def stop(self, status: JobStatus) -> None:
-        """Stop all tasklets; ``status`` says why. Without effect on a job that has ended or was stopped
+        """Stop all tasklets; ``status`` is the reason. Does nothing if the job has ended or was stopped
         before."""
         with self._lock:
             if self._has_ended or self._stopped_as is not None:
@@ -241,7 +242,7 @@ class Execution:
     # ---- reading and waiting
 
     def next_batch(self) -> pa.RecordBatch | None:
-        """The next batch of the result, None after the last; raises what the job failed with, once it has
+        """The next batch of the result, None after the last. Raises the job's error once the job has
         ended."""
         if not self.has_result:
             raise InterfaceError("the job's DAG has no result")
@@ -260,7 +261,7 @@ class Execution:
         return None
 
     def poll_batch(self) -> Polled:
-        """What :meth:`next_batch` would give now."""
+        """The result of :meth:`next_batch` without waiting: NOTHING if there is no batch yet."""
         if self._result is not None and not self._stopping:
             batch = self._result.poll()
             if batch is not None:
@@ -272,8 +273,7 @@ class Execution:
         return None
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait for the end; raises what the job failed with. False: it still runs after ``timeout``
-        seconds."""
+        """Wait for the end; raises the job's error. False: the job still runs after ``timeout`` seconds."""
         if self._runner is not None:
             self._run_out(self._runner)
         elif not self._await_end(timeout):
@@ -288,7 +288,7 @@ class Execution:
             raise stopped_error(self._stopped_as, self._timeout, self.query.cancelled_by)
 
     def _await_end(self, timeout: float | None) -> bool:
-        """Wait for the last tasklet on its thread; False after ``timeout`` seconds."""
+        """Wait for the end of a job on threads; False after ``timeout`` seconds."""
         left = inf if timeout is None else timeout
         while not self._running.acquire(timeout=max(0.0, min(left, STUCK_CHECK))):
             left -= STUCK_CHECK
@@ -299,18 +299,18 @@ class Execution:
         return True
 
     def _fail_if_stuck(self) -> None:
-        """End a job on threads in which every tasklet waits for another one, as producers of a diamond over
-        queues that are too small for it do. One that has edges to other members may wait for these."""
+        """End a job on threads if every tasklet waits for another tasklet, as in a diamond with queues too
+        small for the producers. A job with holds is left alone: tasklets may wait for other members."""
         if self._held:
             return
         calls = self._calls_while_blocked()
-        # Between two looks at the calls: what came before the first is there, and after it nothing comes.
+        # Checked between the two counts: earlier batches are visible, and no later ones come.
         unread = self._result is not None and len(self._result) > 0
         if calls and not unread and calls == self._calls_while_blocked():
             self._fail_stuck()
 
     def _calls_while_blocked(self) -> list[int]:
-        """How often each tasklet that hasn't ended has run; none at all if one of them isn't blocked."""
+        """The call counts of all live tasklets; empty if any of them isn't blocked."""
         calls = [tasklet.calls_while_blocked() for tasklet in self._tasklets if not tasklet.ended]
         known = [count for count in calls if count is not None]
         return known if len(known) == len(calls) else []
@@ -350,9 +350,9 @@ class Execution:
             self._end_driving()
 
     def pump(self) -> bool:
-        """Run what is runnable on this thread, unless another thread does: for those who deliver what comes
-        from other members to an inline job. False: it turns out to be no small job, and there is more to run,
-        which is for a thread that nobody else waits for."""
+        """Run the runnable tasklets on this thread, unless another thread does: for threads delivering data
+        of other members to an inline job. False: the job is large and has more to run, which should not hold
+        up this thread."""
         runner, now = self._runner, self._clock.now
         began = now()
         while runner is not None and runner.waiting and self._driving.acquire(False):
@@ -372,16 +372,16 @@ class Execution:
         if not self._driving.acquire(blocking=False):
             if not self._stopping:
                 raise InterfaceError("the job is being read by another thread")
-            self._driving.acquire()  # who drives a job that is being stopped is about to end it
+            self._driving.acquire()  # the thread driving a job being stopped is about to end the job
 
     def _end_driving(self) -> None:
         self._driving.release()
-        if self._stopping:  # perhaps by a thread that couldn't sweep in this moment
+        if self._stopping:  # perhaps stopped by a thread that couldn't sweep in this moment
             self._sweep()
 
     def _note_interrupt(self, error: BaseException) -> None:
-        """What isn't an Exception ends an inline job, whose thread it may have left between any two steps: so
-        its tasklets are ended here, whatever each of them was about to do, and never run again."""
+        """End an inline job after an error that isn't an Exception. The interrupt may have hit between any
+        two steps, so all tasklets are ended here in any state, and never run again."""
         if isinstance(error, Exception):
             return
         self._runner = None
@@ -393,12 +393,12 @@ class Execution:
             self._tell_end()
 
     def _drive(self, runner: InlineRunner) -> None:
-        """Run what is runnable."""
-        # Looked at first: who releases something has made runnable before what that brought.
+        """Run the runnable tasklets once. If there are none, wait for news, or fail a stuck job."""
+        # Read first: before a release, the releasing thread has made the affected tasklets runnable.
         awaited = self._held
         if not runner.run_round():
             if self._stopping:
-                # Another thread is about to wake those that it has stopped.
+                # Another thread is about to wake the tasklets that it has stopped.
                 self._news.acquire(timeout=STUCK_CHECK)
             elif awaited and not (self._result is not None and len(self._result)):
                 if self.attend is not None:
@@ -417,7 +417,8 @@ class Execution:
         return not self._news.locked()
 
     def _sweep(self) -> None:
-        """Let the stopped tasklets of an inline job end, unless a thread is driving it that will do so."""
+        """Let the stopped tasklets of an inline job end, unless another thread is driving the job: that
+        thread ends them."""
         if self._runner is not None and self._driving.acquire(False):
             try:
                 while self._runner.run_round():
@@ -426,7 +427,7 @@ class Execution:
                 self._driving.release()
 
     def _fail_stuck(self) -> None:
-        """No tasklet is runnable and the reader has nothing to read."""
+        """Fail the job: no tasklet is runnable and the reader has no batch to read."""
         if self._result is not None and len(self._result):
             raise InterfaceError("the result has to be read before the job can end")
         waiting = ", ".join(repr(tasklet.vertex) for tasklet in self._tasklets if not tasklet.ended)
@@ -437,15 +438,15 @@ class Execution:
                 self.error = InternalError(f"the job can't go on: each of {waiting} waits for another one")
         self._stop_all()
 
-    # ---- looking
+    # ---- inspecting
 
     def note(self, member: str, tasklets: tuple[TaskletStatistics, ...]) -> None:
-        """What another member's tasklets have done (none of them, if it wasn't asked)."""
+        """Keep the counters of another member's tasklets (empty if the member wasn't asked)."""
         if tasklets:
             self._noted[member] = tasklets
 
     def statistics(self) -> JobStatistics:
-        """What the job has done so far; of other members, what they said when they had ended."""
+        """The job's statistics so far; other members' counters are from the end of their part."""
         tasklets = tuple(tasklet.statistics() for tasklet in self._tasklets)
         elapsed = self._clock.now() - self.query.began if self._elapsed is None else self._elapsed
         memory = self.query.budget.statistics()
@@ -456,7 +457,7 @@ class Execution:
 
 
 def _attributed(error: Exception, tasklet: Tasklet, member: str) -> Error:
-    """The error as one of ours that knows where it was raised."""
+    """The error as an sqlfront error with the vertex and member at which it was raised."""
     known = foreign_error(error, repr(tasklet.vertex))
     if known is not error:
         known.__cause__ = error

@@ -1,8 +1,7 @@
-"""A light job: one run of a DAG without stored metadata and without fault tolerance, as its submitter sees
-it.
+"""A light job: a run of a DAG without stored metadata and without fault tolerance, as seen by its submitter.
 
-The result is read in batches while the job runs; a job whose result nobody wants any more is cancelled. An
-ended job, in whatever way it ended, holds nothing but its counters and what is left of its result.
+The result is read in batches while the job runs; a job with an abandoned result is cancelled. An ended job,
+ended in any way, holds only its counters and the unread rest of the result.
 """
 
 import os
@@ -43,37 +42,37 @@ class LightJob:
 
     @property
     def status(self) -> JobStatus:
-        """What has become of it."""
+        """The job's current state."""
         return self._execution.status
 
     def batches(self) -> "ResultReader":
-        """The result in physical form, batch by batch; once only. An inline job runs while it is read."""
+        """The result in physical form, batch by batch; once only. An inline job runs while its result is
+        read."""
         if self._read:
             raise InterfaceError("the result of a job can be read only once")
         self._read = True
         return ResultReader(self)
 
     def poll(self) -> Polled:
-        """The next batch of a job on threads, None after the last, NOTHING if there is none yet; once the job
-        has ended otherwise, raises what :meth:`join` does. For those who must not wait."""
+        """The next batch of a job on threads: None after the last batch, NOTHING if no batch is ready. Raises
+        like :meth:`join` once the job has ended in another way. For callers that must not wait."""
         return self._execution.poll_batch()
 
     def join(self, timeout: float | None = None) -> bool:
         """Wait until every tasklet has ended. False: the job still runs after ``timeout`` seconds.
 
-        Raises the first error of the job; OperationalError with SQLSTATE HY008 after a cancellation and
-        57014 after a timeout. A result has to be read before. An inline job runs now, whatever ``timeout``
-        says.
+        Raises the first error of the job; OperationalError with SQLSTATE HY008 after a cancellation and 57014
+        after a timeout. A result has to be read before. An inline job runs now, regardless of ``timeout``.
         """
         return self._execution.wait(timeout)
 
     def cancel(self) -> None:
-        """Stop the job; it has ended once :meth:`join` says so. Without effect on one that has ended."""
+        """Stop the job; wait for its end with :meth:`join`. Does nothing if the job has ended."""
         if self._is_here:
             self._held.stop(JobStatus.CANCELLED)
 
     def statistics(self) -> JobStatistics:
-        """What the job has done so far."""
+        """The job's statistics so far."""
         return self._execution.statistics()
 
     def __del__(self) -> None:
@@ -82,9 +81,10 @@ class LightJob:
 
 
 class ResultReader(Closing):
-    """Reads a job's result; an iterator and a context manager. :meth:`close` before the end cancels the job.
+    """A reader of a job's result; an iterator and a context manager. :meth:`close` before the end cancels the
+    job.
 
-    Raises what the job failed with, as :meth:`LightJob.join` does, once all its tasklets have ended.
+    Raises the job's error as :meth:`LightJob.join` does, once all tasklets have ended.
     """
 
     def __init__(self, job: LightJob) -> None:

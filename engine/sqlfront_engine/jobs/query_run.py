@@ -1,4 +1,4 @@
-"""A query while it runs: what its jobs share, and the one way to cancel them all."""
+"""A running query: the state shared by its jobs, and their common cancellation."""
 
 from collections.abc import Callable, Mapping
 from typing import Final, Protocol
@@ -14,19 +14,18 @@ DESCRIPTION_LENGTH: Final = 400
 
 
 class Job(Protocol):
-    """A job that runs."""
+    """A running job."""
 
     @property
     def query(self) -> "QueryRun | None":
-        """The query that it belongs to."""
+        """The query to which the job belongs."""
 
     def stop(self, status: JobStatus) -> None:
-        """End it; ``status`` says why."""
+        """End the job; ``status`` is the reason."""
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """How far a job is that runs elsewhere, as far as it has begun: stages and tasks, and how many of them
-    are done.
+    """The progress of a job outside of the engine: the numbers of begun and of finished stages and tasks.
 
     >>> print(Progress(stages=2, stages_done=1, tasks=10, tasks_done=7))
     1 of 2 stages, 7 of 10 tasks
@@ -44,19 +43,18 @@ class Progress(msgspec.Struct, frozen=True):
 
 
 class JobElsewhere(Job, Protocol):
-    """A job that runs outside of the engine."""
+    """A job outside of the engine."""
 
     def progress(self) -> Progress:
-        """How far it is."""
+        """The job's progress."""
 
 
 class QueryRun:
-    """What the jobs of one query share, which run one after the other: an ``id`` that is unique in the
-    cluster, the memory that they may hold together, the moment ``began`` (seconds of the engine's clock)
-    from which their timeout counts, and what it says. Made by
-    :meth:`~sqlfront_engine.engine.Engine.begin_query`.
+    """The state shared by the jobs of a query, which run in sequence: an ``id`` unique in the cluster, the
+    memory that the jobs may hold together, the start ``began`` (seconds of the engine's clock), from which
+    the timeout counts, and the query's text. Made by :meth:`~sqlfront_engine.engine.Engine.begin_query`.
 
-    ``running`` holds all jobs that run on this member.
+    ``running`` holds all jobs running on this member.
     """
 
     __slots__ = (
@@ -83,27 +81,27 @@ class QueryRun:
         text: str,
         running: Mapping[int, Job],
     ) -> None:
-        """``limit``: bytes that the query may hold of the ``member``'s, None = all."""
+        """``limit``: bytes of the ``member``'s memory that the query may hold, None = all."""
         self.id = number
         self.began = began
         self._limit = limit
         self._member = member
         self._budget: MemoryBudget | None = None
-        #: Whether its jobs, those to come included, are to stop.
+        #: Whether the query's jobs, including future ones, are to stop.
         self.cancelled = False
-        #: What has cancelled it, for the error's text; "" = whoever runs it.
+        #: The origin of the cancellation, for the error's text; "" = the user who runs the query.
         self.cancelled_by = ""
-        #: Seconds after ``began`` for which it waits for other members without a job; None = no limit.
+        #: Limit in seconds after ``began`` on waiting for other members without a job; None = no limit.
         self.timeout: float | None = None
         self._text = text
         self._running = running
-        # Its jobs that run outside of this engine, in their order; each comes and goes in one step, since
-        # they do so on threads of their own.
+        # The query's jobs outside of this engine, in order of their start. Adding and removing are single
+        # steps, since jobs do so on threads of their own.
         self._elsewhere: dict[JobElsewhere, None] = {}
 
     @property
     def budget(self) -> MemoryBudget:
-        """What its jobs may hold together; made for the first of them, a query without jobs has none."""
+        """The memory budget of the query's jobs; made for the first job, so a query without jobs has none."""
         if self._budget is None:
             limit = self._member.limit if self._limit is None else self._limit
             self._budget = MemoryBudget("the query", limit, self._member)
@@ -111,37 +109,40 @@ class QueryRun:
 
     @property
     def description(self) -> str:
-        """Its text, cut to :data:`DESCRIPTION_LENGTH` characters."""
+        """The query's text, cut to :data:`DESCRIPTION_LENGTH` characters."""
         text = self._text.strip()
         return text if len(text) <= DESCRIPTION_LENGTH else f"{text[: DESCRIPTION_LENGTH - 1]}…"
 
     def cancel(self, by: str = "") -> None:
-        """Stop the job that runs now and those to come; ``by`` is for the error that they end with. Any
-        thread may call this. Without effect once the last job has ended."""
+        """Stop the running job and all future jobs; ``by`` is for the error's text. Any thread may call this
+        method. Does nothing once the last job has ended."""
         self.cancelled_by = by
-        # Invariant: whoever starts a job looks at this when it can be stopped, so none is overlooked.
+        # Invariant: every start of a job checks this flag once the job can be stopped, so no job is
+        # overlooked.
         self.cancelled = True
         for job in (*self._running.values(), *self._elsewhere):
             if job.query is self:
                 job.stop(JobStatus.CANCELLED)
 
     def progress(self) -> Progress | None:
-        """How far it is outside of the engine; None if nothing of it runs there."""
+        """The progress outside of the engine; None if no part of the query runs there."""
         jobs = tuple(self._elsewhere)
         return jobs[-1].progress() if jobs else None
 
     def add(self, job: JobElsewhere) -> None:
-        """Let what cancels the query stop a job too that runs outside of the engine, until :meth:`remove`."""
+        """Add a job outside of the engine, so that a cancellation of the query stops the job too, until
+        :meth:`remove`."""
         self._elsewhere[job] = None
         if self.cancelled:
             job.stop(JobStatus.CANCELLED)
 
     def remove(self, job: JobElsewhere) -> None:
-        """Forget such a job, which has ended."""
+        """Forget an ended job outside of the engine."""
         self._elsewhere.pop(job, None)
 
     def stopped(self, now: Callable[[], float]) -> OperationalError | None:
-        """The error to end with if it was cancelled, or its time is over; ``now``: the engine's clock."""
+        """The error to raise if the query was cancelled or its time is over, else None; ``now``: the engine's
+        clock."""
         if self.cancelled:
             return stopped_error(JobStatus.CANCELLED, by=self.cancelled_by)
         if self.timeout is not None and now() >= self.began + self.timeout:
@@ -150,7 +151,7 @@ class QueryRun:
 
 
 def stopped_error(status: JobStatus, timeout: float | None = None, by: str = "") -> OperationalError:
-    """What a query ends with that was stopped: after ``timeout`` seconds, or cancelled ``by`` somebody."""
+    """The error of a stopped query: timed out after ``timeout`` seconds, or cancelled ``by`` a party."""
     if status is JobStatus.TIMED_OUT:
         return OperationalError(f"the query ran longer than its timeout of {timeout:g} s", sqlstate="57014")
     text = "the query was cancelled" + (f" by {by}" if by else "")

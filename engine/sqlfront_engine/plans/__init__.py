@@ -1,5 +1,5 @@
-"""From a DAG to the tasklets of one member.
+"""Plans: from a DAG to the tasklets of one member.
 
 ``placement`` chooses the members and the partitions of each vertex, ``blueprint`` is the DAG's shape on one
-member (made once and kept), ``execution_plan`` makes tasklets and queues of it for one job.
+member (made once and kept), ``execution_plan`` makes tasklets and queues from the blueprint for one job.
 """

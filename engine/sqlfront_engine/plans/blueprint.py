@@ -1,10 +1,10 @@
-"""The shape of a job on one member: its tasklets, what links them with each other and with other members,
-and how each end combines its links.
+"""The shape of a job on one member: its tasklets, the links between tasklets and to other members, and each
+end's way of combining links.
 
-A vertex that exists here has ``parallelism`` instances. An edge of U producers and D consumers on this
-member has up to U x D queues. For each other member that rows of an edge go to, several producers share a
-sender tasklet, and one sends them itself; for each that rows come from, a receiver tasklet routes them to
-several consumers, and one takes them itself.
+A vertex on this member has ``parallelism`` instances. An edge of U producers and D consumers on this member
+has up to U x D queues. For each other member receiving an edge's rows, several producers share a sender
+tasklet; a single producer sends directly. For each other member sending rows, a receiver tasklet routes the
+rows to several consumers; a single consumer receives directly.
 """
 
 from collections.abc import Sequence
@@ -22,14 +22,14 @@ from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_values.errors import InterfaceError
 from sqlfront_values.expressions import SortKey
 
-#: Queues of partitioned outputs are chosen by an index; this is none of them.
+#: The index of no queue, among the indexes of a partitioned output's queues.
 NOBODY: Final = -1
 
 _DEFAULT_CONFIG: Final = EdgeConfig()
 
 
 class Link(msgspec.Struct, frozen=True):
-    """A queue: the tasklets at its ends by index, and how many batches it holds."""
+    """A queue: the indexes of the tasklets at its ends, and its capacity in batches."""
 
     producer: int
     consumer: int
@@ -37,7 +37,7 @@ class Link(msgspec.Struct, frozen=True):
 
 
 class Outgoing(msgspec.Struct, frozen=True):
-    """The beginning of a stream to another member: the tasklet in front of it by index."""
+    """The sending end of a stream to another member, with the index of the tasklet in front of it."""
 
     producer: int
     stream: Stream
@@ -45,7 +45,7 @@ class Outgoing(msgspec.Struct, frozen=True):
 
 
 class Incoming(msgspec.Struct, frozen=True):
-    """The end of a stream from another member: the tasklet behind it by index."""
+    """The receiving end of a stream from another member, with the index of the tasklet behind it."""
 
     consumer: int
     stream: Stream
@@ -56,7 +56,7 @@ AnyLink: TypeAlias = Link | Outgoing | Incoming
 
 
 class InputWiring(msgspec.Struct, frozen=True):
-    """The links (by index) that one input of an instance combines."""
+    """The links combined by one input of an instance, as indexes."""
 
     links: tuple[int, ...]
     sort_keys: tuple[SortKey, ...]
@@ -65,8 +65,9 @@ class InputWiring(msgspec.Struct, frozen=True):
 
 
 class OutputWiring(msgspec.Struct, frozen=True):
-    """The links (by index) among which one output of an instance chooses: ``local`` ones to consumers, then
-    those to other members. ``owners``: the link of each partition. ``edge`` is its name for messages."""
+    """The indexes of the links among which one output of an instance chooses: ``local`` links to consumers
+    here, then links to other members. ``owners``: the link of each partition. ``edge`` is the edge's name for
+    messages."""
 
     links: tuple[int, ...]
     routing: Routing
@@ -78,7 +79,7 @@ class OutputWiring(msgspec.Struct, frozen=True):
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
-    """One tasklet: an instance of the vertex at position ``vertex``, or (-1) a sender or receiver."""
+    """A tasklet's data: an instance of the vertex at position ``vertex``, or (-1) a sender or receiver."""
 
     name: str
     vertex: int
@@ -91,14 +92,14 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     partitions: tuple[int, ...] = ()
     inputs: tuple[InputWiring, ...] = ()
     outputs: tuple[OutputWiring, ...] = ()
-    #: The only link of all inputs or outputs, if there is exactly one: the common case, made quick.
+    #: The only link of all inputs or outputs, if there is exactly one: a shortcut for the common case.
     lone_input: int | None = None
     lone_output: int | None = None
 
 
 class Blueprint(msgspec.Struct, frozen=True):
-    """Tasklets of a DAG's shape, and what is between and around them. ``sink``: index of the result's
-    tasklet, whose queue follows all links."""
+    """The tasklets of a DAG's shape and their links. ``sink``: index of the result's tasklet, whose queue
+    follows all links."""
 
     places: tuple[Place, ...]
     links: tuple[AnyLink, ...]
@@ -108,7 +109,7 @@ class Blueprint(msgspec.Struct, frozen=True):
 def draw(
     dag: DAG, member: str, placement: Placement, default_parallelism: int, partition_count: int
 ) -> Blueprint:
-    """What a locked DAG becomes on ``member``; empty if it runs no part of it."""
+    """The blueprint of a locked DAG on ``member``; empty if the member runs no part of the DAG."""
     for edge in dag.edges:
         _check_distribution(edge)
     drawing = _Drawing(dag, member, placement, default_parallelism, partition_count)
@@ -131,8 +132,8 @@ def _check_distribution(edge: Edge) -> None:
 
 
 class _Reach(msgspec.Struct, frozen=True):
-    """Where an edge's rows go from this member: to ``consumers`` instances here (0 = none) and to other
-    members; ``local_partitions`` are those that its consumers here share, in turn."""
+    """The targets of an edge's rows from this member: ``consumers`` instances here (0 = none) and other
+    members; ``local_partitions`` are the partitions shared in turn by the consumers here."""
 
     consumers: int
     remote: tuple[str, ...]
@@ -140,7 +141,7 @@ class _Reach(msgspec.Struct, frozen=True):
 
 
 class _Drawing:
-    """A blueprint in the making."""
+    """A builder of a blueprint."""
 
     def __init__(
         self, dag: DAG, member: str, placement: Placement, default_parallelism: int, partition_count: int
@@ -156,7 +157,7 @@ class _Drawing:
         self._places: list[Place] = []
         self._inputs: list[dict[int, InputWiring]] = []
         self._outputs: list[dict[int, OutputWiring]] = []
-        # Instances here, and the index of the first one's tasklet, by vertex.
+        # The number of instances here, and the index of the first instance's tasklet, by vertex.
         self._parallelism: dict[str, int] = {}
         self._first: dict[str, int] = {}
         for position, vertex in enumerate(dag):
@@ -195,7 +196,7 @@ class _Drawing:
     # ---- edges
 
     def draw_edge(self, number: int, edge: Edge) -> None:
-        """Make the queues of one edge, its streams, their senders and receivers."""
+        """Make the queues of one edge, its streams, and their senders and receivers."""
         assert edge.destination is not None
         reach = self._reach(edge)
         incoming: list[list[int]] = [[] for _ in range(reach.consumers)]
@@ -211,7 +212,8 @@ class _Drawing:
             )
 
     def _draw_producers(self, number: int, edge: Edge, reach: _Reach, incoming: list[list[int]]) -> None:
-        """The links of the producers here: to the consumers, and to other members, shared or their own."""
+        """Make the links of the producers here: to the consumers, and to other members through shared senders
+        or directly."""
         producers, first = self._parallelism[edge.source.name], self._first[edge.source.name]
         streams = [Stream(number, name) for name in reach.remote]
         senders = [self._add_end(edge, f"to {name}") for name in reach.remote] if producers > 1 else []
@@ -232,7 +234,8 @@ class _Drawing:
             self._outputs[sender][0] = OutputWiring((leaving,), Routing.UNICAST, 0, str(edge))
 
     def _draw_arrival(self, edge: Edge, stream: Stream, reach: _Reach, incoming: list[list[int]]) -> None:
-        """What takes the rows from another member: the only consumer, or a tasklet that routes them."""
+        """Make the end of a stream from another member: the only consumer, or a tasklet that routes the
+        rows."""
         assert edge.destination is not None
         if reach.consumers == 1:
             consumer = self._first[edge.destination.name]
@@ -246,7 +249,7 @@ class _Drawing:
         self._outputs[receiver][0] = self._wiring(edge, reach, links, len(targets), remote=False)
 
     def _add_end(self, edge: Edge, which: str) -> int:
-        """A sender or receiver."""
+        """Add a sender or receiver; return its index."""
         return self._add_place(Place(name=f"{edge} {which}", vertex=-1))
 
     def _add_link(self, link: AnyLink) -> int:
@@ -256,7 +259,7 @@ class _Drawing:
     def _link(
         self, edge: Edge, producer: int, targets: Sequence[int], incoming: list[list[int]]
     ) -> list[int]:
-        """A queue to each of the consumer instances."""
+        """Make a queue to each of the consumer instances; return the links' indexes."""
         assert edge.destination is not None
         first = self._first[edge.destination.name]
         links = []
@@ -308,7 +311,7 @@ class _Drawing:
         )
 
     def _owners(self, reach: _Reach, *, remote: bool) -> npt.NDArray[np.intp]:
-        """The index of the queue that takes each partition's rows: consumers first, then senders."""
+        """The index of the queue for each partition's rows: consumers first, then senders."""
         owners = np.full(self._partition_count, NOBODY, np.intp)
         if reach.consumers:
             shared = np.array(reach.local_partitions, np.intp)
@@ -321,10 +324,10 @@ class _Drawing:
                 owners[taken] = reach.consumers + number
         return owners
 
-    # ---- done
+    # ---- the finished blueprint
 
     def blueprint(self) -> Blueprint:
-        """The blueprint of what was drawn."""
+        """The finished blueprint."""
         places = []
         for place, inputs, outputs in zip(self._places, self._inputs, self._outputs, strict=True):
             incoming = tuple(wiring for _, wiring in sorted(inputs.items()))

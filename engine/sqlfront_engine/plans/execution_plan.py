@@ -1,8 +1,8 @@
-"""From a DAG to what runs on this member: tasklets, and the queues between them.
+"""The execution plan: from a DAG to the tasklets on this member and the queues between them.
 
-What depends only on the DAG's shape and the job's placement (who is connected to whom by which routing, which
-instance owns which partitions) is a blueprint, see :mod:`sqlfront_engine.plans.blueprint`: made once and kept
-with the locked DAG and its rebound copies. Planning an execution then only makes the objects.
+All parts that depend only on the DAG's shape and the job's placement (connections and their routing, owners
+of partitions) form a blueprint, see :mod:`sqlfront_engine.plans.blueprint`: made once and kept with the
+locked DAG and its rebound copies. Planning an execution then only makes the objects.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -47,16 +47,16 @@ if TYPE_CHECKING:
 else:
     merging = lazy_module("sqlfront_engine.edges.merging")
 
-#: All queues of a job together may hold this part of its memory limit (each at least one batch, whatever
-#: its size).
+#: All queues of a job together may hold one part in QUEUE_SHARE of its memory limit (each queue at least one
+#: batch of any size).
 QUEUE_SHARE: Final = 8
 
 _FORWARD: Final = Forward()
 
 
 class ExecutionPlan(msgspec.Struct, frozen=True):
-    """One job on one member. ``tasklets`` are those of the vertices in topological order, then senders and
-    receivers; ``result`` is the queue that the reader drains; ``outputs`` and ``inputs`` are this member's
+    """One job on one member. ``tasklets`` are the vertices' tasklets in topological order, then senders and
+    receivers; ``result`` is the queue drained by the reader; ``outputs`` and ``inputs`` are this member's
     ends of distributed edges."""
 
     tasklets: Sequence[Tasklet]
@@ -66,8 +66,8 @@ class ExecutionPlan(msgspec.Struct, frozen=True):
 
 
 class Member(msgspec.Struct, frozen=True):
-    """Where an execution takes place: this member's name, the job's placement, and the way to the other
-    participants (None: there are none)."""
+    """The member of an execution: the member's name, the job's placement, and the way to the other
+    participants (None: no others)."""
 
     name: str
     placement: Placement
@@ -88,11 +88,11 @@ def plan_execution(
     measured: bool = False,
     files: FileAccess = EVERYWHERE,
 ) -> ExecutionPlan:
-    """Lock the DAG and make its tasklets and queues on ``member`` (None: the only one).
+    """Lock the DAG and make its tasklets and queues on ``member`` (None: the only member).
 
     ``listener`` hears of the tasklets' ends, ``reader`` is woken by the result, ``budget`` is the query's.
-    ``measured``: the tasklets count bytes, too. ``files``: those that processors may open.
-    InterfaceError for an edge that can't be distributed the way it asks for.
+    ``measured``: the tasklets count bytes, too. ``files``: the files that processors may open. Raises
+    InterfaceError for an edge whose kind of distribution is impossible.
     """
     dag.lock()
     blueprint = _blueprint(dag, member, default_parallelism, partition_count)
@@ -104,7 +104,7 @@ def plan_execution(
 
 
 def _blueprint(dag: DAG, member: Member | None, default_parallelism: int, partition_count: int) -> Blueprint:
-    """The shape of the DAG on the member, kept with the DAG."""
+    """The blueprint of the DAG on the member, kept with the DAG."""
     if member is None:
         return dag.derive(
             ("blueprint", default_parallelism, partition_count),
@@ -159,7 +159,7 @@ def _tasklets(
 
 
 class _Ends:
-    """Both ends of each link, by its index, for the tasklets that they belong to."""
+    """Both ends of each link, by the link's index."""
 
     __slots__ = ("_flushes", "_readable", "_writable", "inputs", "outputs", "result")
 
@@ -173,7 +173,7 @@ class _Ends:
     ) -> None:
         self._readable: list[Input] = []
         self._writable: list[Output] = []
-        # What a tasklet calls before it rests.
+        # The calls of a tasklet before it gives up its thread.
         self._flushes: dict[Tasklet, list[Callable[[], None]]] = {}
         self.outputs: dict[Stream, RemoteOutput] = {}
         self.inputs: dict[Stream, RemoteInput] = {}
@@ -198,7 +198,8 @@ class _Ends:
 
     def _output(self, wire: Wire | None, link: Outgoing, producer: Tasklet) -> RemoteOutput:
         assert wire is not None
-        # Who is quick makes the last batch bring the end; a step of others may take long.
+        # A quick producer can hold back a batch, so that the last batch carries the end of the stream; a
+        # non-cooperative step may take too long.
         patient = producer.cooperative
         output = RemoteOutput(wire, link.stream, link.config.receive_window, patient=patient)
         output.producer = producer
@@ -234,7 +235,7 @@ class _Ends:
             tasklet.connect(sources, any_input, output, flushes, measured=measured)
 
 
-# ---- links combined
+# ---- combining links
 
 
 def _combined_input(wiring: InputWiring, readable: Sequence[Input]) -> Input:

@@ -1,8 +1,8 @@
-"""Which member does what in a job: its participants, their partitions, and the members of each vertex.
+"""The placement of a job: its participants, the partitions of each, and the members of each vertex.
 
-Mixed member pruning (the design document "Job member pruning" of Hazelcast Jet): without required
-partitions every member that owns one takes part; with them only their owners do, and those whom an edge or
-a vertex names, and what is left of the partitions is dealt out among these.
+Mixed member pruning (the design document "Job member pruning" of Hazelcast Jet): without required partitions,
+every owner of a partition takes part. With required partitions, only their owners and the members named by an
+edge or a vertex take part; further needed partitions are dealt out among the participants.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -15,9 +15,10 @@ from sqlfront_values.settings import DEFAULT_PARTITIONS, EMBEDDED
 
 
 class Placement(msgspec.Struct, frozen=True, cache_hash=True):
-    """A job's participants. ``members`` are those that own partitions of the job, in the order that member
-    indexes count; ``partitions`` are theirs, sorted. The coordinator may be one of them, or just host what
-    is placed on it, such as the result."""
+    """A job's participants. ``members`` are the participants with partitions of the job (a member named by an
+    edge or a vertex may have none), in the order of member indexes; ``partitions`` are each member's
+    partitions, sorted. The coordinator may be among ``members``, or only run the vertices placed on it, for
+    instance the result."""
 
     coordinator: str
     members: tuple[str, ...]
@@ -25,19 +26,19 @@ class Placement(msgspec.Struct, frozen=True, cache_hash=True):
 
     @property
     def participants(self) -> tuple[str, ...]:
-        """All members that may run a part of the job, the coordinator included."""
+        """All members that may run a part of the job, including the coordinator."""
         return self.members if self.coordinator in self.members else (*self.members, self.coordinator)
 
     def all_partitions(self) -> tuple[int, ...]:
-        """The job's partitions, sorted; under pruning not all of the cluster's."""
+        """The job's partitions, sorted; under pruning not all partitions of the cluster."""
         return tuple(sorted(partition for owned in self.partitions for partition in owned))
 
     def owned_by(self, member: str) -> tuple[int, ...]:
-        """A member's partitions; none if it owns none."""
+        """A member's partitions; empty if it owns none."""
         return self.partitions[self.members.index(member)] if member in self.members else ()
 
     def owner_of(self, partition: int) -> str | None:
-        """The member that handles a partition; None if the job has no such partition."""
+        """The member in charge of a partition; None if the partition isn't the job's."""
         for member, owned in zip(self.members, self.partitions, strict=True):
             if partition in owned:
                 return member
@@ -50,8 +51,8 @@ def only(member: str = EMBEDDED, partition_count: int = DEFAULT_PARTITIONS) -> P
 
 
 class Demands(msgspec.Struct, frozen=True, cache_hash=True):
-    """What a DAG's edges and vertices ask of the placement: members that have to take part, partitions that
-    someone has to handle, and whether that is all of them."""
+    """A DAG's demands on the placement: members required to take part, partitions in need of an owner, and
+    whether all partitions need one."""
 
     members: tuple[str, ...]
     partitions: tuple[int, ...]
@@ -59,10 +60,10 @@ class Demands(msgspec.Struct, frozen=True, cache_hash=True):
 
 
 def demands_of(dag: DAG) -> Demands:
-    """Look at a DAG's edges and at the vertices that run on one member only.
+    """The demands of a DAG's edges and of vertices limited to one member.
 
-    An edge that is partitioned by keys needs all partitions, a local one as well; one without keys needs
-    its own partition.
+    An edge partitioned by keys needs all partitions, even if the edge is local; an edge to one partition
+    needs its own partition.
     """
     members: dict[str, None] = {}
     partitions: dict[int, None] = {}
@@ -95,10 +96,10 @@ def place(
 ) -> Placement:
     """Assign the cluster's partitions to a job's participants.
 
-    ``owners[p]`` is the member that owns partition p, ``members`` are the data members that may take part,
-    ``required`` the partitions that the job reads (None = all, no member is pruned), ``required_members``
-    members that it needs besides. OperationalError if a required member is not in the cluster, or none is
-    left; InterfaceError for a partition that doesn't exist.
+    ``owners[p]`` is the owner of partition p, ``members`` are the data members allowed to take part,
+    ``required`` the partitions read by the job (None = all, no member is pruned), ``required_members``
+    further members needed by the job. Raises OperationalError if a required member is not in the cluster, or
+    no data member is left; InterfaceError for a partition out of range.
     """
     if not members and coordinator not in demands.members:
         raise OperationalError("no data member is left to run the job", sqlstate="08001")
@@ -134,8 +135,8 @@ def _deal_rest(
     members: Sequence[str],
     coordinator: str,
 ) -> None:
-    """The partitions that some edge needs, though none of their rows is read, round robin to the members
-    that take part anyway; not balanced, so that no further member has to."""
+    """Deal out the partitions needed by an edge but not read by the job, round robin among the members that
+    take part anyway. The distribution isn't balanced, so that no further member has to take part."""
     for name in named:
         if name in members:
             dealt.setdefault(name, [])
@@ -151,9 +152,10 @@ def _deal_rest(
 
 
 def vertex_members(dag: DAG, placement: Placement) -> Mapping[str, tuple[str, ...]]:
-    """The members on which each vertex exists: where it is a source, or where rows can reach it.
+    """The members of each vertex: all of ``placement.members`` for a source, or the members that rows can
+    reach.
 
-    Queues, senders and receivers are made only between these, so that a sink on the coordinator costs
+    Queues, senders and receivers are made only between a vertex's members, so a sink on the coordinator costs
     nothing elsewhere.
     """
     found: dict[str, tuple[str, ...]] = {}
@@ -182,7 +184,8 @@ def _only_member(vertex: Vertex, placement: Placement) -> str:
 
 
 def resolve(member: str, placement: Placement) -> str:
-    """The member's name, with the coordinator's in place of :data:`~sqlfront_engine.dag.COORDINATOR`."""
+    """The member's name; the coordinator's name for :data:`~sqlfront_engine.dag.COORDINATOR`. Raises
+    InterfaceError if the member doesn't take part in the job."""
     name = placement.coordinator if member == COORDINATOR else member
     if name not in placement.participants:
         raise InterfaceError(f"the target member {name!r} doesn't take part in the job")

@@ -1,8 +1,9 @@
-"""Operators, one a file: frozen data with one generator method, ``run``, that reads as its textbook.
+"""Operators, one a file: frozen data with one generator method, ``run``, that reads like its textbook
+version.
 
 :mod:`sqlfront_engine.processor` has their contract. Reading order: ``filter``, ``project``, ``limit`` and
-``union`` (rows as they come); ``sort`` and ``top_n``; :mod:`.aggregation`; :mod:`.joins`; ``window``;
-``set_difference``; ``sink``, the end of a query's DAG. :mod:`.sources` need no connector. ``inputs`` has ways
-to take an input, ``reduction`` drops rows without a partner before a join, ``registry`` says which processors
-may travel, and :mod:`.user_code` has the operators whose work is a function of the user's.
+``union`` (streaming operators); ``sort`` and ``top_n``; :mod:`.aggregation`; :mod:`.joins`; ``window``;
+``set_difference``; ``sink``, the end of a query's DAG. :mod:`.sources` need no connector. ``inputs`` has
+helpers for taking an input, ``reduction`` drops rows without a partner before a join, ``registry`` lists the
+processors that other members may run, and :mod:`.user_code` has the operators around a user's function.
 """

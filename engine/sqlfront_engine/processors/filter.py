@@ -1,4 +1,4 @@
-"""WHERE and HAVING."""
+"""The filter: WHERE and HAVING."""
 
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ else:
 
 
 class Filter(Processor, frozen=True, tag_field="processor", tag=True):
-    """The rows for which ``condition`` is true (neither false nor null)."""
+    """A filter: emits the rows for which ``condition`` is true (neither false nor null)."""
 
     condition: EngineExpr
 

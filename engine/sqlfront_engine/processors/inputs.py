@@ -1,4 +1,4 @@
-"""Ways to take an input: all of it, or in blocks of a useful size."""
+"""Helpers for taking an input: all rows, or blocks of a useful size."""
 
 from collections.abc import Generator, Sequence
 from typing import Final
@@ -9,24 +9,24 @@ from sqlfront_engine.processor import ProcessorContext, Take
 from sqlfront_engine.processors.reduction import Reduction
 from sqlfront_values.columns.batches import concat_batches
 
-#: What sorting a row takes beside the row: codes, ranks, its place in the order.
+#: Bytes that sorting takes per row in addition to the row: codes, ranks, its place in the order.
 WORKING_BYTES: Final = 40
-#: What grouping or matching a row takes beside the row: codes, their products, a table of them, numbers.
+#: Bytes that grouping or matching takes per row in addition to the row: codes, their products and table,
+#: numbers.
 GROUPING_BYTES: Final = 80
 
 Block = Generator[Take, pa.RecordBatch | None, pa.RecordBatch | None]
 
 
 def footprint(batch: pa.RecordBatch) -> int:
-    """Bytes that holding the batch costs: its own, and what the allocator loses by its size classes, an
-    eighth apart."""
+    """Bytes of memory for holding the batch: its size, plus an eighth for the allocator's size classes."""
     size: int = batch.nbytes
     return size + size // 8
 
 
 def take_all(ordinal: int, context: ProcessorContext, columns: Sequence[int] | None = None) -> Block:
-    """All rows of an input (of some columns only) as one batch, whose bytes stay charged; None if there are
-    none."""
+    """All rows of an input (or only some columns) as one batch, whose bytes stay charged; None if there are
+    no rows."""
     batches, size = yield from _take(ordinal, None, context, columns=columns)
     if len(batches) < 2:
         return batches[0] if batches else None
@@ -38,11 +38,11 @@ def take_all(ordinal: int, context: ProcessorContext, columns: Sequence[int] | N
 
 
 class Blocks:
-    """An input as batches of a useful size. What works on whole columns pays per call, so that many small
-    batches cost more than copying them together. ``reductions`` drop rows before they are held.
+    """An input as batches of a useful size. Operators over whole columns pay per call: many small batches
+    cost more than copying the batches together. ``reductions`` drop rows before they are held.
 
-    The block taken last stays charged, with what grouping or matching its rows takes and as many bytes
-    again for what is made of it, until it is given back or the next one is asked for.
+    The last block stays charged until :meth:`give_back` or the next :meth:`take`. The charge includes the
+    memory for grouping or matching the block's rows, and as many bytes again for the results.
     """
 
     def __init__(self, ordinal: int, context: ProcessorContext, reductions: Sequence[Reduction] = ()) -> None:
@@ -52,13 +52,14 @@ class Blocks:
         self._charged = 0
 
     def take(self, rows: int) -> Block:
-        """The next block, of at least ``rows`` rows (fewer at the input's end); None if it has ended."""
+        """The next block, of at least ``rows`` rows (fewer at the input's end); None if the input has
+        ended."""
         self.give_back()
         batches, size = yield from _take(self._ordinal, rows, self._context, self._reductions)
         self._charged = size
         if not batches:
             return None
-        # The block put together is charged as what is made of it later, when the batches are gone.
+        # The concatenated block is charged as the later results, which are made when the batches are gone.
         working = size + GROUPING_BYTES * sum(batch.num_rows for batch in batches)
         self._context.memory.charge(working)
         self._charged += working
@@ -67,7 +68,7 @@ class Blocks:
         return block
 
     def give_back(self) -> None:
-        """The block taken last is not held any more."""
+        """Release the charge of the last block, which is not held any more."""
         if self._charged:
             self._context.memory.release(self._charged)
             self._charged = 0
@@ -80,8 +81,8 @@ def _take(
     reductions: Sequence[Reduction] = (),
     columns: Sequence[int] | None = None,
 ) -> Generator[Take, pa.RecordBatch | None, tuple[list[pa.RecordBatch], int]]:
-    """Batches with rows, until there are ``rows`` (None = all) of them, and their bytes, which are
-    charged."""
+    """Take non-empty batches until their rows number ``rows`` (None = all). Returns the batches and their
+    bytes, which are charged."""
     batches: list[pa.RecordBatch] = []
     length = size = 0
     while (rows is None or length < rows) and (batch := (yield Take(ordinal))) is not None:

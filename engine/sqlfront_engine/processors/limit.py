@@ -4,8 +4,8 @@ from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
 
 
 class Limit(Processor, frozen=True, tag_field="processor", tag=True):
-    """At most ``count`` rows (None = all) after skipping ``offset``; needs a total parallelism of one. Ends,
-    and so stops its producers, as soon as it has enough."""
+    """A limit: at most ``count`` rows (None = all) after skipping ``offset``; needs a total parallelism of
+    one. Ends, and so stops its producers, as soon as it has enough rows."""
 
     count: int | None
     offset: int = 0

@@ -1,4 +1,4 @@
-"""The select list, with or without a filter in front."""
+"""The select list, alone or after a filter."""
 
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ else:
 
 
 class Project(Processor, frozen=True, tag_field="processor", tag=True):
-    """One output column per expression, for each input row."""
+    """A projection: one output column per expression, for each input row."""
 
     expressions: tuple[EngineExpr, ...]
     schema: pa.Schema
@@ -34,8 +34,8 @@ class Project(Processor, frozen=True, tag_field="processor", tag=True):
 
 
 class FilterProject(Processor, frozen=True, tag_field="processor", tag=True):
-    """:class:`Project` over the rows for which ``condition`` is true: columns that only the condition reads
-    are never gathered, and the others only where they are needed."""
+    """A :class:`Project` over the rows for which ``condition`` is true. Columns read only by the condition
+    are never gathered, the others only where needed."""
 
     condition: EngineExpr
     expressions: tuple[EngineExpr, ...]

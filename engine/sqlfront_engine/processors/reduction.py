@@ -1,4 +1,4 @@
-"""Rows without a partner are dropped before the join looks at them (semi-join reduction)."""
+"""Semi-join reduction: dropping rows without a partner before a join."""
 
 from typing import Final
 
@@ -9,17 +9,17 @@ from sqlfront_engine.processor import BATCH_ROWS, MemoryAccount
 from sqlfront_values.columns.batches import Mask, Rows, gather_batch
 from sqlfront_values.columns.presence import KeyPresence
 
-#: Batches below that many rows are left as they are: to test them isn't worth the table that it takes.
+#: Smaller batches are left alone: testing their rows isn't worth the table that a test needs.
 FEWEST_ROWS: Final = 4096
-#: A batch of which a greater share passes isn't copied; and once that is the share of all rows that were
-#: tested, after so many of them, testing ends.
+#: A batch isn't copied if a greater share of its rows passes. Testing ends for good if a greater share of all
+#: tested rows has passed, checked after TRIAL_ROWS rows.
 USEFUL_SHARE: Final = 0.75
 TRIAL_ROWS: Final = 4 * BATCH_ROWS
 
 
 class Reduction:
-    """Drops rows of the probe side whose value of one key column is nowhere on the build side, as long as
-    that is found to be worth while. Rows that stay need not have a partner."""
+    """A filter of the probe side: drops rows whose value in one key column is nowhere on the build side, as
+    long as testing is found worth while. A remaining row need not have a partner."""
 
     def __init__(self, build_key: pa.Array, probe_ordinal: int, memory: MemoryAccount) -> None:
         self._build_key = build_key
@@ -30,12 +30,12 @@ class Reduction:
         self._tested = self._passed = 0
 
     def narrow(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The batch without those rows, or with some of them."""
+        """The batch without rows that have no partner; some of them may stay."""
         rows = self.choose(batch.column(self.ordinal))
         return batch if rows is None else gather_batch(batch, rows)
 
     def choose(self, column: pa.Array) -> Rows | None:
-        """The numbers of the rows to keep, by their values of the key column; None for all."""
+        """The numbers of the rows to keep, judged by their values in the key column; None for all rows."""
         length = len(column)
         if length < FEWEST_ROWS or not self._useful:
             return None

@@ -1,6 +1,7 @@
-"""The processors that a member can be asked to run, by the tag under which they travel.
+"""The processors that a member can be asked to run, by the tag used for encoding.
 
-A tag is the name of the processor's class. Decoding a plan imports the modules of its own processors only.
+A tag is the name of the processor's class. Decoding a plan imports only the modules of the plan's own
+processors.
 """
 
 from importlib import import_module
@@ -45,17 +46,16 @@ _CLASSES: Final[dict[str, type[Processor]]] = {}
 
 
 def register_processor(place: str) -> None:
-    """Make a connector's processor known: ``place`` is ``"module:Class"``, importable on every member.
-
-    InterfaceError if another class has its name already.
-    """
+    """Register a connector's processor: ``place`` is ``"module:Class"``, importable on every member. Raises
+    InterfaceError if another class of this name is registered."""
     tag = place.rpartition(":")[2]
     if _PLACES.setdefault(tag, place) != place:
         raise InterfaceError(f"the processor {tag} of {place} has the name of that of {_PLACES[tag]}")
 
 
 def tag_of(processor: Processor) -> str:
-    """The tag of a processor that may travel; InterfaceError if its class isn't registered."""
+    """The tag of a processor that may be sent to other members. Raises InterfaceError if its class isn't
+    registered."""
     kind = type(processor)
     tag = kind.__name__
     if _CLASSES.get(tag) is kind:
@@ -70,8 +70,8 @@ def tag_of(processor: Processor) -> str:
 
 
 def processor_class(tag: str) -> type[Processor]:
-    """The class behind a tag, imported when it is first asked for; OperationalError if this member has
-    none."""
+    """The class of a tag, imported at the first call. Raises OperationalError if this member has no such
+    processor."""
     kind = _CLASSES.get(tag)
     if kind is None:
         place = _PLACES.get(tag)

@@ -19,7 +19,8 @@ from sqlfront_values.types import BIGINT
 
 SetKind = Literal["intersect", "intersect_all", "except", "except_all"]
 
-#: How often a row comes out that the left side has ``left`` times and the right side ``right`` times.
+#: The number of copies in the result of a row found ``left`` times on the left side and ``right`` times on
+#: the right.
 _COPIES: Final[dict[str, Callable[[Integers, Integers], Integers]]] = {
     "intersect": lambda left, right: ((left > 0) & (right > 0)).astype(np.int64),
     "intersect_all": np.minimum,
@@ -29,8 +30,8 @@ _COPIES: Final[dict[str, Callable[[Integers, Integers], Integers]]] = {
 
 
 class SetDifference(Processor, frozen=True, tag_field="processor", tag=True):
-    """Rows of input 0 by what input 1 has of them; null equals null. Equal rows of both inputs must meet in
-    one instance. Holds each different row once, with the times it was seen."""
+    """A set operation: the rows of input 0, chosen by their counts in inputs 0 and 1; null equals null. Equal
+    rows of both inputs must meet in one instance. Holds each distinct row once, with its counts."""
 
     cooperative = False
 
@@ -57,7 +58,7 @@ class SetDifference(Processor, frozen=True, tag_field="processor", tag=True):
 
 
 def _counted(block: pa.RecordBatch, ordinal: int) -> pa.RecordBatch:
-    """The block's rows and how often each was seen in input 0 and in input 1."""
+    """The block's rows with two counts per row: occurrences in input 0 and in input 1."""
     ones, zeros = np.ones(block.num_rows, np.int64), np.zeros(block.num_rows, np.int64)
     counts = (zeros, ones) if ordinal else (ones, zeros)
     columns = [*map(canonical, block.columns), *(from_numpy(count, BIGINT) for count in counts)]

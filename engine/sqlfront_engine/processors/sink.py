@@ -1,11 +1,11 @@
-"""The end of a query's DAG: what it emits is the job's result."""
+"""The end of a query's DAG: its rows are the job's result."""
 
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
 
 
 class ResultSink(Processor, frozen=True):
-    """Hands its input on to the reader of the job. A DAG has at most one, with a total parallelism of one;
-    its output is not an edge but the bounded queue that ``LightJob.batches()`` reads."""
+    """A sink that hands its input to the reader of the job. A DAG has at most one ResultSink, with a total
+    parallelism of one. Its output is not an edge but the bounded queue read by ``LightJob.batches()``."""
 
     preferred_parallelism = 1
 

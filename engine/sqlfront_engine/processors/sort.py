@@ -13,7 +13,7 @@ from sqlfront_values.expressions import SortKey
 
 
 class Sort(Processor, frozen=True, tag_field="processor", tag=True):
-    """All rows in the order of ``keys``; one sorted stream per instance."""
+    """A sort: all rows in the order of ``keys``; one sorted stream per instance."""
 
     cooperative = False
 
@@ -39,7 +39,7 @@ def sort_rows(batch: pa.RecordBatch, keys: Sequence[SortKey]) -> Rows:
 
 
 def in_order(batch: pa.RecordBatch, order: Rows) -> Iterator[pa.RecordBatch]:
-    """The rows of the batch with these numbers, gathered piece by piece."""
+    """The rows of the batch with the numbers ``order``, gathered piece by piece."""
     for start in range(0, len(order), BATCH_ROWS):
         yield gather_batch(batch, order[start : start + BATCH_ROWS])
 

@@ -15,8 +15,8 @@ from sqlfront_values.expressions import SortKey
 
 
 class TopN(Processor, frozen=True, tag_field="processor", tag=True):
-    """The first ``count`` rows after ``offset`` in the order of ``keys``, sorted. Holds about twice that many
-    rows."""
+    """A sort with a limit: the first ``count`` rows after ``offset`` in the order of ``keys``, sorted. Holds
+    about twice ``count + offset`` rows."""
 
     keys: tuple[SortKey, ...]
     count: int
@@ -38,7 +38,7 @@ class TopN(Processor, frozen=True, tag_field="processor", tag=True):
 
 
 class _Best:
-    """The first ``wanted`` rows so far, among others."""
+    """The first ``wanted`` rows so far, held together with further candidates."""
 
     def __init__(self, keys: tuple[SortKey, ...], wanted: int, memory: MemoryAccount) -> None:
         self._keys = keys
@@ -46,7 +46,7 @@ class _Best:
         self._memory = memory
         self._batches: list[pa.RecordBatch] = []
         self._rows = self._bytes = 0
-        #: No row whose first key sorts after this can be among the wanted ones; None = unknown.
+        #: A row whose first key sorts after this value can't be among the wanted rows; None = unknown.
         self._threshold: int | None = None
 
     def add(self, batch: pa.RecordBatch) -> None:
@@ -62,7 +62,7 @@ class _Best:
             self._prune()
 
     def sorted(self) -> tuple[pa.RecordBatch | None, Rows]:
-        """The rows held, and the sorting order of the first ``wanted`` of them."""
+        """The held rows, and the row numbers of the first ``wanted`` of them in sorting order."""
         if not self._batches:
             return None, np.zeros(0, np.int64)
         batch = concat_batches(self._batches)
@@ -96,8 +96,8 @@ class _Best:
             self._threshold = None if values is None else int(values.max())
 
     def _first_key(self, batch: pa.RecordBatch) -> Integers | None:
-        """Integers that sort as the first key does, though they may be equal where it isn't, comparable from
-        batch to batch; None if the type has none."""
+        """Integers that sort as the first key does, comparable from batch to batch; different keys may share
+        an integer. None if the key's type has no such integers."""
         key = self._keys[0]
         column = batch.column(key.ordinal)
         values = sortable(column)

@@ -4,8 +4,8 @@ from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
 
 
 class Union(Processor, frozen=True, tag_field="processor", tag=True):
-    """The rows of all inputs, those of lower priority first; the inputs have equal types. ``names``: those of
-    the output's columns; empty leaves the inputs' own."""
+    """A union: the rows of all inputs, lower priority numbers first; the inputs have equal types. ``names``:
+    the output's column names; empty keeps the inputs' names."""
 
     names: tuple[str, ...] = ()
 

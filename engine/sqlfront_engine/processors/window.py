@@ -23,13 +23,15 @@ from sqlfront_values.functions.windows.registry import WindowFunction, WindowInv
 from sqlfront_values.room import check, returned
 from sqlfront_values.settings import Settings
 
-#: From the input, its rows in window order and their indices to a result per position, made or not.
+#: A function from the input, its rows in window order and their indices to one result per position, as an
+#: array or as a Placed.
 _Compute = Callable[[pa.RecordBatch, WindowRows, pa.Array], pa.Array | Placed]
 
 
 class Window(Processor, frozen=True, tag_field="processor", tag=True):
-    """The input rows, each followed by one column per call. All calls share partitions and order; all rows of
-    a partition must meet in one instance. Holds its whole input; the output has the input's order."""
+    """Window functions: the input rows, each extended by one column per call. All calls share partitions and
+    order; all rows of a partition must meet in one instance. Holds its whole input; the output has the
+    input's order."""
 
     cooperative = False
 
@@ -68,15 +70,15 @@ class Window(Processor, frozen=True, tag_field="processor", tag=True):
 
 
 def _size(column: Placed) -> int:
-    """Bytes of the values and of all of the column, though it is made in pieces: the result may collect
-    them."""
+    """Bytes of the values and of the whole column. The column is made in pieces, but the result may collect
+    all pieces."""
     return size_of(column.values) + int(column.sizes().sum())
 
 
 def _in_pieces(
     columns: Sequence[pa.Array | Placed], names: Sequence[str], length: int
 ) -> Iterator[pa.RecordBatch]:
-    """Batches of the columns, of :data:`BATCH_ROWS` rows at most, and of few where their values are long."""
+    """Batches of the columns, of at most :data:`BATCH_ROWS` rows; of fewer rows where values are long."""
     shares = np.full(length, 1 / BATCH_ROWS)
     for column in columns:
         if isinstance(column, Placed):
@@ -87,7 +89,7 @@ def _in_pieces(
 
 
 def _prepare(call: WindowCall, settings: Settings) -> _Compute:
-    """The computation of one call."""
+    """The compiled computation of one call."""
     function = lookup_window(call.function) or lookup_aggregate(call.function)
     if function is None:
         raise NotSupportedError(f"the window function {call.function} is not supported")

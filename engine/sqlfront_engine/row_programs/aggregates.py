@@ -20,8 +20,8 @@ _BIGINT_BOUND: Final = 1 << 63
 
 
 def computed(call: AggregateCall, argument: Evaluate | None, condition: Evaluate | None) -> Compute | None:
-    """The aggregate as a function of a group's rows; None if it is the kernels' business. ``argument`` is the
-    call's only one, None if it has none; ``condition`` its filter."""
+    """The aggregate as a function of a group's rows; None if only the kernels support the aggregate.
+    ``argument`` is the call's only argument, None without arguments; ``condition`` is its filter."""
     if argument is None:
         if call.function != "count" or call.distinct:
             return None
@@ -47,7 +47,8 @@ def _counted_rows(condition: Evaluate | None) -> Compute:
 
 
 def _finish(call: AggregateCall) -> Callable[[list[object]], object] | None:
-    """What becomes of the values that aren't null."""
+    """A function that folds the non-null values into the result; None if only the kernels support the
+    call."""
     (expression,) = call.arguments
     kind = expression.type
     if call.distinct and not is_comparable(kind):
@@ -82,7 +83,7 @@ def _average(kind: pa.DataType, result: pa.DataType) -> Callable[[list[object]],
     if is_decimal(kind):
         unit = Decimal((0, (1,), -result.scale))
         bound = 10 ** (result.precision - result.scale)
-        # A sum has ten digits more than its argument has; fewer rows than that can't fill them.
+        # A sum has ten digits more than its argument: fewer than 10**10 rows can't overflow it.
         if kind.precision > 28 or result.scale != kind.scale + 4:
             return None
 

@@ -1,4 +1,4 @@
-"""Expressions that only the kernels know, over a few rows."""
+"""Expressions evaluated by the kernels over a few rows."""
 
 from collections.abc import Callable, Sequence
 
@@ -17,10 +17,11 @@ _Project = Callable[[Rows], tuple[list[pa.Array], int]]
 
 
 class Computed:
-    """One row of expressions for each row for which the condition is true (None: for all): the rows become a
-    batch, and its columns rows again. ``types`` are those of the source's columns.
+    """A projection with an optional filter: one row of expressions for each row with a true condition (None:
+    for all rows). The rows become a batch, and its computed columns become rows again. ``types`` are the
+    types of the source's columns.
 
-    Raises what Spark raises for these rows.
+    Raises Spark's errors for these rows.
     """
 
     def __init__(
@@ -61,7 +62,7 @@ class Computed:
         return list(zip(*map(to_python, computed), strict=True))
 
     def _project(self, run: Run) -> _Project:
-        """The projection of this run; the same in every run without parameters."""
+        """The projection of this run; compiled only once if there are no parameters or values of the run."""
         if not self._is_open:
             if self._compiled is None:
                 self._compiled = self._compile(self._parts)

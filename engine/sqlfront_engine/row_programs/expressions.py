@@ -1,7 +1,7 @@
-"""Expressions over Python tuples: those for which Python's values and Spark's agree.
+"""Expressions over Python tuples, as far as Python's values and Spark's agree.
 
-Comparisons, logic, and exact arithmetic. What is not here, or would fail, is the kernels' business
-(:class:`~sqlfront_engine.row_programs.program.NotByRows`).
+Comparisons, logic, and exact arithmetic. All other expressions, and values that would fail, are left to the
+kernels (:class:`~sqlfront_engine.row_programs.program.NotByRows`).
 """
 
 import operator
@@ -28,7 +28,7 @@ from sqlfront_values.types import (
     is_integral,
 )
 
-#: Exact, whatever the thread's own decimal context says.
+#: Exact arithmetic, independent of the thread's own decimal context.
 EXACT: Final = Context(prec=80)
 _COMPARISONS: Final[dict[str, Callable[..., bool]]] = {
     "equal": operator.eq,
@@ -48,7 +48,7 @@ _ARITHMETIC: Final[dict[str, Callable[..., object]]] = {
     "subtract": operator.sub,
     "multiply": operator.mul,
 }
-#: What is nested deeper is the kernels' business.
+#: Deeper expressions are left to the kernels.
 _DEEPEST: Final = 40
 _BITS: Final = {TINYINT: 7, SMALLINT: 15, INT: 31, BIGINT: 63}
 #: Types whose values Python compares as Spark does. Not floats: NaN.
@@ -58,14 +58,14 @@ _COMPARED: Final = frozenset(
 
 
 class Constants:
-    """The expressions of a plan that hold no column; each is computed once per run."""
+    """The column-free expressions of a plan; each is computed once per run."""
 
     def __init__(self) -> None:
         self.expressions: list[Expr] = []
         self._places: dict[int, int] = {}
 
     def place(self, expression: Expr) -> int:
-        """Where the expression's value stands in the run's constants."""
+        """The position of the expression's value in the run's constants."""
         place = self._places.setdefault(id(expression), len(self.expressions))
         if place == len(self.expressions):
             self.expressions.append(expression)
@@ -78,15 +78,15 @@ def is_comparable(data_type: pa.DataType) -> bool:
 
 
 def is_row_constant(expression: Expr) -> bool:
-    """Whether the expression has one value per run."""
+    """Return whether the expression has one value per run."""
     return not any(isinstance(item, Column) for item in walk(expression))
 
 
 def compiled(
     expression: Expr, constants: Constants, deterministic: Callable[[Expr], bool], depth: int = 0
 ) -> Evaluate | None:
-    """The expression as a function of the row; None if it is the kernels' business. ``deterministic`` says so
-    of constants, which are computed by the caller."""
+    """The expression as a function of the row; None if it is left to the kernels. ``deterministic`` decides
+    which constants may be computed once, by the caller."""
     if isinstance(expression, Column):
         ordinal = expression.ordinal
         return lambda row, _: row[ordinal]
@@ -149,7 +149,7 @@ def _call(call: Call, operands: Sequence[Evaluate]) -> Evaluate | None:
 
 
 def _alike(kinds: Sequence[pa.DataType]) -> bool:
-    """Whether values of these types are compared by Python as they are."""
+    """Return whether Python compares values of these types directly."""
     return all(map(is_comparable, kinds)) and (len(set(kinds)) == 1 or all(map(is_decimal, kinds)))
 
 
@@ -261,7 +261,7 @@ def _arithmetic(call: Call, kinds: Sequence[pa.DataType], operands: Sequence[Eva
         first, second = kinds
         several = call.function == "multiply"
         scale = first.scale + second.scale if several else max(first.scale, second.scale)
-        if scale == call.type.scale:  # else digits are rounded away
+        if scale == call.type.scale:  # else digits would be rounded away
             bound = 10 ** (call.type.precision - scale)
             return _bounded(_DECIMAL_ARITHMETIC[call.function], left, right, bound)
     return None
@@ -277,7 +277,8 @@ def _plain(compute: Callable[..., object], left: Evaluate, right: Evaluate) -> E
 
 
 def _bounded(compute: Callable[..., object], left: Evaluate, right: Evaluate, bound: int) -> Evaluate:
-    """``compute`` where the result is from -``bound`` to below ``bound``; beyond is an error of Spark's."""
+    """``compute`` for results between -``bound`` and ``bound``, both exclusive; other results are an error in
+    Spark, so they raise NotByRows."""
 
     def value(row: Row, values: Sequence[object]) -> object:
         first = left(row, values)
@@ -293,7 +294,7 @@ def _bounded(compute: Callable[..., object], left: Evaluate, right: Evaluate, bo
 
 
 def _cast(cast: Cast, operand: Evaluate) -> Evaluate | None:
-    """Casts that lose nothing."""
+    """Lossless casts; None for other casts."""
     source, wanted = cast.operand.type, cast.type
     if source == wanted:
         return operand

@@ -1,4 +1,4 @@
-"""The operators of row programs. Each reads as its textbook; rows are tuples, tables are lists."""
+"""The operators of row programs, each like its textbook version; rows are tuples, tables are lists."""
 
 from collections.abc import Callable, Sequence
 from enum import Enum
@@ -18,8 +18,8 @@ from sqlfront_engine.row_programs.row_makers import MakeRows
 
 
 class KeyPart:
-    """One column of a key: its candidates (places of constants), and whether a null asks for null instead of
-    for nothing."""
+    """One column of a key: its candidates (positions of constants), and whether a null searches for null
+    instead of finding nothing."""
 
     __slots__ = ("asks_for_null", "candidates")
 
@@ -28,25 +28,25 @@ class KeyPart:
         self.asks_for_null = asks_for_null
 
     def values(self, constants: Sequence[object]) -> list[object]:
-        """The candidates of this run, each once."""
+        """The distinct candidates of this run."""
         found = [constants[place] for place in self.candidates]
         if not self.asks_for_null:
             found = [value for value in found if value is not None]
         return found if len(found) == 1 else list(dict.fromkeys(found))
 
 
-#: The keys of a run, each once.
+#: A function from a run to its distinct keys.
 Keys = Callable[[Run], Sequence[Row]]
 
 
 class KeyParts:
-    """Keys that are all combinations of their columns' candidates."""
+    """A function that returns all combinations of the columns' candidates as keys."""
 
     __slots__ = ("_parts", "_places")
 
     def __init__(self, parts: Sequence[KeyPart]) -> None:
         self._parts = tuple(parts)
-        # The commonest case: one candidate for each column.
+        # The most common case: one candidate for each column.
         single = all(len(part.candidates) == 1 for part in parts)
         self._places = tuple(part.candidates[0] for part in parts) if single else None
 
@@ -63,7 +63,8 @@ class KeyParts:
 
 
 class Find:
-    """Rows of a table by key; ``keys`` gives those of a run, ``source`` is the place of what finds them."""
+    """A lookup of a table's rows by key; ``keys`` gives the keys of a run, ``source`` is the position of the
+    table's lookup function."""
 
     def __init__(self, source: int, table: str, keys: Keys, columns: Sequence[str]) -> None:
         self.source = source
@@ -86,7 +87,7 @@ class Find:
 
 
 class Table:
-    """All rows of a small table."""
+    """A scan of a small table."""
 
     def __init__(self, place: int, table: str) -> None:
         self._place = place
@@ -103,7 +104,7 @@ class Table:
 
 
 class Listed:
-    """Rows of constants."""
+    """A list of rows of constants."""
 
     def __init__(self, rows: Sequence[Sequence[int]]) -> None:
         self._rows = tuple(map(tuple, rows))
@@ -120,8 +121,8 @@ class Listed:
 
 
 class Rows:
-    """The rows for which the condition is true (None: all), made into others (None: as they are). ``text``
-    gives its line in EXPLAIN."""
+    """A filter and projection: the rows with a true condition (None: all rows), transformed by ``project``
+    (None: unchanged). ``text`` gives the line in EXPLAIN."""
 
     def __init__(
         self,
@@ -152,23 +153,23 @@ class Rows:
 
 
 class Matching(Enum):
-    """What a join gives for a left row."""
+    """The result of a join for a left row."""
 
     INNER = "inner"
     """A row for each match."""
     LEFT = "left"
     """A row for each match; without one, a row with nulls."""
     SEMI = "semi"
-    """The row, if it has a match."""
+    """The left row, if it has a match."""
     ANTI = "anti"
-    """The row, if it has none."""
+    """The left row, if it has no match."""
 
 
 class Join:
-    """Left rows with their partners, which ``partners`` gives for a list of keys.
+    """A join of left rows with their partners, found by ``partners`` for a list of keys.
 
-    ``key`` makes the left rows' keys; a null in one finds nothing unless it is ``null_safe`` there.
-    ``condition`` is over the joined row. ``width`` is that of a right row.
+    ``key`` makes the left rows' keys; a key with a null finds nothing unless ``null_safe`` is true at the
+    null's position. ``condition`` is over the joined row. ``width`` is the width of a right row.
     """
 
     def __init__(
@@ -208,7 +209,7 @@ class Join:
         return self._joined(left, matches)
 
     def _joined(self, left: Sequence[Row], matches: list[Sequence[Row]]) -> Sequence[Row]:
-        """What the join gives for left rows with these partners."""
+        """The join's result for left rows with these partners."""
         matching = self._matching
         if matching is Matching.SEMI or matching is Matching.ANTI:
             wanted = matching is Matching.SEMI
@@ -220,7 +221,7 @@ class Join:
         return checked(joined)
 
     def _may_match(self, key: Row) -> bool:
-        """Whether a key with nulls can find anything."""
+        """Return whether a key with nulls can find any row."""
         return all(key[place] is not None for place in self._strict)
 
     def describe(self) -> str:
@@ -234,20 +235,21 @@ class Partners:
     """The right side of a join: rows by key."""
 
     def find(self, keys: Sequence[Row], run: Run) -> Sequence[Sequence[Row]]:
-        """For each key its rows."""
+        """The rows of each key."""
         raise NotImplementedError
 
     def describe(self) -> str:
-        """How they are found."""
+        """The way of finding partners, for EXPLAIN."""
         raise NotImplementedError
 
     def inputs(self) -> tuple[RowOperator, ...]:
-        """The steps whose rows they are."""
+        """The steps that provide the rows."""
         return ()
 
 
 class PartnersByKey(Partners):
-    """Rows of a table by its key, which is never read whole; ``source`` is the place of what finds them."""
+    """A lookup of a table's rows by its key; the table is never read whole. ``source`` is the position of the
+    table's lookup function."""
 
     def __init__(self, source: int, table: str, condition: Evaluate | None, project: MakeRows | None) -> None:
         self.source = source
@@ -269,7 +271,7 @@ class PartnersByKey(Partners):
 
 
 class PartnersInTable(Partners):
-    """All rows of another step, looked up in a dictionary."""
+    """A lookup in a dictionary of all rows of another step."""
 
     def __init__(self, right: RowOperator, key: MakeRows) -> None:
         self._right = right
@@ -287,7 +289,7 @@ class PartnersInTable(Partners):
 
 
 class Group:
-    """One row per distinct key, or one in all without keys."""
+    """A grouping: one row per distinct key, or a single row without keys."""
 
     def __init__(self, source: RowOperator, key: MakeRows | None, computes: Sequence[Compute]) -> None:
         self._source = source
@@ -336,7 +338,8 @@ class SortOrder:
 
 
 class Sort:
-    """The rows in order, and of these a part (``limit`` None: all after ``offset``)."""
+    """A sort with an optional limit: the rows in order, cut to ``limit`` rows (None: all) after
+    ``offset``."""
 
     def __init__(
         self, source: RowOperator, order: Sequence[SortOrder], limit: int | None, offset: int
@@ -348,7 +351,7 @@ class Sort:
 
     def rows(self, run: Run) -> Sequence[Row]:
         rows = list(self._source.rows(run))
-        for order in self._order:  # the least significant first: each sort keeps what those before did
+        for order in self._order:  # least significant key first: each sort is stable
             _sort(rows, order)
         if self._limit is None and not self._offset:
             return rows
@@ -372,7 +375,7 @@ def _sort(rows: list[Row], order: SortOrder) -> None:
 
 
 class Append:
-    """The rows of several steps."""
+    """A union: the rows of several steps."""
 
     def __init__(self, sources: Sequence[RowOperator]) -> None:
         self._sources = tuple(sources)

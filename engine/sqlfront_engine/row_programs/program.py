@@ -1,4 +1,4 @@
-"""What a row program is made of."""
+"""The parts of a row program."""
 
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
@@ -7,26 +7,25 @@ import msgspec
 
 from sqlfront_values.expressions import Expr
 
-#: A row as Python values, each as a Literal of the column's type holds it.
+#: A row of Python values, each represented as in a Literal of the column's type.
 Row = tuple[object, ...]
-#: Finds for each key, in their order, its rows.
+#: A lookup: the rows of each key, in the order of the keys.
 Find = Callable[[Sequence[Row]], Sequence[Sequence[Row]]]
-#: An expression's value for a row, given the constants of the run.
+#: A function from a row and the run's constants to an expression's value.
 Evaluate = Callable[[Row, Sequence[object]], object]
 
-#: No operator of a program handles more rows than that.
+#: The most rows that an operator of a program handles.
 MOST_ROWS: Final = 10_000
 
 
 class NotByRows(Exception):
-    """The query has to run as a job: too many rows, or values for which the kernels know the answer or the
-    error."""
+    """The signal that the query has to run as a job: too many rows, or values whose result or error only the
+    kernels know."""
 
 
 class Run(msgspec.Struct, frozen=True):
-    """What differs from run to run: the values of the program's constants, for each of its sources the way to
-    rows by key, and all rows of its small tables; ``literal`` gives the literals of parameters and of values
-    of the run."""
+    """The data of one run: the values of the program's constants, the lookup function of each source, and all
+    rows of the small tables; ``literal`` gives the literals of parameters and of values of the run."""
 
     constants: Sequence[object]
     finds: Sequence[Find]
@@ -38,17 +37,17 @@ class RowOperator(Protocol):
     """One step of a program."""
 
     def rows(self, run: Run) -> Sequence[Row]:
-        """All its rows, which nobody changes. Raises NotByRows."""
+        """All rows of the step; callers must not change them. Raises NotByRows."""
 
     def describe(self) -> str:
-        """Its line in EXPLAIN."""
+        """The step's line in EXPLAIN."""
 
     def inputs(self) -> tuple["RowOperator", ...]:
-        """The steps that it takes rows from."""
+        """The steps that provide this step's rows."""
 
 
 def checked(rows: Sequence[Row]) -> Sequence[Row]:
-    """The rows, if they aren't too many."""
+    """The rows, if they aren't too many; else raises NotByRows."""
     if len(rows) > MOST_ROWS:
         raise NotByRows
     return rows

@@ -1,4 +1,4 @@
-"""Rows made of rows."""
+"""Functions that make rows from rows."""
 
 from collections.abc import Callable, Sequence
 from typing import cast
@@ -7,12 +7,13 @@ from sqlfront_engine.row_programs.program import Evaluate, Row
 from sqlfront_values.columns.tuples import tuples_function
 from sqlfront_values.expressions import Column, Expr
 
-#: For each of some rows another one, made of it and of the constants of the run.
+#: A function from rows and the run's constants to one new row per row.
 MakeRows = Callable[[Sequence[Row], Sequence[object]], Sequence[Row]]
 
 
 def rows_maker(expressions: Sequence[Expr], evaluates: Sequence[Evaluate]) -> MakeRows:
-    """The function that makes tuples of expressions over rows; ``evaluates`` are these as functions.
+    """The function that makes tuples of expressions over rows; ``evaluates`` are the expressions as
+    functions.
 
     >>> import pyarrow as pa
     >>> second = Column(pa.int64(), 1)

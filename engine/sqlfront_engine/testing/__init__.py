@@ -1,9 +1,9 @@
-"""What tests of processors and of the engine are made with; shipped, for authors of connectors too.
+"""Tools for tests of processors and of the engine; shipped for authors of connectors, too.
 
-:func:`verify_processor` runs one processor instance under a hostile harness: the same rows arrive in one-row
+:func:`verify_processor` runs one processor instance under a hostile harness. The same rows arrive in one-row
 batches, with empty batches in between, cut at random, with strings plain or dictionary-encoded batch by
-batch, from producers and to a consumer that run in random order over queues of one batch, which refuse as
-often as they can, and to a consumer that stops early. The answer has to be the same each time.
+batch. Producers and consumer run in random order over queues of one batch, which refuse as often as they can;
+in further runs the consumer stops early. The rows have to be the same each time.
 """
 
 from sqlfront_engine.testing.clock import FakeClock

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 
 class FakeClock:
-    """A clock that stands still until a test moves it."""
+    """A clock that stands still until a test advances it."""
 
     def __init__(self, start: float = 0.0) -> None:
         self._now = start
@@ -16,7 +16,8 @@ class FakeClock:
         return self._now
 
     def call_at(self, deadline: float, callback: Callable[[], None]) -> Callable[[], None]:
-        """Have :meth:`advance` call ``callback`` at ``deadline``; returns the function that forgets it."""
+        """Have :meth:`advance` call ``callback`` at ``deadline``; returns a function that forgets the
+        callback."""
         self._count += 1
         timer = (deadline, self._count, callback)
         self._timers.append(timer)
@@ -28,7 +29,7 @@ class FakeClock:
         return forget
 
     def advance(self, seconds: float) -> None:
-        """Move the time on, and call what has become due, earliest first."""
+        """Advance the time, and call all due callbacks, earliest first."""
         self._now += seconds
         while due := sorted(timer for timer in self._timers if timer[0] <= self._now):
             self._timers.remove(due[0])

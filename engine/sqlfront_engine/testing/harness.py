@@ -1,4 +1,4 @@
-"""The hostile harness: one processor instance on a real engine, in every unpleasant order."""
+"""The hostile harness: one processor instance on a real engine, with its steps in many unpleasant orders."""
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,7 +16,8 @@ from sqlfront_values.types import logical
 
 
 class CountingMemory:
-    """A :class:`~sqlfront_engine.processor.MemoryAccount` without a limit that remembers what it saw."""
+    """A :class:`~sqlfront_engine.processor.MemoryAccount` without a limit that records the held bytes and
+    their peak."""
 
     def __init__(self) -> None:
         self.held = 0
@@ -29,7 +30,7 @@ class CountingMemory:
         self.peak = max(self.peak, self.held)
 
     def release(self, size: int) -> None:
-        """Give back ``size`` bytes; more than were charged is a failure."""
+        """Give back ``size`` bytes; a release of more than the charged bytes is a failure."""
         assert 0 <= size <= self.held, f"released {size} bytes of {self.held}"
         self.held -= size
 
@@ -53,9 +54,9 @@ def verify_processor(
 
     ``expected`` as a table also fixes column names and (logical) types. Without ``ordered`` rows compare as a
     multiset. Floats compare with a relative tolerance of 1e-9 (NaN equals NaN, 0.0 differs from -0.0), all
-    else exactly. Each order runs a second time with a consumer that stops early; either time all memory has
-    to be free in the end. ``context`` makes the processor's context anew for each run; None: the engine's
-    own, for a single instance. AssertionError names the order that failed.
+    other values exactly. Each order runs a second time with a consumer that stops early; after either run all
+    memory has to be free. ``context`` makes a new context of the processor for each run; None: the engine's
+    own, for a single instance. Raises AssertionError naming the failed order.
     """
     with Engine(workers=1) as engine:
         for seed in range(orders):
@@ -74,8 +75,8 @@ def run_processor(
     *,
     context: ProcessorContext | None = None,
 ) -> list[pa.RecordBatch]:
-    """The batches that one instance emits over ``inputs``, driven directly: the inputs arrive as they are,
-    lowest ordinal first, and no engine is involved. Checks that every batch is valid and of physical form."""
+    """The batches emitted by an instance over ``inputs``, driven directly, without an engine: the inputs
+    arrive unchanged, lowest ordinal first. Checks that every batch is valid and in physical form."""
     feeds = [[to_physical(batch) for batch in reversed(batches)] for batches in inputs]
     generator = processor.run(context or lone_context())
     emitted: list[pa.RecordBatch] = []
@@ -96,7 +97,7 @@ def run_processor(
 
 
 class _HostileOrder:
-    """One way to run a processor, chosen by ``seed``; the first ones are the plain ones."""
+    """A way of running a processor, chosen by ``seed``; the first seeds are the plain ways."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
@@ -111,7 +112,7 @@ class _HostileOrder:
         make_context: Callable[[], ProcessorContext] | None,
         quota: int | None = None,
     ) -> list[pa.RecordBatch]:
-        """What the processor emits; ``quota``: its consumer takes only that many batches."""
+        """The processor's output; ``quota``: the number of batches taken by the consumer."""
         dag = DAG()
         tested = dag.vertex("tested", _Checked(processor, self.seed), 1)
         resources: dict[str, object] = {"context": make_context() if make_context else None}
@@ -140,10 +141,11 @@ class _HostileOrder:
 
 
 class _Checked(Processor, frozen=True):
-    """The tested processor, each of whose batches is checked; in the test's context if it gave one.
+    """A wrapper that checks each batch of the tested processor, and runs the processor in the test's context
+    if given.
 
-    With a ``seed`` it gets an empty batch before some of those that it takes (the engine itself drops empty
-    ones).
+    With a ``seed`` the wrapper inserts empty batches before randomly chosen input batches (the engine itself
+    drops empty batches).
     """
 
     tested: Processor
@@ -170,7 +172,7 @@ class _Checked(Processor, frozen=True):
 
 
 class _EmptyBatches:
-    """Puts an empty batch before some batches, which are held back for the next Take."""
+    """A source of empty batches before some real batches; the real batch is held back for the next Take."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
@@ -178,13 +180,13 @@ class _EmptyBatches:
         self._held: dict[int, pa.RecordBatch] = {}
 
     def held_back(self, ordinal: int) -> pa.RecordBatch | None:
-        """The batch that a Take of this ordinal should have got before, if any."""
+        """The batch held back for a Take of this ordinal, if any."""
         if ordinal == ANY_INPUT and self._held:
             return self._held.popitem()[1]
         return self._held.pop(ordinal, None)
 
     def before(self, batch: pa.RecordBatch | None, ordinal: int) -> pa.RecordBatch | None:
-        """The batch itself, or an empty one like it."""
+        """The batch itself, or an empty batch of its schema."""
         if batch is None or not self._often or self._random.random() < 0.7:
             return batch
         self._held[ordinal] = batch
@@ -192,7 +194,7 @@ class _EmptyBatches:
 
 
 class _Quota(Processor, frozen=True):
-    """Takes only so many batches."""
+    """A consumer of a limited number of batches."""
 
     batches: int | None
 
@@ -253,7 +255,7 @@ def run_dag(
     seed: int | None = None,
     parallelism: int = 1,
 ) -> list[pa.RecordBatch]:
-    """The result of a DAG, run on the caller's thread, with a ``seed`` its tasklets in random order."""
+    """The result of a DAG, run on the caller's thread; with a ``seed`` its tasklets run in random order."""
     with Engine(workers=parallelism) as engine:
         config = JobConfig(resources=resources or {}, inline=True, parallelism=parallelism, order_seed=seed)
         return list(engine.run(dag, config).batches())

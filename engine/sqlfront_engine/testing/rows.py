@@ -1,4 +1,4 @@
-"""Batches made from rows, and rows compared."""
+"""Batches made from rows, and comparisons of rows."""
 
 from collections.abc import Sequence
 from math import copysign, isclose, isnan
@@ -31,7 +31,7 @@ def batch_of(schema: pa.Schema, rows: Sequence[Sequence[object]]) -> pa.RecordBa
 
 
 def to_physical(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch with every column in the form in which it travels; dictionary strings stay as they are."""
+    """The batch with every column in physical form; dictionary-encoded strings stay unchanged."""
     types = [physical(column.type) for column in batch.columns]
     if all(column.type == data_type for column, data_type in zip(batch.columns, types, strict=True)):
         return batch
@@ -41,7 +41,7 @@ def to_physical(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def check_batch(batch: pa.RecordBatch) -> None:
-    """AssertionError unless the batch is a well-formed one whose columns are in physical form."""
+    """Raise AssertionError unless the batch is well-formed and its columns are in physical form."""
     assert isinstance(batch, pa.RecordBatch), f"yielded a {type(batch).__name__}"
     batch.validate(full=True)
     for field in batch.schema:
@@ -56,7 +56,8 @@ def check_rows(
     *,
     ordered: bool = False,
 ) -> None:
-    """AssertionError unless the batches hold the expected rows, compared as :func:`verify_processor` says."""
+    """Raise AssertionError unless the batches hold the expected rows, compared like in
+    :func:`verify_processor`."""
     if isinstance(expected, pa.Table):
         wanted_schema = [(field.name, logical(field.type)) for field in expected.schema]
         for batch in batches:
@@ -83,7 +84,8 @@ def rows_of(batches: Sequence[pa.RecordBatch]) -> list[Row]:
 
 
 def same_value(left: object, right: object) -> bool:
-    """Equality of two values of a row, floats within the tolerance, NaN equal to itself, the types alike."""
+    """Return whether two values are equal: floats within the tolerance, NaN equal to itself, of the same
+    type."""
     if isinstance(left, float) and isinstance(right, float):
         if isnan(left) or isnan(right):
             return isnan(left) and isnan(right)
@@ -98,7 +100,7 @@ def same_value(left: object, right: object) -> bool:
 
 
 def _sort_key(row: Row) -> tuple[object, ...]:
-    """An order over rows in which almost equal floats decide last."""
+    """A sort key in which almost equal floats decide last."""
     kinds = tuple(type(value).__name__ for value in row)
     exact = tuple(repr(value) for value in row if not isinstance(value, float))
     floats = tuple(

@@ -1,5 +1,5 @@
-"""Encryption: what opens a cluster, and what hides from others what its members say.
+"""Security: the secret of a cluster, and the encryption of its connections.
 
-``security`` holds a cluster's secret and certificates, ``authority`` makes certificates of the secret,
-``contexts`` makes TLS contexts of certificates.
+``security`` holds a cluster's secret and certificates, ``authority`` makes certificates from the secret,
+``contexts`` makes TLS contexts from certificates.
 """

@@ -1,9 +1,9 @@
-"""The authority that a cluster's secret makes: certificates for its members and clients, without any file.
+"""The authority made from a cluster's secret: certificates for members and clients, without any file.
 
-The authority's key is derived from the secret, so that whoever has the secret can make a certificate that the
-others trust, and can tell theirs from a stranger's; nobody else can. It lives as long as the secret: a
-cluster that makes its own secret when it starts has an authority of its own until it ends. The derivation is
-slow on purpose (scrypt, some 50 ms): certificates are seen by strangers, who might guess at a poor secret.
+The authority's key is derived from the secret. So only a party with knowledge of the secret can make a
+trusted certificate, and can tell the cluster's certificates from a stranger's. The authority lives as long as
+the secret: a cluster with a new secret for each start also has a new authority for each start. The derivation
+is slow on purpose (scrypt, some 50 ms): strangers see certificates and might guess at a poor secret.
 """
 
 import hashlib
@@ -27,12 +27,12 @@ else:
     ec = lazy_module("cryptography.hazmat.primitives.asymmetric.ec")
     oid = lazy_module("cryptography.x509.oid")
 
-#: Of scrypt: 16 MiB and some 50 ms.
+#: The cost of scrypt: 16 MiB and some 50 ms.
 _COST: Final = {"n": 2**14, "r": 8, "p": 1}
 _SALT: Final = b"sqlfront: the authority of a cluster"
 #: The order of the group P-256 (SEC 2, 2.4.2).
 _ORDER: Final = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
-#: What clocks may differ by, and how long a member or client may run.
+#: The tolerated difference of clocks, and the longest run of a member or client.
 _SKEW: Final = timedelta(days=7)
 _LIFE: Final = timedelta(days=3650)
 
@@ -40,7 +40,7 @@ _LIFE: Final = timedelta(days=3650)
 def issue(secret: bytes) -> TlsSettings:
     """A new key, and a certificate for it by the authority of the secret.
 
-    OperationalError if the package ``cryptography``, which makes them, is not installed.
+    Raises OperationalError if the package ``cryptography`` is not installed.
     """
     try:
         authority = _key_of(secret)
@@ -64,7 +64,8 @@ def issue(secret: bytes) -> TlsSettings:
 
 @lru_cache(maxsize=4)
 def _key_of(secret: bytes) -> "ec.EllipticCurvePrivateKey":
-    """The authority's key: a number from 1 to the group's order, so large a hash that none is likelier."""
+    """The authority's key: a number from 1 to the group's order - 1, from a hash so large that all numbers
+    are practically equally likely."""
     derived = hashlib.scrypt(secret, salt=_SALT, dklen=48, **_COST)
     return ec.derive_private_key(int.from_bytes(derived, "big") % (_ORDER - 1) + 1, ec.SECP256R1())
 

@@ -1,9 +1,9 @@
-"""TLS between members: certificates as texts, and the contexts made of them.
+"""TLS between members: certificates as texts, and contexts made from certificates.
 
-Both sides show a certificate, and both demand that the other one's is signed by the authority that they
-trust. Host names are not looked at: who is at the other end is proven by the handshake, whose proofs include
-the hashes of both certificates. So a certificate of the same authority in a stranger's hands is of no use,
-and neither is the authority's own key.
+Both sides show a certificate, and both demand a signature by their trusted authority on the other's
+certificate. Host names are not checked: the handshake proves the other side's identity, and its proofs
+include the hashes of both certificates. So a certificate of the same authority, or even the authority's own
+key, is of no use to a stranger.
 """
 
 import hashlib
@@ -24,8 +24,8 @@ _END: Final = "-----END CERTIFICATE-----"
 
 
 class TlsSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """PEM texts: a member's own ``certificate`` (and those between it and the authority, behind it), the
-    ``key`` to it, unencrypted, and the certificates of the ``authority`` that signs for the whole cluster.
+    """The PEM texts of a member: its ``certificate`` (followed by any intermediate certificates), the
+    unencrypted ``key`` to it, and the certificates of the ``authority`` that signs for the whole cluster.
 
     A certificate serves both sides of a connection: if it limits its uses, it has to name both
     (``serverAuth`` and ``clientAuth``).
@@ -40,7 +40,7 @@ class TlsSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def read(cls, certificate: str | Path, key: str | Path, authority: str | Path) -> Self:
-        """From files; OperationalError for one that can't be read, or that holds nothing of use."""
+        """The settings from files. Raises OperationalError for unreadable files and unusable contents."""
         texts = []
         for path in (certificate, key, authority):
             try:
@@ -55,13 +55,13 @@ class TlsSettings(msgspec.Struct, frozen=True, kw_only=True):
         return made
 
     def context(self, *, server_side: bool) -> ssl.SSLContext:
-        """The context of one side of connections; OperationalError if the texts don't serve."""
+        """The context of one side of connections. Raises OperationalError if the texts are unusable."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER if server_side else ssl.PROTOCOL_TLS_CLIENT)
         context.minimum_version = ssl.TLSVersion.TLSv1_3
         context.check_hostname = False
         context.verify_mode = ssl.CERT_REQUIRED
         if server_side:
-            context.num_tickets = 0  # nobody resumes a session
+            context.num_tickets = 0  # sessions are never resumed
         try:
             with _as_file(self.certificate) as certificate, _as_file(self.key) as key:
                 context.load_cert_chain(certificate, key, _no_password)
@@ -71,7 +71,7 @@ class TlsSettings(msgspec.Struct, frozen=True, kw_only=True):
         return context
 
     def certificate_hash(self) -> bytes:
-        """The hash of the own certificate, as the other side computes it."""
+        """The hash of the own certificate, as computed by the other side."""
         begin = self.certificate.index(_BEGIN)
         end = self.certificate.index(_END, begin) + len(_END)
         return certificate_hash(ssl.PEM_cert_to_DER_cert(self.certificate[begin:end]))
@@ -82,11 +82,11 @@ def certificate_hash(encoded: bytes) -> bytes:
     return hashlib.sha256(encoded).digest()
 
 
-#: What OpenSSL calls it when what has come is no TLS.
+#: OpenSSL's reasons for received data that is no TLS.
 _NO_TLS: Final = frozenset(
     {"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "BAD_RECORD_TYPE", "UNEXPECTED_MESSAGE", "RECORD_LAYER_FAILURE"}
 )
-#: What it calls it when the other side has refused this side's certificate.
+#: OpenSSL's reasons for a refusal of this side's certificate by the other side.
 _DISTRUSTED: Final = frozenset(
     {
         "TLSV1_ALERT_UNKNOWN_CA",
@@ -97,13 +97,13 @@ _DISTRUSTED: Final = frozenset(
         "TLSV13_ALERT_CERTIFICATE_REQUIRED",
     }
 )
-#: What OpenSSL says of a certificate that is not yet valid, has expired, or doesn't serve for TLS's sides.
+#: OpenSSL's codes for a certificate that is not yet valid, has expired, or doesn't serve for TLS's sides.
 _OF_NO_USE_NOW: Final = frozenset({9, 10, 26})
 _DIFFERENT: Final = "the two have different secrets, or certificates of different authorities"
 
 
 def failure_of(error: ssl.SSLError) -> str:
-    """Why TLS with another side has failed, in words."""
+    """The reason for a failure of TLS with another side, in words."""
     if isinstance(error, ssl.SSLCertVerificationError):
         why = "" if error.verify_code in _OF_NO_USE_NOW else f": {_DIFFERENT}"
         return f"its certificate is none that this side trusts ({error.verify_message}){why}"
@@ -117,18 +117,18 @@ def failure_of(error: ssl.SSLError) -> str:
 
 
 def speaks_no_tls(error: ssl.SSLError) -> bool:
-    """Whether the error says that what has come is no TLS."""
+    """Return whether the error means that the received data is no TLS."""
     return error.reason in _NO_TLS
 
 
 def _no_password() -> NoReturn:
-    """OpenSSL would ask for it on the terminal."""
+    """Raise OperationalError; without this function OpenSSL would ask for the password on the terminal."""
     raise OperationalError("the key of the TLS certificate is encrypted; give one without a password")
 
 
 @contextmanager
 def _as_file(text: str) -> Iterator[str]:
-    """A path of a file with that content, which the ssl module wants; in memory where the system can."""
+    """The path of a file with the text, as the ssl module requires; in memory if the system can."""
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("sqlfront-tls")
         try:

@@ -1,4 +1,4 @@
-"""What opens a cluster, and what hides from others what its members say."""
+"""A cluster's secret and its connections' encryption."""
 
 from typing import TYPE_CHECKING, Self
 
@@ -15,9 +15,10 @@ else:
 
 
 class Security(msgspec.Struct, frozen=True):
-    """``secret``: whoever knows it is a member or client of the cluster. Connections over TCP are encrypted,
-    with the certificates ``tls`` or, if there are none, with such as the secret makes when they are needed;
-    those over Unix sockets never are. ``insecure``: nothing is encrypted.
+    """The security of a cluster. ``secret``: knowing it makes a process a member or client of the cluster.
+    Connections over TCP are encrypted, with the certificates ``tls`` or, without ``tls``, with certificates
+    made from the secret when needed; connections over Unix sockets are not encrypted. ``insecure``: no
+    connection is encrypted.
 
     >>> Security(b"open sesame")
     Security(...)
@@ -31,8 +32,8 @@ class Security(msgspec.Struct, frozen=True):
         return "Security(...)"
 
     def with_certificates(self) -> Self:
-        """The same with certificates at hand, for members that can't make them. OperationalError if they
-        can't be made here either."""
+        """The security extended by certificates, for members that can't make certificates. Raises
+        OperationalError if this process can't make them, either."""
         if self.insecure or self.tls is not None:
             return self
         return replace(self, tls=authority.issue(self.secret))

@@ -16,12 +16,12 @@ from sqlfront_values.expression_text import describe_call
 from sqlfront_values.expressions import AggregateCall
 from sqlfront_values.room import returned
 
-#: A partial aggregation hands on what it has beyond that many groups, so that its memory is bounded.
+#: A partial aggregation with more groups emits its states, so that its memory is bounded.
 PARTIAL_GROUPS = 4 * BATCH_ROWS
 
 
 class AggregateMode(Enum):
-    """Which stage of an aggregation."""
+    """The stage of an aggregation."""
 
     SINGLE = "single"
     """Rows in, results out."""
@@ -32,12 +32,12 @@ class AggregateMode(Enum):
 
 
 class Aggregate(Processor, frozen=True, tag_field="processor", tag=True):
-    """One row per distinct key (null is a key), without keys exactly one row: the keys, then the calls'
-    results.
+    """An aggregation: one row per distinct key (null is a key), without keys exactly one row. A row has the
+    keys, then the calls' results.
 
-    ``keys`` and the calls' arguments are over the original input row in every mode, ``schema`` is that of the
-    final output. SINGLE and FINAL need all rows of a key in one instance. Memory grows with the groups, not
-    with the rows, except for aggregates that hold all values.
+    ``keys`` and the calls' arguments are over the original input row in every mode, ``schema`` is the schema
+    of the final output. SINGLE and FINAL need all rows of a key in one instance. Memory grows with the
+    groups, not with the rows, except for aggregates that hold all values.
     """
 
     cooperative = False
@@ -62,7 +62,7 @@ class Aggregate(Processor, frozen=True, tag_field="processor", tag=True):
                     for states in parts:
                         yield from slices(states, BATCH_ROWS)
                     continue
-                # Before the groups are merged, which takes room.
+                # Free the block first: merging the groups takes room.
                 del block
                 blocks.give_back()
                 while parts:
@@ -73,8 +73,8 @@ class Aggregate(Processor, frozen=True, tag_field="processor", tag=True):
         yield from slices(self._output(table, calls, context), BATCH_ROWS)
 
     def _states(self, block: pa.RecordBatch, calls: AggregateCalls) -> Iterator[pa.RecordBatch]:
-        """The groups of the block, or of one piece of it after the other where there is no room for the
-        calls' arguments all at once: keys and states."""
+        """The groups of the block, as keys and states. If there is no room for the calls' arguments of the
+        whole block, one batch per piece of the block."""
 
         def states(rows: Rows) -> pa.RecordBatch:
             keys = [rows.batch.column(ordinal) for ordinal in self.keys]
@@ -84,7 +84,7 @@ class Aggregate(Processor, frozen=True, tag_field="processor", tag=True):
         return in_pieces(states, Rows(block))
 
     def _output(self, table: StateTable, calls: AggregateCalls, context: ProcessorContext) -> pa.RecordBatch:
-        """What is emitted at the end of the input; it stays charged."""
+        """The batch to emit at the end of the input; it stays charged."""
         states = table.merged()
         if self.mode is AggregateMode.PARTIAL:
             return states

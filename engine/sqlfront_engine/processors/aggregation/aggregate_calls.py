@@ -1,4 +1,4 @@
-"""The calls of an aggregation, ready to run: arguments compiled, constants known, accumulators made."""
+"""The prepared calls of an aggregation: arguments compiled, constants evaluated, accumulators made."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -22,13 +22,13 @@ from sqlfront_values.types import physical
 
 Evaluator = Callable[[Rows], pa.Array]
 
-#: Aggregates that take a wide decimal's unscaled values in 64 bits where they fit.
+#: Aggregates that accept a wide decimal's unscaled values in 64 bits where the values fit.
 _COMPACT: Final = frozenset({"sum", "avg", "mean", "try_sum", "try_avg"})
 
 
 class _Call(msgspec.Struct, frozen=True):
-    """``arguments`` and ``filter`` are positions among the evaluators; ``types`` the arguments' logical
-    types."""
+    """A prepared call. ``arguments`` and ``filter`` are positions among the evaluators; ``types`` the
+    arguments' logical types."""
 
     accumulator: Accumulator
     arguments: tuple[int, ...]
@@ -37,7 +37,7 @@ class _Call(msgspec.Struct, frozen=True):
 
 
 class AggregateCalls:
-    """Makes and finishes the states of several calls; equal arguments are evaluated once a block."""
+    """A maker and finisher of the states of several calls; equal arguments are evaluated once per block."""
 
     def __init__(self, calls: Sequence[AggregateCall], settings: Settings) -> None:
         self._settings = settings
@@ -51,7 +51,7 @@ class AggregateCalls:
         self.accumulators = [call.accumulator for call in self._calls]
 
     def states(self, block: pa.RecordBatch, keys: Sequence[pa.Array], grouping: Grouping) -> pa.RecordBatch:
-        """One row per group of the block: its key, then its states."""
+        """One row per group of the block: the group's key, then its states."""
         columns: list[pa.Array] = []
         if keys:
             first = row_indices(grouping.rows)
@@ -64,7 +64,7 @@ class AggregateCalls:
         return _state_batch(columns, grouping.size)
 
     def empty_state(self) -> pa.RecordBatch:
-        """The states of no rows, as one row without keys."""
+        """The states of zero rows, as one row without keys."""
         groups = Groups(np.zeros(0, np.int64), 1)
         columns: list[pa.Array] = []
         for call in self._calls:
@@ -73,7 +73,7 @@ class AggregateCalls:
         return _state_batch(columns, 1)
 
     def finish(self, states: pa.RecordBatch, keys: int) -> list[pa.Array]:
-        """The keys, then the calls' results, of state rows."""
+        """The columns of keys and call results for rows of states."""
         columns: list[pa.Array] = states.columns
         result, start = columns[:keys], keys
         for accumulator in self.accumulators:
@@ -110,7 +110,7 @@ class AggregateCalls:
 
     def _update(self, call: _Call, rows: Rows, groups: Groups, known: dict[int, pa.Array]) -> list[pa.Array]:
         if call.filter is not None:
-            # The arguments are evaluated for the rows that pass only: the filter may keep an error away.
+            # Arguments are evaluated only for rows that pass the filter: the filter may prevent an error.
             passing = is_true(self._value(call.filter, rows, known))
             rows, groups, known = (
                 Rows(rows.batch.filter(mask_array(passing))),
@@ -128,7 +128,7 @@ class AggregateCalls:
 
 
 def is_true(condition: pa.Array) -> Mask:
-    """Where a boolean column is true, neither false nor null."""
+    """The positions at which a boolean column is true, neither false nor null, as a mask."""
     values: Mask = numpy_view(condition).astype(np.bool_, copy=False)
     valid = valid_mask(condition)
     return values if valid is None else values & valid

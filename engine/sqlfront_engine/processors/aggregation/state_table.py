@@ -1,4 +1,4 @@
-"""States by key, merged from time to time: what an aggregation holds."""
+"""The states of an aggregation by key, merged from time to time."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -12,32 +12,32 @@ from sqlfront_values.columns.grouping import group_rows
 from sqlfront_values.functions.aggregates.accumulators.base import Accumulator, Groups
 from sqlfront_values.room import returned
 
-#: Rows that are aggregated at a time, at least: a scan's batches pass as they are, small ones are put
-#: together.
+#: The least number of rows aggregated at a time: a scan's batches are taken as they are, small batches are
+#: concatenated.
 BLOCK_ROWS: Final = BATCH_ROWS // 2
-#: State rows that wait for a merge, at least.
+#: The least number of state rows that wait for a merge.
 MERGE_ROWS: Final = 2 * BATCH_ROWS
-#: Once there are many groups, blocks have so many times as many rows, so that more rows of a group meet
-#: before they are merged with all groups.
+#: Once there are many groups, a block has this many rows per group, so that more rows of a group meet before
+#: a merge with all groups.
 ROWS_PER_GROUP: Final = 4
-#: Unless merging has left more than this part of the rows: then few rows have the same key.
+#: No larger blocks if merging has left a greater share of the rows: then few rows share a key.
 MERGED_SHARE: Final = 0.9
 
 
-#: What merging takes for each value that a state holds in an array: its group, and its place in the order.
+#: Bytes that merging takes per value in a state's array: the value's group, and its place in the order.
 ELEMENT_BYTES: Final = 24
 
 
 def held_elements(states: pa.RecordBatch) -> int:
-    """How many values the states hold in arrays."""
+    """The number of values held in arrays by the states."""
     return sum(len(column.flatten()) for column in states.columns if pa.types.is_list(column.type))
 
 
 class StateTable:
-    """State rows: the first ``keys`` columns are the key, then come the accumulators' states.
+    """A table of state rows: the first ``keys`` columns are the key, the accumulators' states follow.
 
-    Added rows wait until there are as many of them as were merged before, and are merged then, so that each
-    row is merged a constant number of times on average, and at most twice the groups' memory is held.
+    Added rows wait until they are as many as the merged rows, and are merged then. So each row is merged a
+    constant number of times on average, and the table holds at most twice the groups' memory.
     """
 
     def __init__(self, keys: int, accumulators: Sequence[Accumulator], memory: MemoryAccount) -> None:
@@ -47,23 +47,23 @@ class StateTable:
         self._batches: list[pa.RecordBatch] = []
         self._bytes = 0
         self._merged_rows = 0
-        # The part of the rows that the last merge has left.
+        # The share of the rows left by the last merge.
         self._share = 1.0
-        #: Whether every key is there once.
+        #: Whether every key occurs once.
         self._merged = True
         #: Rows held, merged or not.
         self.rows = 0
 
     @property
     def wanted_rows(self) -> int:
-        """How many rows are best aggregated next: the more groups there are, the fewer merges are to be
-        paid, if rows meet others of their group at all."""
+        """The best number of rows to aggregate next. With more groups, larger blocks save merges, provided
+        that rows of a block share groups at all."""
         if self.rows < BLOCK_ROWS or self._share > MERGED_SHARE:
             return BLOCK_ROWS
         return ROWS_PER_GROUP * self.rows
 
     def add(self, states: pa.RecordBatch, *, distinct: bool = False) -> None:
-        """Take state rows; unless they are ``distinct``, a key may come several times."""
+        """Add state rows; unless ``distinct``, a key may occur several times."""
         if states.num_rows == 0:
             return
         size = footprint(states)
@@ -83,13 +83,13 @@ class StateTable:
         return self._batches[0] if self._batches else make_batch([], [], 0)
 
     def clear(self) -> None:
-        """Hold no rows."""
+        """Drop all rows."""
         self._replace([])
 
     def _merge(self) -> None:
         if self._merged:
             return
-        # The rows put together, and the merged ones, beside those held.
+        # Room for the concatenated rows and the merged rows, in addition to the held rows.
         elements = sum(map(held_elements, self._batches))
         working = 2 * self._bytes + GROUPING_BYTES * self.rows + ELEMENT_BYTES * elements
         self._memory.charge(working)
@@ -118,7 +118,7 @@ class StateTable:
 def merge_states(
     accumulators: Sequence[Accumulator], groups: Groups, states: Sequence[pa.Array]
 ) -> list[pa.Array]:
-    """The accumulators' state columns, one after the other, merged by group."""
+    """The accumulators' state columns, in their order, merged by group."""
     merged: list[pa.Array] = []
     start = 0
     for accumulator in accumulators:

@@ -1,6 +1,6 @@
 """Joins.
 
-``hash_join`` joins on equal keys: ``join_table`` is its build side. ``nested_loop_join`` joins on any
-condition. ``join_rows`` makes output batches from pairs of rows for both. ``key_filter`` gives a scan the
-keys of a join's other side.
+``hash_join`` joins on equal keys; ``join_table`` is its build side. ``nested_loop_join`` joins on any
+condition. ``join_rows`` makes output batches from pairs of rows for both. ``key_filter`` filters a scan by
+the keys of a join's other side.
 """

@@ -23,23 +23,24 @@ from sqlfront_values.errors import InternalError
 from sqlfront_values.expression_text import describe
 from sqlfront_values.expressions import EngineExpr
 
-#: Probe batches below this are put together.
+#: Smaller probe batches are concatenated.
 PROBE_ROWS = BATCH_ROWS // 2
 
 JoinKind = Literal["inner", "left", "right", "full", "semi", "anti", "null_aware_anti"]
 
 
 class HashJoin(Processor, frozen=True, tag_field="processor", tag=True):
-    """Rows of input 0 (left) and input 1 (right) whose keys are equal and that satisfy ``condition``.
+    """An equi-join: pairs of rows of input 0 (left) and input 1 (right) with equal keys and a true
+    ``condition``.
 
-    The right side, or the left one with ``build_left``, is held; the other streams. Keys are pairs of columns
-    of one type; null equals nothing unless ``null_safe`` says so for its position. ``condition`` (None =
-    true) is over the left row followed by the right row, and ``output`` are the ordinals of that row to emit
-    (None = all; of semi and anti joins the left row).
+    The right side, or the left side with ``build_left``, is held; the other side streams. Keys are pairs of
+    columns of one type; null equals nothing unless ``null_safe`` is true at its position. ``condition`` (None
+    = true) is over the left row followed by the right row; ``output`` are the ordinals of this row to emit
+    (None = all; for semi and anti joins the left row).
 
-    Both inputs are partitioned by the keys, or the held one is broadcast; kinds that emit unmatched (or, for
-    semi, matched) held rows can't have it broadcast. ``null_aware_anti`` is NOT IN: one key, no condition,
-    the right side held and broadcast; nothing qualifies if a right key is null.
+    Both inputs are partitioned by the keys, or the held side is broadcast. A kind that emits unmatched (or,
+    for semi, matched) held rows can't have its held side broadcast. ``null_aware_anti`` is NOT IN: one key,
+    no condition, the right side held and broadcast; no row qualifies if a right key is null.
     """
 
     cooperative = False
@@ -99,7 +100,7 @@ class HashJoin(Processor, frozen=True, tag_field="processor", tag=True):
     def _reductions(
         self, build: pa.RecordBatch, wanted: Wanted, context: ProcessorContext
     ) -> tuple[Reduction, ...]:
-        """What drops probe rows early, where those without a partner aren't wanted."""
+        """The reductions that drop probe rows early, if probe rows without a partner aren't wanted."""
         if wanted.unmatched_probe:
             return ()
         pairs = zip(self.keys(left=self.build_left), self.keys(left=not self.build_left), strict=True)
@@ -123,7 +124,7 @@ class HashJoin(Processor, frozen=True, tag_field="processor", tag=True):
 
 
 class _Probing:
-    """Looks up probe batches, by the shortest way that the kind of join allows."""
+    """A lookup of probe batches, by the shortest way that the kind of join allows."""
 
     def __init__(self, join: HashJoin, build: pa.RecordBatch, rows: JoinRows, wanted: Wanted) -> None:
         self._keys = join.keys(left=not join.build_left)
@@ -133,11 +134,11 @@ class _Probing:
         self._by_pairs = join.condition is not None
         build_columns = [build.column(key) for key in join.keys(left=join.build_left)]
         self.table = JoinTable(build_columns, build.num_rows, join.null_safe)
-        #: Key numbers that were met, where that is all that counts.
+        #: Marks of the key numbers that met a probe row, for joins that need no more.
         self._met = np.zeros(self.table.size, np.bool_)
 
     def block(self, probe: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """What comes of one probe batch."""
+        """The output for one probe batch."""
         keys = [probe.column(key) for key in self._keys]
         matches = self.table.look_up(keys, probe.num_rows)
         wanted = self._wanted
@@ -153,12 +154,12 @@ class _Probing:
             self._met[matches.numbers] = True
 
     def finish(self) -> None:
-        """Tell which build rows were met, where only the keys were noted."""
+        """Mark the build rows that met a probe row, if only their keys were marked so far."""
         if not (self._by_pairs or self._wanted.pairs) and len(self._rows.build_matched):
             self._rows.build_matched = self.table.rows_of(self._met)
 
     def _every_probe_row_once(self, probe: pa.RecordBatch, matches: Matches) -> Iterator[pa.RecordBatch]:
-        """Each probe row with its only build row or with nulls."""
+        """The output of each probe row with its only build row or with nulls."""
         found = matches.found()
         if len(self._rows.build_matched):
             self._rows.build_matched[matches.only[found]] = True

@@ -1,4 +1,4 @@
-"""What the joins have in common: from pairs of rows to output batches, by the kind of join."""
+"""The common part of the joins: from pairs of rows to output batches, by the kind of join."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -17,7 +17,7 @@ from sqlfront_values.expressions import Column, Expr, columns_used, transform
 from sqlfront_values.settings import Settings
 from sqlfront_values.types import physical
 
-#: Rows of the probe side (ascending) and of the build side that meet.
+#: Matching rows of the probe side (ascending) and of the build side.
 Pairs = tuple[Rows, Rows]
 
 LEFT_ONLY: Final = frozenset({"semi", "anti", "null_aware_anti"})
@@ -25,7 +25,7 @@ KINDS: Final = frozenset({"inner", "left", "right", "full"}) | LEFT_ONLY
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """Which rows a join emits, seen from the side that is held (build) and the one that streams (probe)."""
+    """The rows that a join emits, in terms of the held side (build) and the streaming side (probe)."""
 
     pairs: bool = False
     matched_probe: bool = False
@@ -35,7 +35,7 @@ class Wanted(msgspec.Struct, frozen=True):
 
 
 def wanted_rows(kind: str, *, build_left: bool) -> Wanted:
-    """What a kind of join emits."""
+    """The rows that a kind of join emits."""
     match kind:
         case "inner":
             return Wanted(pairs=True)
@@ -54,8 +54,8 @@ def wanted_rows(kind: str, *, build_left: bool) -> Wanted:
 
 
 class Layout(msgspec.Struct, frozen=True):
-    """Where the columns of the concatenated row (left, then right) come from, and which are emitted, under
-    which names."""
+    """The origin of the columns of the concatenated row (left, then right), and the emitted columns with
+    their names."""
 
     left_schema: pa.Schema
     right_schema: pa.Schema
@@ -64,12 +64,12 @@ class Layout(msgspec.Struct, frozen=True):
 
     @property
     def names(self) -> list[str]:
-        """Names of the output's columns."""
+        """The names of the output's columns."""
         names = [*self.left_schema.names, *self.right_schema.names]
         return [names[ordinal] for ordinal in self.output]
 
     def locate(self, ordinal: int) -> tuple[bool, int]:
-        """Whether a column is the build side's, and its position there."""
+        """Whether a column belongs to the build side, and its position in its side."""
         width = len(self.left_schema)
         in_left = ordinal < width
         return in_left == self.build_left, ordinal if in_left else ordinal - width
@@ -90,8 +90,8 @@ def make_layout(
     output: tuple[int, ...] | None,
     build_left: bool,
 ) -> Layout:
-    """The layout of a kind of join; without ``output`` all columns are emitted (of semi and anti joins the
-    left ones)."""
+    """The layout of a kind of join; without ``output`` all columns are emitted (for semi and anti joins the
+    left columns)."""
     if output is None:
         width = len(left_schema) + (0 if kind in LEFT_ONLY else len(right_schema))
         output = tuple(range(width))
@@ -99,7 +99,7 @@ def make_layout(
 
 
 class JoinRows:
-    """Emits a join's rows: feed :meth:`block` with each probe batch, then take :meth:`rest`."""
+    """A maker of a join's output: call :meth:`block` with each probe batch, then :meth:`rest`."""
 
     def __init__(
         self,
@@ -116,13 +116,13 @@ class JoinRows:
         self._build = build
         self._build_rows = 0 if build is None else build.num_rows
         self._condition = None if condition is None else _Condition(layout, condition, settings, null_matches)
-        #: Build rows that met a probe row, kept only where the join asks for it.
+        #: Mask of the build rows that met a probe row; empty if the join needs none.
         self.build_matched = np.zeros(
             self._build_rows if wanted.matched_build or wanted.unmatched_build else 0, np.bool_
         )
 
     def block(self, probe: pa.RecordBatch, pairs: Iterator[Pairs]) -> Iterator[pa.RecordBatch]:
-        """What comes of one probe batch and its candidate pairs."""
+        """The output for one probe batch and its candidate pairs."""
         wanted = self._wanted
         matched = np.zeros(probe.num_rows if wanted.matched_probe or wanted.unmatched_probe else 0, np.bool_)
         for probe_rows, build_rows in pairs:
@@ -141,13 +141,13 @@ class JoinRows:
             yield from self.probe_rows(probe, matched)
 
     def probe_rows(self, probe: pa.RecordBatch, matched: Mask) -> Iterator[pa.RecordBatch]:
-        """The probe rows that are emitted because they met, or didn't meet, a build row."""
+        """The probe rows emitted because they met, or didn't meet, a build row."""
         rows = np.flatnonzero(matched if self._wanted.matched_probe else ~matched)
         for start in range(0, len(rows), BATCH_ROWS):
             yield self.emit(probe, rows[start : start + BATCH_ROWS], None)
 
     def rest(self) -> Iterator[pa.RecordBatch]:
-        """The build rows that are emitted because they met, or didn't meet, a probe row."""
+        """The build rows emitted because they met, or didn't meet, a probe row."""
         if not (self._wanted.matched_build or self._wanted.unmatched_build):
             return
         rows = np.flatnonzero(self.build_matched if self._wanted.matched_build else ~self.build_matched)
@@ -161,8 +161,8 @@ class JoinRows:
         build_rows: Rows | None,
         build_valid: Mask | None = None,
     ) -> pa.RecordBatch:
-        """A batch of the output columns; a side without rows gives nulls, and so does the build side where it
-        isn't valid."""
+        """A batch of the output columns; a side without rows gives nulls, and so does the build side where
+        ``build_valid`` is false."""
         length = (
             len(probe_rows) if probe_rows is not None else len(build_rows) if build_rows is not None else 0
         )
@@ -194,7 +194,7 @@ class _Condition:
     def passing(
         self, probe: pa.RecordBatch, build: pa.RecordBatch | None, probe_rows: Rows, build_rows: Rows
     ) -> Mask:
-        """Which of the pairs satisfy the condition."""
+        """The mask of the pairs that satisfy the condition (or give null, with ``null_matches``)."""
         probe_indices, build_indices = row_indices(probe_rows), row_indices(build_rows)
         columns = []
         for of_build, position in self._places:
@@ -209,14 +209,14 @@ class _Condition:
 
 
 def not_false(condition: pa.Array) -> Mask:
-    """Where a boolean column is true or null."""
+    """The positions at which a boolean column is true or null, as a mask."""
     values: Mask = numpy_view(condition).astype(np.bool_, copy=False)
     valid = valid_mask(condition)
     return values if valid is None else values | ~valid
 
 
 def _renumbered(condition: Expr, ordinals: Sequence[int]) -> Expr:
-    """The condition over a row of only these columns."""
+    """The condition over a row of only the columns ``ordinals``."""
     positions = {ordinal: position for position, ordinal in enumerate(ordinals)}
 
     def renumber(expression: Expr) -> Expr:
@@ -228,7 +228,7 @@ def _renumbered(condition: Expr, ordinals: Sequence[int]) -> Expr:
 
 
 def _is_every_row(rows: Rows, length: int) -> bool:
-    """Whether these are all rows of a batch, in order."""
+    """Return whether ``rows`` are all rows of a batch of ``length`` rows, in order."""
     if len(rows) != length or length == 0 or rows[0] != 0 or rows[-1] != length - 1:
         return False
     return bool((rows[1:] > rows[:-1]).all())

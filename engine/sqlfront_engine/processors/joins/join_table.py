@@ -14,8 +14,8 @@ from sqlfront_values.columns.ordering import sorting_order
 
 
 class JoinTable:
-    """Build rows by key, in one of two layouts: the only row of each key, or, where a key has several, all
-    rows in the order of their keys' numbers with the place where each number begins."""
+    """The build rows by key, in one of two layouts: the only row of each key, or, if keys repeat, all rows in
+    the order of their keys' numbers with the begin and the count of each number."""
 
     def __init__(self, keys: Sequence[pa.Array], length: int, null_safe: Sequence[bool] = ()) -> None:
         self._length = length
@@ -33,29 +33,29 @@ class JoinTable:
 
     @property
     def nbytes(self) -> int:
-        """Bytes held beside the build rows themselves."""
+        """Bytes held in addition to the build rows themselves."""
         lists = 0 if self.unique else self._rows.nbytes + self._begins.nbytes + self._counts.nbytes
         return self._directory.nbytes + self._only.nbytes + lists
 
     @property
     def wanted_rows(self) -> int:
-        """How many probe rows should be looked up at once, at least."""
+        """The minimum number of probe rows for an efficient lookup."""
         return self._directory.wanted_rows
 
     def look_up(self, keys: Sequence[pa.Array], length: int) -> "Matches":
-        """The build rows that each of ``length`` probe rows meets."""
+        """The build rows that match each of ``length`` probe rows."""
         return Matches(self, self._directory.find(keys, length))
 
     def has_incomplete_rows(self) -> bool:
-        """Whether a build row has a null key (that isn't null-safe)."""
+        """Return whether a build row has a null in a key that isn't null-safe."""
         return self._directory.rows is not None
 
     def only(self, numbers: Rows) -> Rows:
-        """For each key number a row (the only one if keys are unique), -1 if there is none."""
+        """A row for each key number (the only row if keys are unique), -1 for none."""
         return self._only.take(numbers, mode="clip")
 
     def ranges(self, numbers: Rows) -> tuple[Rows, Rows]:
-        """For each key number where its rows begin in :attr:`rows`, and how many there are."""
+        """The begin in :attr:`rows` and the count of each key number's rows."""
         begins = self._begins.take(numbers, mode="clip")
         return begins, self._counts.take(numbers, mode="clip")
 
@@ -65,7 +65,7 @@ class JoinTable:
         return self._rows
 
     def rows_of(self, used: Mask) -> Mask:
-        """The build rows whose key number is marked."""
+        """The mask of the build rows whose key number is marked."""
         result = np.zeros(self._length, np.bool_)
         rows = self._directory.rows
         marked = used[self._directory.numbers]
@@ -76,12 +76,12 @@ class JoinTable:
 
     @property
     def size(self) -> int:
-        """All key numbers are below."""
+        """The upper bound (exclusive) of the key numbers."""
         return self._directory.size
 
 
 class Matches:
-    """What some probe rows met."""
+    """The matches of some probe rows."""
 
     def __init__(self, table: JoinTable, numbers: Rows) -> None:
         self._table = table
@@ -89,11 +89,11 @@ class Matches:
         self.only = table.only(numbers)
 
     def found(self) -> Mask:
-        """Whether each probe row met a build row."""
+        """The mask of the probe rows that met a build row."""
         return self.only >= 0
 
     def pairs(self) -> Iterator[Pairs]:
-        """All pairs of probe and build rows that met, at most BATCH_ROWS at a time, by ascending probe
+        """All matching pairs of probe and build rows, at most BATCH_ROWS at a time, by ascending probe
         row."""
         if self._table.unique:
             return self._single_pairs()

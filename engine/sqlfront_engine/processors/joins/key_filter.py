@@ -1,4 +1,4 @@
-"""A filter that a join's other side gives: rows that will find no partner are dropped where they are read."""
+"""A filter by the keys of a join's other side: rows without a partner are dropped close to the scan."""
 
 import pyarrow as pa
 
@@ -13,12 +13,12 @@ from sqlfront_values.expressions import EngineExpr
 
 
 class KeyFilter(Processor, frozen=True, tag_field="processor", tag=True):
-    """One output column per expression for those rows of input 1 for which ``condition`` is true (None =
-    true) and that may have a partner in input 0: a row of equal keys.
+    """A filter and projection: one output column per expression, for the rows of input 1 for which
+    ``condition`` is true (None = true) and that may have a partner in input 0, a row of equal keys.
 
-    Input 0, which is read to its end first, is what the join further down holds; it is broadcast. A row
-    that passes need not have a partner, so the join still decides; one with a null in a key has none. Neither
-    condition nor expressions may fail, since they aren't evaluated for rows that are dropped.
+    Input 0 is read to its end first; it is the held side of the join further down, and is broadcast. A
+    passing row need not have a partner, so the join still decides; a row with a null in a key has none.
+    Neither condition nor expressions may fail, since they aren't evaluated for dropped rows.
     """
 
     condition: EngineExpr | None

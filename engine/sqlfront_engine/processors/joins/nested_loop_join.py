@@ -15,10 +15,10 @@ from sqlfront_values.expressions import EngineExpr
 
 
 class NestedLoopJoin(Processor, frozen=True, tag_field="processor", tag=True):
-    """Rows of input 0 (left) and input 1 (right) that satisfy ``condition`` over the left row followed by the
-    right row; None = all, a cross join.
+    """A join on any condition: pairs of rows of input 0 (left) and input 1 (right) with a true ``condition``
+    over the left row followed by the right row; None = all pairs, a cross join.
 
-    The right side is held (and broadcast), the left one streams; right and full joins need a total
+    The right side is held (and broadcast), the left side streams; right and full joins need a total
     parallelism of one. ``null_aware_anti`` gives the left rows for which the condition is false, not null,
     for every right row. ``output`` as for :class:`~sqlfront_engine.processors.joins.hash_join.HashJoin`.
     """
@@ -61,7 +61,7 @@ class NestedLoopJoin(Processor, frozen=True, tag_field="processor", tag=True):
 
 def _all_pairs(left: int, right: int) -> Iterator[Pairs]:
     """Every left row with every right row, at most BATCH_ROWS pairs at a time (``left`` is 1 if ``right`` is
-    more)."""
+    greater than BATCH_ROWS)."""
     for start in range(0, right, BATCH_ROWS):
         numbers = np.arange(start, min(start + BATCH_ROWS, right))
         yield np.repeat(np.arange(left), len(numbers)), np.tile(numbers, left)

@@ -1,1 +1,1 @@
-"""Sources that need no connector: rows of the query itself, of a range, of a subquery, of an earlier job."""
+"""Sources without a connector: rows of the query itself, of a range, of a subquery, of an earlier job."""

@@ -1,4 +1,4 @@
-"""HELD ROWS: rows that an earlier job of the same query has computed."""
+"""HELD ROWS: rows computed by an earlier job of the same query."""
 
 import msgspec
 import pyarrow as pa
@@ -9,17 +9,18 @@ from sqlfront_values.errors import InternalError
 
 
 class HeldBatches(msgspec.Struct, frozen=True, weakref=True):
-    """Batches in physical form, charged to their query's memory for as long as anybody has this object; see
+    """Batches in physical form, charged to their query's memory as long as this object is referenced; see
     :meth:`sqlfront_engine.engine.Engine.hold`. ``statistics``: a
-    :class:`~sqlfront_engine.job_statistics.JobStatistics` of the job that gave them, if it was asked for."""
+    :class:`~sqlfront_engine.job_statistics.JobStatistics` of the job that computed the batches, if
+    requested."""
 
     batches: tuple[pa.RecordBatch, ...]
     statistics: object | None = None
 
 
 class HeldRows(Processor, frozen=True, tag_field="processor", tag=True):
-    """A source of the columns ``columns`` of the job's resource ``key``, which is a :class:`HeldBatches`.
-    Parallel instances take every n-th batch. ``name`` is for display."""
+    """A source of the columns ``columns`` of the job's resource ``key``, a :class:`HeldBatches`. Parallel
+    instances take every n-th batch. ``name`` is for display."""
 
     key: str
     name: str

@@ -9,8 +9,8 @@ from sqlfront_values.types import BIGINT
 
 
 class Range(Processor, frozen=True, tag_field="processor", tag=True):
-    """A source of ``count`` bigints from ``start`` by ``step``, all in the column ``id``; without ``column``
-    only the rows. Parallel instances take every n-th batch."""
+    """A source of ``count`` bigints from ``start`` by ``step``, in the column ``id``; without ``column``,
+    rows without columns. Parallel instances take every n-th batch."""
 
     start: int
     step: int

@@ -1,4 +1,4 @@
-"""A subquery in the place of a value."""
+"""A subquery used as a value."""
 
 import pyarrow as pa
 
@@ -9,8 +9,8 @@ from sqlfront_values.types import physical
 
 
 class ScalarRow(Processor, frozen=True, tag_field="processor", tag=True):
-    """The only row of the input, a row of nulls if there is none; more: SCALAR_SUBQUERY_TOO_MANY_ROWS. Needs
-    a total parallelism of one."""
+    """A scalar subquery: the only row of the input, or a row of nulls for an empty input. Raises
+    SCALAR_SUBQUERY_TOO_MANY_ROWS for more rows. Needs a total parallelism of one."""
 
     schema: pa.Schema
 

@@ -1,4 +1,4 @@
-"""VALUES: rows that stand in the query itself."""
+"""VALUES: rows written in the query itself."""
 
 import pyarrow as pa
 
@@ -10,7 +10,7 @@ from sqlfront_values.types import physical
 
 
 class Values(Processor, frozen=True, tag_field="processor", tag=True):
-    """A source of literal rows. With several instances the first one emits them all."""
+    """A source of literal rows. Of several instances the first emits all rows."""
 
     schema: pa.Schema
     rows: tuple[tuple[Literal, ...], ...]

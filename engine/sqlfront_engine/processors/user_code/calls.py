@@ -1,4 +1,4 @@
-"""Calling a function of the user's: which one it is, and what becomes of its errors."""
+"""Calls of a user's function: the function's name, and the conversion of its errors."""
 
 import asyncio
 from types import TracebackType
@@ -9,27 +9,28 @@ import msgspec
 from sqlfront_values.errors import DatabaseError, DataError, Error, OperationalError
 from sqlfront_values.user_functions import UserFunction
 
-#: What user code raises when the world refuses, not the data.
+#: Exceptions of user code caused by the environment, not by the data.
 _WORLD: Final = (OSError, MemoryError, EOFError, asyncio.CancelledError, ImportError)
 
 
 class Site(msgspec.Struct, frozen=True):
-    """A function and the step that calls it; around calls, ``with site:`` gives their exceptions a place."""
+    """A function and the step that calls it; ``with site:`` around calls adds this place to their
+    exceptions."""
 
     step: str
     function: UserFunction
 
     @property
     def name(self) -> str:
-        """The function's name, as far as it has one."""
+        """The function's qualified name, or the name of its type."""
         function = self.function.function
         inner = getattr(function, "func", function)  # functools.partial
         return str(getattr(inner, "__qualname__", None) or type(inner).__qualname__)
 
     def failed(self, error: Exception | asyncio.CancelledError) -> Error:
-        """What the job fails with after an exception of the function: OperationalError for what the world
-        refuses (files, connections, memory), DataError for all else. sqlfront's own errors stay what they
-        are. The member's name is added by the job."""
+        """The error of the job for an exception of the function: OperationalError for a failure of the
+        environment (files, connections, memory), DataError for all other exceptions. sqlfront's own errors
+        stay unchanged but for a note. The job adds the member's name."""
         place = f"step {self.step!r}, function {self.name}"
         if isinstance(error, Error):
             error.add_note(f"raised in {place}")
@@ -38,7 +39,7 @@ class Site(msgspec.Struct, frozen=True):
         return kind(f"{place}: {type(error).__name__}: {error}")
 
     def __enter__(self) -> None:
-        """Calls of the function follow."""
+        """Begin calls of the function."""
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -49,5 +50,5 @@ class Site(msgspec.Struct, frozen=True):
                 raise failure from error
 
     def refused(self, problem: str) -> DataError:
-        """What the job fails with when the function gives something that doesn't fit."""
+        """The error of the job for a result of the function that doesn't fit."""
         return DataError(f"step {self.step!r}, function {self.name}: {problem}")

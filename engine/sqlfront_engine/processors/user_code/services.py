@@ -1,8 +1,8 @@
-"""Map by a function that uses a service: something that is opened before and closed afterwards, such as a
-connection to a database.
+"""Map by a function with a service: an object opened before and closed afterwards, such as a connection to a
+database.
 
-A function that blocks gets a thread of its own for each instance; one that is awaited has many calls under
-way on the one thread of its instance.
+A blocking function gets a thread of its own for each instance; an awaited function has many calls in progress
+on the single thread of its instance.
 """
 
 import asyncio
@@ -22,23 +22,23 @@ from sqlfront_values.columns.batches import slices
 from sqlfront_values.errors import InterfaceError
 from sqlfront_values.user_functions import UserFunction
 
-#: Rows between two looks at whether the job still wants them; each of them may block.
+#: Rows between two checks whether the job still wants rows; each row's call may block.
 ROWS: Final = 64
 
 
 class Scope(Enum):
-    """Who uses a service."""
+    """The users of a service."""
 
     MEMBER = "member"
-    """All instances on a member use one, at the same time."""
+    """All instances on a member use one service, at the same time."""
     INSTANCE = "instance"
-    """Each instance has its own."""
+    """Each instance has its own service."""
 
 
 class Service(msgspec.Struct, frozen=True):
-    """How to open a service: ``open`` is a function of the ``ProcessorContext``, ``close`` (None = nothing
-    to do) one of what that gave. For awaited functions either may be a coroutine function, if each instance
-    has its own service."""
+    """The way to open a service: ``open`` is a function of the ``ProcessorContext``, ``close`` (None =
+    nothing to do) a function of the opened service. For awaited functions either may be a coroutine function,
+    if each instance has its own service."""
 
     open: UserFunction
     close: UserFunction | None = None
@@ -46,7 +46,7 @@ class Service(msgspec.Struct, frozen=True):
 
 
 class MapUsingService(Processor, frozen=True, tag_field="processor", tag=True):
-    """``function(service, *row)`` for each row; it may block. ``input_schema`` and ``schema`` have logical
+    """A map by ``function(service, *row)``, which may block. ``input_schema`` and ``schema`` have logical
     types."""
 
     cooperative: ClassVar[bool] = False
@@ -76,14 +76,14 @@ class MapUsingService(Processor, frozen=True, tag_field="processor", tag=True):
 
 
 class CooperativeMapUsingService(MapUsingService, frozen=True, tag_field="processor", tag=True):
-    """The same for a service and a function that never block."""
+    """A :class:`MapUsingService` whose service and function never block."""
 
     cooperative: ClassVar[bool] = True
 
 
 class MapUsingServiceAsync(Processor, frozen=True, tag_field="processor", tag=True):
-    """``await function(service, *row)`` for each row, up to ``concurrency`` of them at the same time in each
-    instance. The rows keep their order. When one fails, the others are cancelled."""
+    """A map by ``await function(service, *row)``, with up to ``concurrency`` calls at the same time in each
+    instance. The rows keep their order. When one call fails, the others are cancelled."""
 
     cooperative: ClassVar[bool] = False
     shared: ClassVar[bool] = True
@@ -172,11 +172,11 @@ def _refuse_coroutine(result: object) -> object:
 def _open(
     service: Service, context: ProcessorContext, finished: Callable[[object], object]
 ) -> tuple[object, Callable[[], None]]:
-    """The service for one instance, and what that has to call in the end. ``finished`` waits for what open
-    and close give, if that has to be awaited."""
+    """The service for one instance, and the function to call at the instance's end. ``finished`` awaits the
+    results of open and close if they are coroutines."""
     opener = Site(context.vertex, service.open)
     if service.scope is Scope.MEMBER:
-        finished = _refuse_coroutine  # instances have loops of their own
+        finished = _refuse_coroutine  # each instance has its own event loop
 
     def make() -> object:
         with opener:
@@ -193,11 +193,11 @@ def _open(
             share = context.share
             if share is not None:
                 return share.open(make, end), _nothing
-            alone = Share(context.vertex, 1)  # outside of a job
+            alone = Share(context.vertex, 1)  # for use outside of a job
             return alone.open(make, end), alone.leave
         case _:
             assert_never(service.scope)
 
 
 def _nothing() -> None:
-    """The share closes the service."""
+    """Do nothing: the share closes the service."""

@@ -1,8 +1,8 @@
-"""Sinks: what takes rows out of a DAG.
+"""Sinks: operators that take rows out of a DAG.
 
-A sink is opened once per instance, on the member that runs it, and told where it is as a source is. What it
-gives takes batches of logical types, hears of the input's end (``finish``: the place to make things
-permanent) and is closed on every exit, be it an error, a cancellation or the end.
+A sink is opened once per instance, on the instance's member, with the ``ProcessorContext`` as for a source.
+The opened writer takes batches of logical types, is told the input's end (``finish``: the place to make the
+rows permanent) and is closed on every exit, be it an error, a cancellation or the end.
 """
 
 import logging
@@ -18,7 +18,7 @@ from sqlfront_engine.processors.user_code.values import Rows, to_logical
 from sqlfront_engine.shares import close_quietly
 from sqlfront_values.user_functions import UserFunction
 
-#: The schema of a sink before it is known which rows it gets.
+#: The schema of a sink whose input is not known yet.
 NO_COLUMNS: Final = pa.schema([])
 
 logger = logging.getLogger(__name__)
@@ -29,20 +29,20 @@ class Writer(Protocol):
     """An opened sink."""
 
     def write(self, batch: pa.RecordBatch) -> object:
-        """Take some rows."""
+        """Write some rows."""
 
     def finish(self) -> object:
-        """All rows have come; not called if the job ends in another way."""
+        """Make all rows permanent; not called if the job ends in another way."""
 
     def close(self) -> object:
-        """Free what it holds; the last call, on every exit. What goes wrong in it is logged and ignored."""
+        """Free the writer's resources; the last call, on every exit. Errors are logged and ignored."""
 
 
 class Sink(Processor, frozen=True):
-    """The base of sinks that are opened and closed; ``schema`` has the logical types of what they take.
+    """The base of sinks that are opened and closed; ``schema`` has the logical types of the input.
 
-    Instances may block; there is one per member unless the vertex says otherwise. Those of one member can
-    have something in common: ``context.share.open(make, close)``.
+    Instances may block; there is one per member unless the vertex says otherwise. The instances on a member
+    can share an object: ``context.share.open(make, close)``.
     """
 
     cooperative: ClassVar[bool] = False
@@ -58,7 +58,7 @@ class Sink(Processor, frozen=True):
 
     @abstractmethod
     def open(self, context: ProcessorContext) -> Writer:
-        """Begin."""
+        """Open the sink for one instance."""
 
     def run(self, context: ProcessorContext) -> Steps:
         writer = self.open(context)
@@ -71,8 +71,8 @@ class Sink(Processor, frozen=True):
 
 
 class FunctionSink(Sink, frozen=True, tag_field="processor", tag=True):
-    """A sink by a function of the ``ProcessorContext`` that gives a :class:`Writer`, or just a function that
-    takes each batch."""
+    """A sink by a function of the ``ProcessorContext`` that returns a :class:`Writer`, or just a function of
+    a batch."""
 
     function: UserFunction
     name: str = "sink"
@@ -96,8 +96,8 @@ class FunctionSink(Sink, frozen=True, tag_field="processor", tag=True):
 
 
 class ResourceSink(Sink, frozen=True, tag_field="processor", tag=True):
-    """A sink that the job has brought along under ``resource``, as an object with an ``open``; it runs where
-    that is."""
+    """A sink that opens the job's resource ``resource``, an object with an ``open``; it runs on the
+    resource's member."""
 
     resource: str
 
@@ -113,7 +113,7 @@ class _Opens(Protocol):
 
 
 class LoggerSink(Sink, frozen=True, tag_field="processor", tag=True):
-    """Logs every row, at INFO."""
+    """A sink that logs every row at INFO."""
 
     @property
     def title(self) -> str:
@@ -131,7 +131,7 @@ class LoggerSink(Sink, frozen=True, tag_field="processor", tag=True):
 
 
 class _EachBatch:
-    """A function as a writer."""
+    """A writer that calls a function."""
 
     def __init__(self, function: Callable[[pa.RecordBatch], object]) -> None:
         self._function = function
@@ -140,14 +140,14 @@ class _EachBatch:
         self._function(batch)
 
     def finish(self) -> None:
-        """There is nothing to finish."""
+        """Do nothing."""
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """Do nothing."""
 
 
 class _Guarded:
-    """A user's writer, whose errors get a place."""
+    """A user's writer; its errors name the step and the function."""
 
     def __init__(self, site: Site, writer: Writer) -> None:
         self._site = site

@@ -1,9 +1,9 @@
-"""Sources: what brings rows into a DAG.
+"""Sources: operators that bring rows into a DAG.
 
-A source is opened once per instance, on the member that runs it, and told where it is: of its
-``ProcessorContext``, ``global_index`` of ``total_parallelism`` says which part of the data is its own,
-``partitions`` which partitions, ``member_index`` of ``member_count`` which member this is. It gives an
-iterable of batches, which is closed on every exit if it can be: for a generator, ``finally`` is that.
+A source is opened once per instance, on the instance's member. Its ``ProcessorContext`` says which part of
+the data the instance reads: ``global_index`` of ``total_parallelism``, the ``partitions``, and
+``member_index`` of ``member_count``. The source returns an iterable of batches. The iterable is closed on
+every exit if it has a ``close``: a generator runs its ``finally`` then.
 
 >>> from sqlfront_engine.testing.harness import run_processor
 >>> def numbers(context):
@@ -30,10 +30,10 @@ from sqlfront_values.user_functions import UserFunction
 
 
 class Source(Processor, frozen=True):
-    """The base of sources that are opened and closed; ``schema`` has the logical types of what they emit.
+    """The base of sources that are opened and closed; ``schema`` has the logical types of the output.
 
-    Instances may block; there is one per member unless the vertex says otherwise. Those of one member can
-    have something in common, such as a connection: ``context.share.open(make, close)``.
+    Instances may block; there is one per member unless the vertex says otherwise. The instances on a member
+    can share an object, such as a connection: ``context.share.open(make, close)``.
     """
 
     cooperative: ClassVar[bool] = False
@@ -49,7 +49,8 @@ class Source(Processor, frozen=True):
 
     @abstractmethod
     def open(self, context: ProcessorContext) -> Iterable[pa.RecordBatch]:
-        """Begin; the rows in any size of batches. What it gives is closed if it has a ``close``."""
+        """Open the source for one instance; returns the rows in batches of any size. The iterable is closed
+        if it has a ``close``."""
 
     def run(self, context: ProcessorContext) -> Steps:
         batches = self.open(context)
@@ -63,7 +64,7 @@ class Source(Processor, frozen=True):
 
 
 class FunctionSource(Source, frozen=True, tag_field="processor", tag=True):
-    """A source by a function of the ``ProcessorContext`` that gives an iterable of batches, mostly a
+    """A source by a function of the ``ProcessorContext`` that returns an iterable of batches, usually a
     generator. ``name`` is for messages and plans."""
 
     function: UserFunction
@@ -86,7 +87,7 @@ class FunctionSource(Source, frozen=True, tag_field="processor", tag=True):
 
 
 def _guarded(site: Site, batches: Iterable[object]) -> Iterator[pa.RecordBatch]:
-    """The batches, with a place for errors; closing it closes them."""
+    """The batches; errors name the step and the function. Closing this generator closes ``batches``."""
     try:
         with site:
             for batch in batches:

@@ -1,4 +1,4 @@
-"""Map, filter and flat-map by functions of the user's, one after the other in one operator."""
+"""Map, filter and flat-map by a user's functions, several operations in one operator."""
 
 from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
@@ -14,25 +14,25 @@ from sqlfront_values.columns.batches import slices
 from sqlfront_values.errors import DataError
 from sqlfront_values.user_functions import UserFunction
 
-#: Rows that are handled one by one before the worker is given back.
+#: Rows handled between two yields to the worker.
 ROWS: Final = 4096
 
 
 class OperationKind(Enum):
-    """What is done with what the function gives."""
+    """The use of a function's result."""
 
     MAP = "map"
-    """A function of the row's values; it gives the new row: one value, or a tuple for several columns."""
+    """A function from a row's values to the new row: one value, or a tuple for several columns."""
     FILTER = "filter"
-    """A function of the row's values; the row stays if it gives something true."""
+    """A function of the row's values; the row stays if the result is true."""
     FLAT_MAP = "flat-map"
-    """A function of the row's values; it gives any number of new rows."""
+    """A function from a row's values to any number of new rows."""
     MAP_BATCHES = "map-batches"
-    """A function of a ``pa.RecordBatch``; it gives a batch, or None for no rows."""
+    """A function from a ``pa.RecordBatch`` to a batch, or None for no rows."""
 
 
 class Operation(msgspec.Struct, frozen=True):
-    """One step: ``schema`` is that of its output, in logical types, ``step`` its name for messages."""
+    """One step: ``schema`` is the output's schema in logical types, ``step`` the step's name for messages."""
 
     kind: OperationKind
     step: str
@@ -41,10 +41,10 @@ class Operation(msgspec.Struct, frozen=True):
 
 
 class Transform(Processor, frozen=True, tag_field="processor", tag=True):
-    """The operations in a row. ``schema`` is that of the input.
+    """A chain of operations. ``schema`` is the input's schema.
 
-    Between two operations values are as they would be in columns of the stated types, whether or not they
-    are put into one operator.
+    Between two operations, values are as if read from columns of the stated types, whether or not the
+    operations are fused into one operator.
     """
 
     schema: pa.Schema
@@ -55,7 +55,7 @@ class Transform(Processor, frozen=True, tag_field="processor", tag=True):
         while (batch := (yield Take(0))) is not None:
             for piece in slices(batch, ROWS) if by_rows else (batch,):
                 yield from self._outputs(piece)
-                yield piece.slice(0, 0)  # a place to give the worker back, though no row may have come out
+                yield piece.slice(0, 0)  # yields to the worker even if no row was made
 
     def _outputs(self, piece: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         pieces: Iterable[_Piece] = (_Piece(self.schema, batch=piece),)
@@ -72,7 +72,7 @@ class Transform(Processor, frozen=True, tag_field="processor", tag=True):
 
 
 class _Piece:
-    """Some rows between two operations, as a batch or as Python values, whichever is at hand."""
+    """Some rows between two operations, as a batch or as Python values."""
 
     __slots__ = ("_batch", "_rows", "_schema", "_site")
 
@@ -87,14 +87,14 @@ class _Piece:
         self._schema, self._batch, self._rows, self._site = schema, batch, rows, site
 
     def rows(self) -> Rows:
-        """Python values of the stated types."""
+        """The rows as Python values of the stated types."""
         if self._rows is None:
             assert self._batch is not None
             return Rows.of(self._batch, self._schema)
         return self._rows if self._site is None else self._rows.settled(self._schema, self._site.refused)
 
     def batch(self) -> pa.RecordBatch:
-        """A batch in physical form."""
+        """The rows as a batch in physical form."""
         if self._batch is not None:
             return self._batch
         assert self._rows is not None
@@ -102,7 +102,7 @@ class _Piece:
         return self._rows.to_batch(self._schema, refuse)
 
     def logical_batch(self) -> pa.RecordBatch:
-        """A batch of logical types."""
+        """The rows as a batch of logical types."""
         return to_logical(self.batch(), self._schema)
 
 
@@ -148,8 +148,8 @@ def _flat_mapped(operation: Operation, site: Site, piece: _Piece) -> Iterator[_P
 
 
 def _results(function: Callable[..., object], site: Site, rows: Rows) -> Iterator[list[object]]:
-    """What the function gives for all rows, in pieces, so that a row that gives many new ones doesn't need
-    memory for all of them."""
+    """The function's results for all rows, in pieces, so that a row with many new rows doesn't need memory
+    for all of them."""
     pending: list[object] = []
     with site:
         for row in rows:

@@ -1,4 +1,5 @@
-"""Between batches in physical form and what user code sees: Python values, or batches of logical types."""
+"""Conversions between batches in physical form and the forms of user code: Python values, or batches of
+logical types."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -29,12 +30,12 @@ from sqlfront_values.types import (
     physical,
 )
 
-#: How a value that doesn't fit is reported.
+#: Makes the error for a value that doesn't fit.
 Refuse = Callable[[str], Exception]
 
-#: Types whose Python values of exactly these classes are the same before and after a column of the type.
+#: Types and classes: values of exactly this class are unchanged by a way through a column of the type.
 _UNCHANGED: Final[dict[pa.DataType, type]] = {STRING: str, BOOLEAN: bool, DOUBLE: float, BINARY: bytes}
-#: Types that hold values of exactly these classes unless they overflow.
+#: Types and classes: columns of the type hold values of exactly this class unless the values overflow.
 _QUICK: Final[dict[pa.DataType, type]] = {
     **_UNCHANGED,
     TINYINT: int,
@@ -47,7 +48,7 @@ _NOT_FITTING: Final = (pa.ArrowException, OverflowError, ValueError, TypeError, 
 
 
 def to_logical(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The batch with columns of logical types, intervals in Arrow's own, named as in ``schema``."""
+    """The batch with columns of logical types (intervals in Arrow's own types), named as in ``schema``."""
     if not batch.num_columns:
         return batch
     columns = [_logical(column, field.type) for column, field in zip(batch.columns, schema, strict=True)]
@@ -61,8 +62,8 @@ def _logical(column: pa.Array, data_type: pa.DataType) -> pa.Array:
 
 
 def to_physical(batch: pa.RecordBatch, schema: pa.Schema, refuse: Refuse) -> pa.RecordBatch:
-    """A batch from user code in physical form; its columns are those of ``schema``, in logical types or any
-    form of them. Raises what ``refuse`` makes of a batch that isn't."""
+    """A user's batch in physical form. Its columns must be the columns of ``schema``, in logical types or any
+    form of them; otherwise raises the error made by ``refuse``."""
     if batch.schema.names != schema.names:
         raise refuse(
             f"a batch has the columns {', '.join(batch.schema.names)}, not {', '.join(schema.names)}"
@@ -91,8 +92,8 @@ def _physical(column: pa.Array, data_type: pa.DataType) -> pa.Array:
 
 
 def column_of(values: Sequence[object], data_type: pa.DataType, refuse: Refuse) -> pa.Array:
-    """Python values (None = null) as a column of a logical type, in physical form. Nothing is converted
-    that could lose anything: a float is no int, a str no number, a decimal has to fit."""
+    """Python values (None = null) as a column of a logical type, in physical form. Lossy conversions are
+    refused: a float is no int, a str no number, a decimal has to fit."""
     quick = _QUICK.get(data_type)
     try:
         if quick is not None and _only(values, quick):
@@ -109,7 +110,7 @@ def column_of(values: Sequence[object], data_type: pa.DataType, refuse: Refuse) 
 
 
 def settled(values: list[object], data_type: pa.DataType, refuse: Refuse) -> list[object]:
-    """The values as they come out of a column of the type."""
+    """The values after a way through a column of the type."""
     unchanged = _UNCHANGED.get(data_type)
     if unchanged is not None and _only(values, unchanged):
         return values
@@ -122,7 +123,7 @@ def python_values(column: pa.Array, data_type: pa.DataType) -> list[object]:
 
 
 def _only(values: Sequence[object], kind: type) -> bool:
-    """Whether all values are exactly of that class, or None."""
+    """Return whether all values are exactly of that class, or None."""
     return set(map(type, values)) <= {kind, type(None)}
 
 
@@ -141,8 +142,8 @@ def _culprit(values: Sequence[object], data_type: pa.DataType) -> str:
 
 
 def _loses(value: object, data_type: pa.DataType) -> bool:
-    """Whether pyarrow, which takes the value for the type, cuts a part of it off: the fraction of a number,
-    the time of a day."""
+    """Return whether pyarrow's conversion of the value to the type would cut off a part: the fraction of a
+    number, the time of a day."""
     if value is None:
         return False
     if is_integral(data_type):
@@ -181,11 +182,11 @@ class Rows:
         return cls(columns, batch.num_rows)
 
     def __iter__(self) -> Iterator[tuple[object, ...]]:
-        """Each row as a tuple."""
+        """Iterate over the rows as tuples."""
         return zip(*self.columns, strict=True) if self.columns else iter([()] * self.length)
 
     def settled(self, schema: pa.Schema, refuse: Refuse) -> "Rows":
-        """The same after a way through columns of the schema."""
+        """The rows after a way through columns of the schema."""
         pairs = zip(self.columns, schema.types, strict=True)
         return Rows([settled(column, data_type, refuse) for column, data_type in pairs], self.length)
 
@@ -197,8 +198,8 @@ class Rows:
 
 
 def rows_of(results: list[object], width: int, refuse: Refuse) -> Rows:
-    """What a function gave for some rows, taken apart: the value itself for one column, else a sequence of
-    ``width`` values each."""
+    """A function's results for some rows as columns: the value itself for one column, else a sequence of
+    ``width`` values per row."""
     if width == 1:
         return Rows([results], len(results))
     for result in results:
