@@ -1,6 +1,7 @@
 """How the sources look: what a linter of single files can't be told."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,44 @@ def test_every_module_has_a_docstring() -> None:
     without = [source.path for source in sources() if not ast.get_docstring(source.tree)]
 
     assert without == []
+
+
+#: Words that no docstring begins with: a reader doesn't know yet what such a word stands for.
+STAND_INS = frozenset(
+    [
+        "what",
+        "who",
+        "whom",
+        "whose",
+        "which",
+        "how",
+        "where",
+        "when",
+        "that",
+        "those",
+        "these",
+        "this",
+        "it",
+        "they",
+        "them",
+        "such",
+        "whatever",
+    ]
+)
+
+
+def test_docstrings_begin_with_a_noun_or_a_verb() -> None:
+    wrong = [
+        f"{source.path}: {text.splitlines()[0]}"
+        for source in sources()
+        for node in ast.walk(source.tree)
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
+        and (text := ast.get_docstring(node))
+        and (first := re.match(r"\W*(\w+)", text))
+        and first[1].lower() in STAND_INS
+    ]
+
+    assert wrong == []
 
 
 def test_nothing_is_imported_by_star() -> None:
