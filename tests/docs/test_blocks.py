@@ -1,0 +1,55 @@
+"""README and the pages of docs, run in an empty folder by a process of their own."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from tests.docs.blocks import ROOT, blocks, pages
+
+#: Pages whose blocks start a Spark session.
+_WITH_SPARK = ("spark.md",)
+_PAGES = [
+    pytest.param(page, id=page.name, marks=[pytest.mark.slow] if page.name in _WITH_SPARK else [])
+    for page in pages()
+    if blocks(page)
+]
+
+
+@pytest.mark.parametrize("page", _PAGES)
+def test_the_blocks_of_a_page_run_as_they_are_written(page: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    folder = tmp_path / "work"
+    folder.mkdir()
+    roots = [str(ROOT / name) for name in ("", "engine", "planner", "connectors")]
+    # Sockets have short paths; a cluster of the page is found there, and stopped if the page doesn't.
+    running = tempfile.mkdtemp(prefix="run-")
+    environment = os.environ | {
+        "HOME": str(home),
+        "XDG_RUNTIME_DIR": running,
+        "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])),
+        "PYTHONPATH": os.pathsep.join(roots),
+    }
+    command = [sys.executable, "-W", "error::DeprecationWarning", "-m", "tests.docs.blocks", str(page)]
+    try:
+        ran = subprocess.run(
+            command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=300
+        )
+    finally:
+        subprocess.run(
+            ["sqlfront", "cluster", "stop"], env=environment, capture_output=True, check=False, timeout=60
+        )
+        shutil.rmtree(running, ignore_errors=True)
+
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_the_readme_is_short() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+
+    assert len(text.split()) <= 600
