@@ -27,7 +27,7 @@ from sqlfront_engine.processors.sort import Sort
 from sqlfront_engine.processors.top_n import TopN
 from sqlfront_engine.processors.window import Window
 from sqlfront_engine.testing import lone_context
-from sqlfront_values.expressions import AggregateCall, Column, Frame, FrameUnit, SortKey, WindowCall
+from sqlfront_values.expressions import AggregateCall, Column, FrameUnit, SortKey, WindowCall, WindowFrame
 from sqlfront_values.types import BIGINT, DOUBLE, INT, STRING, decimal, physical
 
 ROWS = 1_000_000
@@ -197,7 +197,7 @@ def window_case(
     function: str,
     argument: str | None,
     data_type: pa.DataType,
-    frame: Frame,
+    frame: WindowFrame,
     partition: str,
     order: str,
 ) -> Case:
@@ -211,7 +211,7 @@ def window_case(
     return Case(name, operator, tuple(SCHEMA.names), None, sql)
 
 
-RANGE = Frame(FrameUnit.RANGE, None, 0)
+RANGE = WindowFrame(FrameUnit.RANGE, None, 0)
 
 CASES = [
     join_case("join 1:1, dense int", "id", "same"),
@@ -243,7 +243,7 @@ CASES = [
     window_case("row_number by 430k", "row_number", None, INT, RANGE, "many", "value"),
     window_case("running sum by 1000", "sum", "value", DOUBLE, RANGE, "few", "id"),
     window_case(
-        "sliding sum of 10", "sum", "price", decimal(25, 2), Frame(FrameUnit.ROWS, -9, 0), "few", "id"
+        "sliding sum of 10", "sum", "price", decimal(25, 2), WindowFrame(FrameUnit.ROWS, -9, 0), "few", "id"
     ),
 ]  # fmt: skip
 

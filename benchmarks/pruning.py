@@ -28,7 +28,7 @@ from sqlfront.cluster.processes import Client
 from sqlfront.cluster.service import TableService
 from sqlfront_cluster.launchers.local import LocalCluster
 from sqlfront_cluster.launchers.running import RunningMember
-from sqlfront_cluster.members.requests import Service
+from sqlfront_cluster.members.requests import RequestService
 from sqlfront_cluster.network.transport import NetworkStatistics
 from sqlfront_planner.binder import Arguments
 from sqlfront_planner.plan import QueryPlan
@@ -60,7 +60,7 @@ QUERIES: Final = {
 # ---- counting
 
 
-class Traffic(Service):
+class Traffic(RequestService):
     """A service that tells the number of messages and bytes that a member has sent."""
 
     def __init__(self) -> None:

@@ -3,7 +3,7 @@
 import msgspec
 import pyarrow as pa
 
-from sqlfront_connectors.base import Partitioning, Snapshot, Table, WritableTable, Write
+from sqlfront_connectors.base import Partitioning, Snapshot, Table, TableWrite, WritableTable
 from sqlfront_planner.catalog import Entry, TableEntry
 from sqlfront_values.errors import Error, ProgrammingError
 
@@ -61,7 +61,7 @@ class CopyBehind(Exception):
 class CachedWrite:
     """A write into a table and its copy."""
 
-    def __init__(self, origin: Write, copy: Write) -> None:
+    def __init__(self, origin: TableWrite, copy: TableWrite) -> None:
         self._origin = origin
         self._copy = copy
 

@@ -31,7 +31,7 @@ from sqlfront_connectors.files.text_lines import text_lines
 from sqlfront_connectors.memory.share import ShareScan
 from sqlfront_engine.dag import DAG, OnlyOn
 from sqlfront_engine.engine import JobConfig
-from sqlfront_engine.processors.user_code.services import Scope
+from sqlfront_engine.processors.user_code.services import ServiceScope
 from sqlfront_planner.catalog import TableEntry
 from sqlfront_planner.dotted_names import name_parts
 from sqlfront_planner.pipeline import (
@@ -58,7 +58,7 @@ __all__ = [
     "OnlyOn",
     "OwnerOf",
     "Pipeline",
-    "Scope",
+    "ServiceScope",
     "Stage",
     "aggregation",
     "logger_sink",

@@ -26,7 +26,7 @@ else:
 Plan: TypeAlias = "RowPlan | QueryPlan | changes.ChangePlan"
 
 
-class Queries:
+class SessionQueries:
     """A planner and runner of a session's queries that keeps their plans. Safe to use from several
     threads."""
 

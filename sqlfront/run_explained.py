@@ -8,8 +8,8 @@ from sqlfront_engine.jobs.light_job import LightJob
 from sqlfront_engine.row_programs.program import NotByRows
 from sqlfront_planner.explain import shown
 from sqlfront_planner.explain.explanation import (
-    Bound,
     Explanation,
+    RunArguments,
     explained_job,
     explained_scans,
     explanation,
@@ -42,7 +42,7 @@ def facts(
         case QueryPlan():
             ran = explained_job(plan.dag, job.statistics() if isinstance(job, LightJob) else None)
             try:
-                scans = explained_scans(plan.template, Bound(values, RunValues(settings)), None)
+                scans = explained_scans(plan.template, RunArguments(values, RunValues(settings)), None)
             except Error:
                 scans = ()
             return RunFacts(scans, ran.vertices, ran.members)
@@ -54,7 +54,7 @@ def explained(
     """The text that ``EXPLAIN`` shows of a plan with these values of its parameters."""
     if isinstance(plan, RowPlan):
         return shown(_by_rows(plan, values, settings))
-    return shown(explanation(plan, Bound(values, RunValues(settings)), extended=extended))
+    return shown(explanation(plan, RunArguments(values, RunValues(settings)), extended=extended))
 
 
 def _by_rows(plan: RowPlan, values: Sequence[object], settings: Settings) -> Explanation:

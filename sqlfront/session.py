@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from sqlfront.config import Config, Launcher
 from sqlfront.options import Options
 from sqlfront.prepared import PreparedStatement
-from sqlfront.queries import Plan, Queries
+from sqlfront.queries import Plan, SessionQueries
 from sqlfront.result import Parameters, Result, Statistics
 from sqlfront_engine.closing import Closing
 from sqlfront_engine.engine import Engine, JobConfig
@@ -34,7 +34,7 @@ from sqlfront_planner.binder import NO_ARGUMENTS, Arguments, BindSettings
 from sqlfront_planner.catalog import Catalog, TableEntry
 from sqlfront_planner.plan import QueryPlan, Template
 from sqlfront_planner.plan_cache import PlanCache
-from sqlfront_planner.planning import Target, plan_query
+from sqlfront_planner.planning import PlanTarget, plan_query
 from sqlfront_planner.run_values import RunValues
 from sqlfront_planner.statement import Query, is_query
 from sqlfront_values import room
@@ -145,7 +145,7 @@ class Session(Closing):
             if own is not None and self.config.cluster is not None:
                 self._engine.files = self.files = _files_of_client(self.config, own)
         #: The planner and runner of queries.
-        self.queries = Queries(self)
+        self.queries = SessionQueries(self)
         path_table = partial(_path_table, self.runner, self.queries.plans, self.files, self._engine.memory)
         self.catalog = (
             Catalog(path_table) if self.cluster is None else self.cluster.catalog(path_table, self.files)
@@ -202,9 +202,9 @@ class Session(Closing):
         return sum(member.memory for member in members if not member.lite) or self._engine.memory.limit
 
     @property
-    def target(self) -> Target:
+    def target(self) -> PlanTarget:
         """Capabilities of the cluster that a plan targets."""
-        return Target(
+        return PlanTarget(
             self.workers, self.cluster is not None, self.config.collect_rows, self.options.most_keys
         )
 

@@ -146,7 +146,7 @@ class TooManyRows(Exception):
     """The error of a lookup that finds too many rows to read row by row."""
 
 
-class Pieces(msgspec.Struct, frozen=True):
+class ScanPieces(msgspec.Struct, frozen=True):
     """The number of pieces of a table's data that a scan reads. ``what``: the kind of piece, ``chunks``,
     ``files`` or ``row groups``."""
 
@@ -159,7 +159,7 @@ class Pieces(msgspec.Struct, frozen=True):
 class PieceWise(Protocol):
     """An optional part of a snapshot: the count of pieces of data that a scan skips."""
 
-    def pieces(self, request: ScanRequest) -> tuple[Pieces, ...]:
+    def pieces(self, request: ScanRequest) -> tuple[ScanPieces, ...]:
         """Count the pieces that a scan for the request would read, without reading them. The request has no
         parameters."""
 
@@ -220,7 +220,7 @@ class Table(Protocol):
         reader that has looked up the table's name before finds the rows or an error, not an empty table."""
 
 
-class Write(Protocol):
+class TableWrite(Protocol):
     """An insert under way. Either :meth:`commit` publishes all rows at once, or :meth:`abort` leaves no
     trace."""
 
@@ -238,7 +238,7 @@ class Write(Protocol):
 class WritableTable(Table, Protocol):
     """A table that takes rows."""
 
-    def begin_insert(self, *, overwrite: bool = False, time_zone: str = "UTC") -> Write:
+    def begin_insert(self, *, overwrite: bool = False, time_zone: str = "UTC") -> TableWrite:
         """Start an insert; writers of one table take turns at :meth:`Write.commit`. ``time_zone``: the time
         zone of times that are written as text."""
 

@@ -9,7 +9,7 @@ from sqlfront_values.expressions import Call, Column, Expr, Literal
 from sqlfront_values.types import is_fractional
 
 
-class Bounds(msgspec.Struct, frozen=True):
+class ColumnBounds(msgspec.Struct, frozen=True):
     """The bounds of a column in a piece of data: values lie between ``minimum`` and ``maximum`` (None =
     unknown); ``nulls`` and ``rows`` are counts, None = unknown."""
 
@@ -24,7 +24,7 @@ class Bounds(msgspec.Struct, frozen=True):
         return self.nulls is not None and self.nulls == self.rows
 
 
-BoundsOf = Callable[[int], Bounds | None]
+BoundsOf = Callable[[int], ColumnBounds | None]
 
 _FLIPPED = {
     "equal": "equal",

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from sqlfront_engine.jobs.execution import Execution
     from sqlfront_engine.jobs.light_job import LightJob
     from sqlfront_engine.plans import execution_plan as plans
-    from sqlfront_engine.plans.execution_plan import ExecutionPlan, Member
+    from sqlfront_engine.plans.execution_plan import ExecutionPlan, ExecutionSite
     from sqlfront_engine.processors.sources import held_rows
     from sqlfront_engine.processors.sources.held_rows import HeldBatches
 else:  # row programs need no job
@@ -222,7 +222,7 @@ class Engine(Closing):
         return executions.Execution(number, query, self.clock, config.timeout, member)
 
     def plan(
-        self, dag: "DAG", execution: "Execution", config: JobConfig, member: "Member | None" = None
+        self, dag: "DAG", execution: "Execution", config: JobConfig, member: "ExecutionSite | None" = None
     ) -> "ExecutionPlan":
         """The execution plan of the DAG on ``member`` (None: the only member)."""
         return plans.plan_execution(

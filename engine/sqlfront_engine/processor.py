@@ -37,7 +37,7 @@ import msgspec
 import pyarrow as pa
 
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess
-from sqlfront_engine.shares import Share
+from sqlfront_engine.shares import SharedObject
 from sqlfront_values.settings import Settings
 
 #: Upper bound of rows that one step of a cooperative processor handles.
@@ -109,7 +109,7 @@ class ProcessorContext(msgspec.Struct, frozen=True):
     partitions: tuple[int, ...] = ()
     partition_count: int = 271
     resources: Mapping[str, object] = NO_RESOURCES
-    share: Share | None = None
+    share: SharedObject | None = None
     files: FileAccess = EVERYWHERE
 
 

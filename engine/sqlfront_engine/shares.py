@@ -17,7 +17,7 @@ class Closable(Protocol):
         """Free the object's resources."""
 
 
-class Share:
+class SharedObject:
     """An object for all instances of a vertex on a member. The first caller's instance makes the object; the
     end of the last instance closes it, in whatever way the instances end, even without having begun."""
 

@@ -47,7 +47,7 @@ NO_INPUT: Final = AnyOf(())
 logger = logging.getLogger(__name__)
 
 
-class Progress(Enum):
+class CallOutcome(Enum):
     """The outcome of a call of a tasklet."""
 
     RUNNABLE = "runnable"
@@ -210,7 +210,7 @@ class Tasklet:
             if not isinstance(error, Exception):
                 self._end()
                 raise
-            progress = Progress.DONE
+            progress = CallOutcome.DONE
         finally:
             occupy(None, None)
         self._calls += 1
@@ -218,10 +218,10 @@ class Tasklet:
         self._busy += elapsed
         if elapsed > self._longest:
             self._note_longest(elapsed)
-        if progress is Progress.RUNNABLE:
+        if progress is CallOutcome.RUNNABLE:
             self.schedule(self)
             return False
-        if progress is Progress.BLOCKED:
+        if progress is CallOutcome.BLOCKED:
             self._gate.release()
             # A wake while the gate was held only set the flag.
             if self._notified and self._gate.acquire(False):
@@ -240,7 +240,7 @@ class Tasklet:
         del self._listener  # the listener refers to its tasklets: no cycle may keep an ended job alive
         listener.ended(self)
 
-    def _drive(self) -> Progress:
+    def _drive(self) -> CallOutcome:
         """Resume the generator until it blocks, has done its share or has ended."""
         generator = self._generator
         if generator is None:
@@ -252,18 +252,18 @@ class Tasklet:
             if type(step) is Take:
                 if share <= 0:
                     self._step = step
-                    return Progress.RUNNABLE
+                    return CallOutcome.RUNNABLE
                 if self._ends_piece:
                     if not output.offer(END_OF_PIECE):
                         self._step = step
-                        return Progress.BLOCKED
+                        return CallOutcome.BLOCKED
                     self._ends_piece = False
                 ordinal = step.ordinal
                 source = self._any_input if ordinal == ANY_INPUT else self._inputs[ordinal]
                 answer = source.poll()
                 if answer is NOTHING:
                     self._step = step
-                    return Progress.BLOCKED
+                    return CallOutcome.BLOCKED
                 if answer is None:
                     if self._is_stopped():  # then the end may be no regular end
                         return self._close()
@@ -280,18 +280,18 @@ class Tasklet:
                 if rows:
                     if not output.offer(step):
                         self._step = step
-                        return Progress.BLOCKED
+                        return CallOutcome.BLOCKED
                     self._batches_out += 1
                     self._rows_out += rows
                     if output.abandoned:
                         return self._close()
                 elif step is END_OF_PIECE and self.hands_on_pieces and not output.offer(step):
                     self._step = step
-                    return Progress.BLOCKED
+                    return CallOutcome.BLOCKED
                 share -= rows + STEP_ROWS
                 if share <= 0 or step is END_OF_STEP:
                     self._step = None
-                    return Progress.RUNNABLE
+                    return CallOutcome.RUNNABLE
             try:
                 step = resume(answer)
             except StopIteration:
@@ -323,16 +323,16 @@ class Tasklet:
 
     # ---- ending
 
-    def _finish(self) -> Progress:
+    def _finish(self) -> CallOutcome:
         """End because the processor has returned. Rows held back by the output leave with its end, which may
         fail."""
         if not self.stopped:
             self._output.finish()
         self._output = UNLINKED
         self._free()
-        return Progress.DONE
+        return CallOutcome.DONE
 
-    def _close(self) -> Progress:
+    def _close(self) -> CallOutcome:
         """End before the processor does: the generator gets GeneratorExit and frees its resources. Errors
         during closing are logged and ignored."""
         try:
@@ -340,7 +340,7 @@ class Tasklet:
                 close_quietly(self._generator.close, self.vertex)
         finally:
             self._free()
-        return Progress.DONE
+        return CallOutcome.DONE
 
     def give_up(self) -> None:
         """End at once, without telling the listener; called by the only thread that could run the tasklet."""

@@ -182,7 +182,7 @@ class FrameUnit(Enum):
     """Peers of the current row (the only offsets are 0 and unbounded)."""
 
 
-class Frame(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag=True):
+class WindowFrame(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag=True):
     """A window frame: offsets relative to the current row (negative = before, 0 = the row or its peers, None
     = unbounded)."""
 
@@ -198,7 +198,7 @@ class WindowCall(msgspec.Struct, frozen=True, array_like=True, tag_field="kind",
     function: str
     arguments: tuple[EngineExpr, ...]
     type: pa.DataType
-    frame: Frame
+    frame: WindowFrame
     ignore_nulls: bool = False
 
 

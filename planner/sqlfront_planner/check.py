@@ -4,20 +4,20 @@ from collections.abc import Sequence
 
 from sqlfront_planner.logical import (
     FILTERING_JOINS,
-    Aggregate,
-    Filter,
-    Join,
-    Limit,
+    LogicalAggregate,
+    LogicalFilter,
+    LogicalJoin,
+    LogicalLimit,
     LogicalPlan,
+    LogicalProject,
+    LogicalScan,
+    LogicalSetOperation,
+    LogicalSort,
+    LogicalValues,
+    LogicalWindow,
     OuterColumn,
-    Project,
-    Scan,
     SetKind,
-    SetOperation,
-    Sort,
     Subquery,
-    Values,
-    Window,
 )
 from sqlfront_values.errors import InternalError
 from sqlfront_values.expression_text import describe
@@ -40,24 +40,20 @@ def check(plan: LogicalPlan, outer: Sequence[Column] = ()) -> LogicalPlan:
         _check_expression(plan, operand, row, outer)
     _check_shape(plan)
     if len(plan.row()) != plan.width:
-        raise InternalError(f"{_name(plan)}: width {plan.width}, but {len(plan.row())} columns")
+        raise InternalError(f"{plan.label}: width {plan.width}, but {len(plan.row())} columns")
     return plan
-
-
-def _name(plan: LogicalPlan) -> str:
-    return type(plan).__name__
 
 
 def _rows_read(plan: LogicalPlan) -> list[tuple[Column, ...]]:
     """The input row of each operand."""
     match plan:
-        case Scan(table=table):
+        case LogicalScan(table=table):
             fields = enumerate(table.schema)
             row = tuple(Column(field.type, place, field.name) for place, field in fields)
             return [row] * len(plan.filters)
-        case Values():
+        case LogicalValues():
             return [()] * len(plan.operands())
-        case Join():
+        case LogicalJoin():
             left, right = plan.left.row(), plan.right.row()
             both = (*left, *(Column(item.type, len(left) + item.ordinal, item.name) for item in right))
             return [*([left, right] * len(plan.keys)), *([both] if plan.condition is not None else [])]
@@ -75,41 +71,41 @@ def _check_expression(
             if not 0 <= item.ordinal < len(source) or source[item.ordinal].type != item.type:
                 there = ", ".join(f"{describe(column)} {column.type}" for column in source)
                 what = f"{describe(item)} {item.type} in {describe(expression)}"
-                raise InternalError(f"{_name(plan)}: {what} is none of [{there}]")
+                raise InternalError(f"{plan.label}: {what} is none of [{there}]")
         elif isinstance(item, Subquery):
             check(item.plan, row)
 
 
 def _check_shape(plan: LogicalPlan) -> None:
     match plan:
-        case Filter(condition=condition):
+        case LogicalFilter(condition=condition):
             _require_boolean(plan, condition)
-        case Join(condition=condition):
+        case LogicalJoin(condition=condition):
             if condition is not None:
                 _require_boolean(plan, condition)
             if any(key.left.type != key.right.type for key in plan.keys):
                 raise InternalError("Join: the two sides of a key differ in type")
             if plan.kind in FILTERING_JOINS and plan.width != plan.left.width:
                 raise InternalError("Join: a filtering join must give the left row")
-        case Project():
+        case LogicalProject():
             _require_names(plan, plan.names, len(plan.expressions))
-        case Aggregate():
+        case LogicalAggregate():
             _require_names(plan, plan.names, len(plan.keys) + len(plan.calls))
-        case Window():
+        case LogicalWindow():
             _require_names(plan, plan.names, len(plan.calls))
-        case Sort(keys=keys):
+        case LogicalSort(keys=keys):
             if any(not 0 <= key.ordinal < plan.input.width for key in keys):
                 raise InternalError("Sort: a key is not a column of the input")
             _require_counts(plan, plan.limit, plan.offset)
-        case Limit():
+        case LogicalLimit():
             _require_counts(plan, plan.count, plan.offset)
-        case SetOperation(kind=kind, branches=branches):
+        case LogicalSetOperation(kind=kind, branches=branches):
             types = [[column.type for column in branch.row()] for branch in branches]
             if any(other != types[0] for other in types[1:]):
                 raise InternalError(f"{kind.value}: the branches differ in type: {types}")
             if kind is not SetKind.UNION_ALL and len(branches) != 2:
                 raise InternalError(f"{kind.value}: two branches are needed, not {len(branches)}")
-        case Values(output=output, rows=rows):
+        case LogicalValues(output=output, rows=rows):
             if any([item.type for item in row] != output.types for row in rows):
                 raise InternalError("Values: a row's types differ from the schema's")
         case _:
@@ -118,14 +114,14 @@ def _check_shape(plan: LogicalPlan) -> None:
 
 def _require_boolean(plan: LogicalPlan, condition: Expr) -> None:
     if condition.type != BOOLEAN:
-        raise InternalError(f"{_name(plan)}: {describe(condition)} is {condition.type}, not boolean")
+        raise InternalError(f"{plan.label}: {describe(condition)} is {condition.type}, not boolean")
 
 
 def _require_names(plan: LogicalPlan, names: tuple[str, ...], count: int) -> None:
     if len(names) != count:
-        raise InternalError(f"{_name(plan)}: {len(names)} names for {count} columns")
+        raise InternalError(f"{plan.label}: {len(names)} names for {count} columns")
 
 
 def _require_counts(plan: LogicalPlan, count: int | None, offset: int) -> None:
     if (count is not None and count < 0) or offset < 0:
-        raise InternalError(f"{_name(plan)}: negative limit or offset")
+        raise InternalError(f"{plan.label}: negative limit or offset")

@@ -9,19 +9,19 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from sqlfront_planner.logical import (
-    Aggregate,
-    Filter,
-    Join,
     JoinKind,
-    Limit,
+    LogicalAggregate,
+    LogicalFilter,
+    LogicalJoin,
+    LogicalLimit,
     LogicalPlan,
-    Project,
-    Scan,
+    LogicalProject,
+    LogicalScan,
+    LogicalSetOperation,
+    LogicalSort,
+    LogicalValues,
+    LogicalWindow,
     SetKind,
-    SetOperation,
-    Sort,
-    Values,
-    Window,
 )
 from sqlfront_planner.preimages import keeps_equality, keeps_order, narrowed
 from sqlfront_planner.rewriting import COMPARISONS, is_fixed, nameless, remap, shift
@@ -77,31 +77,31 @@ def _is_constant(expression: Expr) -> bool:
 def facts(plan: LogicalPlan) -> tuple[Expr, ...]:
     """Conditions that hold for every row of a plan, over the plan's output row (see :func:`is_fact`)."""
     match plan:
-        case Filter():
+        case LogicalFilter():
             parts = conjuncts(plan.condition)
             known = (*filter(is_fact, parts), *facts(plan.input))
             return (*known, *restated(known, Equalities(parts), lambda _: True)) if known else ()
-        case Scan(filters=(_, *_)):
+        case LogicalScan(filters=(_, *_)):
             places = {column: place for place, column in enumerate(plan.columns)}
             return _moved(filter(is_fact, plan.filters), places)
-        case Project():
+        case LogicalProject():
             return _project_facts(plan)
-        case Values():
+        case LogicalValues():
             return _values_facts(plan)
-        case Join(kind=JoinKind.INNER):
+        case LogicalJoin(kind=JoinKind.INNER):
             right = (shift(fact, plan.left.width) for fact in facts(plan.right))
             stated = () if plan.condition is None else filter(is_fact, conjuncts(plan.condition))
             return (*facts(plan.left), *right, *stated)
-        case Join(kind=JoinKind.RIGHT):
+        case LogicalJoin(kind=JoinKind.RIGHT):
             return tuple(shift(fact, plan.left.width) for fact in facts(plan.right))
-        case Join() if plan.kind is not JoinKind.FULL:
+        case LogicalJoin() if plan.kind is not JoinKind.FULL:
             return facts(plan.left)
-        case Aggregate():
+        case LogicalAggregate():
             keys = {key.ordinal: place for place, key in enumerate(plan.keys) if isinstance(key, Column)}
             return _moved(facts(plan.input), keys) if keys else ()
-        case Window() | Sort() | Limit():
+        case LogicalWindow() | LogicalSort() | LogicalLimit():
             return facts(plan.input)
-        case SetOperation():
+        case LogicalSetOperation():
             return _set_facts(plan)
         case _:
             return ()
@@ -111,7 +111,7 @@ def _moved(found: Iterable[Expr], places: Mapping[int, int]) -> tuple[Expr, ...]
     return tuple(remap(fact, places) for fact in found if columns_used(fact) <= places.keys())
 
 
-def _project_facts(plan: Project) -> tuple[Expr, ...]:
+def _project_facts(plan: LogicalProject) -> tuple[Expr, ...]:
     places = {item.ordinal: place for place, item in enumerate(plan.expressions) if isinstance(item, Column)}
     row = plan.row()
     stated = tuple(
@@ -122,7 +122,7 @@ def _project_facts(plan: Project) -> tuple[Expr, ...]:
     return (*_moved(facts(plan.input), places), *stated) if places else stated
 
 
-def _values_facts(plan: Values) -> tuple[Expr, ...]:
+def _values_facts(plan: LogicalValues) -> tuple[Expr, ...]:
     if not 0 < len(plan.rows) <= _MOST_ROWS:
         return ()
     found: list[Expr] = []
@@ -133,7 +133,7 @@ def _values_facts(plan: Values) -> tuple[Expr, ...]:
     return tuple(found)
 
 
-def _set_facts(plan: SetOperation) -> tuple[Expr, ...]:
+def _set_facts(plan: LogicalSetOperation) -> tuple[Expr, ...]:
     """Facts of a set operation: a row of an intersection is a row of both branches, a row of a union is a row
     of any branch."""
     first, *others = (facts(branch) for branch in plan.branches)

@@ -6,7 +6,7 @@ Source: Spark's ``spark.sql.storeAssignmentPolicy=ANSI`` (the default).
 
 import pyarrow as pa
 
-from sqlfront_planner.logical import LogicalPlan, Project
+from sqlfront_planner.logical import LogicalPlan, LogicalProject
 from sqlfront_planner.named_columns import named_columns
 from sqlfront_values.errors import DatabaseError, ProgrammingError
 from sqlfront_values.expressions import Cast, Column, Expr, Literal
@@ -28,7 +28,7 @@ def assign(plan: LogicalPlan, table: str, schema: pa.Schema, columns: tuple[str,
     for ordinal, (target, field) in enumerate(zip(targets, given, strict=True)):
         value = Column(field.type, ordinal, field.name)
         expressions[target] = store_assigned(value, schema.field(target), table)
-    return Project(plan, tuple(expressions), tuple(schema.names))
+    return LogicalProject(plan, tuple(expressions), tuple(schema.names))
 
 
 def store_assigned(value: Expr, field: pa.Field, table: str) -> Expr:

@@ -13,14 +13,22 @@ from itertools import pairwise
 
 import msgspec
 
-from sqlfront_planner.logical import FILTERING_JOINS, Filter, Join, JoinKey, JoinKind, LogicalPlan, Project
+from sqlfront_planner.logical import (
+    FILTERING_JOINS,
+    JoinKey,
+    JoinKind,
+    LogicalFilter,
+    LogicalJoin,
+    LogicalPlan,
+    LogicalProject,
+)
 from sqlfront_planner.rewriting import filtered, is_deterministic, remap
 from sqlfront_values.expressions import Call, Column, Expr, columns_used, conjunction, conjuncts
 from sqlfront_values.stacks import LEVELS_OF_A_STACK, on_fresh_stack
 from sqlfront_values.types import BOOLEAN
 
 
-class Relation(msgspec.Struct, frozen=True):
+class JoinInput(msgspec.Struct, frozen=True):
     """One input of the joins. A relation of another ``kind`` than INNER filters, by ``predicates`` over the
     graph's row."""
 
@@ -39,7 +47,7 @@ class JoinGraph(msgspec.Struct, frozen=True):
     """A graph of joins. ``predicates`` are the inner joins' conjuncts over the graph's row; ``row`` gives for
     each output column its place in the graph's row."""
 
-    relations: tuple[Relation, ...]
+    relations: tuple[JoinInput, ...]
     predicates: tuple[Expr, ...]
     row: tuple[int, ...]
 
@@ -62,11 +70,13 @@ def is_join_tree(plan: LogicalPlan) -> bool:
     """True if :func:`flatten` finds more than one relation in the plan."""
     while True:
         match plan:
-            case Join(kind=kind):
+            case LogicalJoin(kind=kind):
                 return (kind is JoinKind.INNER or kind in FILTERING_JOINS) and _movable(plan)
-            case Filter(input=child) if is_deterministic(plan.condition):
+            case LogicalFilter(input=child) if is_deterministic(plan.condition):
                 plan = child
-            case Project(input=child, expressions=items) if all(isinstance(item, Column) for item in items):
+            case LogicalProject(input=child, expressions=items) if all(
+                isinstance(item, Column) for item in items
+            ):
                 plan = child
             case _:
                 return False
@@ -88,7 +98,7 @@ class _Flattening:
     """The graph under construction."""
 
     def __init__(self) -> None:
-        self.relations: list[Relation] = []
+        self.relations: list[JoinInput] = []
         self.predicates: list[Expr] = []
         self.width = 0
         self.depth = 0
@@ -96,7 +106,7 @@ class _Flattening:
     def add(self, plan: LogicalPlan) -> list[int]:
         """Add a subtree; return the places of its output columns."""
         if not is_join_tree(plan):
-            return self._add_relation(Relation(plan, self.width))
+            return self._add_relation(JoinInput(plan, self.width))
         self.depth += 1
         if self.depth % LEVELS_OF_A_STACK:
             places = self._add_tree(plan)
@@ -107,35 +117,35 @@ class _Flattening:
 
     def _add_tree(self, plan: LogicalPlan) -> list[int]:
         match plan:
-            case Filter():
+            case LogicalFilter():
                 places = self._add_tree(plan.input)
                 self.predicates.extend(remap(part, places) for part in conjuncts(plan.condition))
                 return places
-            case Project():
+            case LogicalProject():
                 places = self._add_tree(plan.input)
                 return [places[item.ordinal] for item in plan.expressions if isinstance(item, Column)]
-            case Join():
+            case LogicalJoin():
                 return self._add_join(plan)
             case _:
                 raise AssertionError("is_join_tree() and flatten() disagree")
 
-    def _add_join(self, join: Join) -> list[int]:
+    def _add_join(self, join: LogicalJoin) -> list[int]:
         left = self.add(join.left)
         if join.kind is JoinKind.INNER:
             right = self.add(join.right)
             self.predicates.extend(_predicates(join, left, right))
             return [*left, *right]
         right = list(range(self.width, self.width + join.right.width))
-        self._add_relation(Relation(join.right, self.width, join.kind, _predicates(join, left, right)))
+        self._add_relation(JoinInput(join.right, self.width, join.kind, _predicates(join, left, right)))
         return left
 
-    def _add_relation(self, relation: Relation) -> list[int]:
+    def _add_relation(self, relation: JoinInput) -> list[int]:
         self.relations.append(relation)
         self.width += relation.plan.width
         return list(range(relation.start, self.width))
 
 
-def _predicates(join: Join, left: Sequence[int], right: Sequence[int]) -> tuple[Expr, ...]:
+def _predicates(join: LogicalJoin, left: Sequence[int], right: Sequence[int]) -> tuple[Expr, ...]:
     keys = tuple(remap(key.over_both(len(left)), [*left, *right]) for key in join.keys)
     if join.condition is None:
         return keys
@@ -248,7 +258,7 @@ class _Building:
                 part = self.join(part, self.part(right))
         return part
 
-    def leaf(self, relation: Relation) -> _Part:
+    def leaf(self, relation: JoinInput) -> _Part:
         row, start = relation.plan.row(), relation.start
         stop = start + len(row)
         equalities: list[Expr] = []
@@ -267,15 +277,15 @@ class _Building:
         width = left.plan.width
         positions = left.positions | {place: width + at for place, at in right.positions.items()}
         more, rest = split_keys(self.take(positions), width)
-        plan = Join(left.plan, right.plan, JoinKind.INNER, conjunction(rest), (*keys, *more))
+        plan = LogicalJoin(left.plan, right.plan, JoinKind.INNER, conjunction(rest), (*keys, *more))
         return _Part(plan, positions)
 
-    def filter(self, left: _Part, relation: Relation) -> _Part:
+    def filter(self, left: _Part, relation: JoinInput) -> _Part:
         width = left.plan.width
         own = {relation.start + place: width + place for place in range(relation.plan.width)}
         where = self.where(left.positions | own)
         keys, rest = split_keys((remap(item, where) for item in relation.predicates), width)
-        plan = Join(left.plan, relation.plan, relation.kind, conjunction(rest), keys)
+        plan = LogicalJoin(left.plan, relation.plan, relation.kind, conjunction(rest), keys)
         return _Part(plan, left.positions)
 
     def where(self, positions: dict[int, int]) -> dict[int, int]:
@@ -298,7 +308,7 @@ class _Building:
         if [part.positions[place] for place in places] == list(range(part.plan.width)):
             return part.plan
         columns = tuple([self.column(place, part) for place in places])
-        return Project(part.plan, columns, tuple([column.name for column in columns]))
+        return LogicalProject(part.plan, columns, tuple([column.name for column in columns]))
 
     def take(self, positions: dict[int, int]) -> list[Expr]:
         """Remove the pending predicates whose columns are all available, and return the predicates over the

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from sqlfront_planner.logical import Join, LogicalPlan, Scan, walk_plan
+from sqlfront_planner.logical import LogicalJoin, LogicalPlan, LogicalScan, walk_plan
 from sqlfront_planner.shared_rows import SharedRows
 from sqlfront_planner.statistics.cardinality import Cardinality, column_bytes, table_rows
 from sqlfront_values.lazy_modules import lazy_module
@@ -83,11 +83,13 @@ def input_size(
     conditions = conditions or KeyConditions()
     rows = size = 0.0
     nodes = [node for plan in plans for node in walk_plan(plan)]
-    scans = [node for node in nodes if isinstance(node, Scan) and not isinstance(node.table, SharedRows)]
+    scans = [
+        node for node in nodes if isinstance(node, LogicalScan) and not isinstance(node.table, SharedRows)
+    ]
     joined = {
         id(found.node): cardinality.rows(join)
         for join in nodes
-        if isinstance(join, Join)
+        if isinstance(join, LogicalJoin)
         and (found := joins.keys_from_join(join, cardinality, conditions)) is not None
     }
     for scan in scans:

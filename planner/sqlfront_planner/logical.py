@@ -76,6 +76,11 @@ class LogicalPlan(msgspec.Struct, frozen=True):
     """The base of all logical nodes (frozen Structs)."""
 
     @property
+    def label(self) -> str:
+        """The operator's name in texts, such as ``Filter``."""
+        return type(self).__name__.removeprefix("Logical")
+
+    @property
     def schema(self) -> pa.Schema:
         """Names and types of the output row's columns; names need not be unique."""
         raise NotImplementedError
@@ -184,7 +189,7 @@ class InSubquery(Subquery, frozen=True, tag_field="kind", tag=True):
         return f"({', '.join(display.describe(operand) for operand in self.operands)}) IN (subquery)"
 
 
-class Scan(LogicalPlan, frozen=True):
+class LogicalScan(LogicalPlan, frozen=True):
     """A scan of some columns of a table. ``columns`` are table ordinals; ``filters`` are conjuncts over
     *table* ordinals that the scan has to apply; at most ``limit`` of the rows that pass are needed (None =
     all)."""
@@ -210,7 +215,7 @@ class Scan(LogicalPlan, frozen=True):
     def operands(self) -> tuple[Expr, ...]:
         return self.filters
 
-    def with_operands(self, operands: tuple[Expr, ...]) -> "Scan":
+    def with_operands(self, operands: tuple[Expr, ...]) -> "LogicalScan":
         return replace(self, filters=operands)
 
 
@@ -229,7 +234,7 @@ def table_row(schema: pa.Schema, ordinals: tuple[int, ...] | None = None) -> tup
     return row
 
 
-class Values(LogicalPlan, frozen=True):
+class LogicalValues(LogicalPlan, frozen=True):
     """Literal rows; the expressions hold no column. No columns and one row is SQL's FROM-less SELECT."""
 
     output: pa.Schema
@@ -255,7 +260,7 @@ class Values(LogicalPlan, frozen=True):
         return replace(self, rows=tuple(operands[start : start + width] for start in starts) or self.rows)
 
 
-class Filter(PassingPlan, frozen=True):
+class LogicalFilter(PassingPlan, frozen=True):
     """The rows for which ``condition`` is true."""
 
     condition: Expr
@@ -267,7 +272,7 @@ class Filter(PassingPlan, frozen=True):
         return replace(self, condition=operands[0])
 
 
-class Project(UnaryPlan, frozen=True):
+class LogicalProject(UnaryPlan, frozen=True):
     """One output column per expression."""
 
     expressions: tuple[Expr, ...]
@@ -310,7 +315,7 @@ class JoinKey(NamedTuple):
         return Call(BOOLEAN, "equal_null_safe" if self.null_safe else "equal", (self.left, moved))
 
 
-class Join(LogicalPlan, frozen=True, dict=True):
+class LogicalJoin(LogicalPlan, frozen=True, dict=True):
     """Pairs of rows of both sides that satisfy ``keys`` and ``condition``.
 
     The optimizer fills ``keys``. ``condition`` is over the concatenated row, None = true. A cross join is
@@ -350,11 +355,11 @@ class Join(LogicalPlan, frozen=True, dict=True):
         known: int = self.__dict__["_width"]
         return known
 
-    def _unknown(self, name: str) -> "list[Join]":
+    def _unknown(self, name: str) -> "list[LogicalJoin]":
         """The joins along the left inputs whose attribute ``name`` isn't cached yet, innermost first."""
-        found: list[Join] = []
+        found: list[LogicalJoin] = []
         plan: LogicalPlan = self
-        while isinstance(plan, Join) and name not in plan.__dict__:
+        while isinstance(plan, LogicalJoin) and name not in plan.__dict__:
             found.append(plan)
             plan = plan.left
         found.reverse()
@@ -377,7 +382,7 @@ class Join(LogicalPlan, frozen=True, dict=True):
         return replace(self, left=inputs[0], right=inputs[1])
 
 
-class Aggregate(UnaryPlan, frozen=True):
+class LogicalAggregate(UnaryPlan, frozen=True):
     """One row per distinct key (null is a key); without keys exactly one row. The output columns are the
     keys, then the aggregates. DISTINCT is an Aggregate without calls."""
 
@@ -407,7 +412,7 @@ class Aggregate(UnaryPlan, frozen=True):
         return replace(self, keys=keys, calls=tuple(with_call_operands(call, rest) for call in self.calls))
 
 
-class Window(UnaryPlan, frozen=True):
+class LogicalWindow(UnaryPlan, frozen=True):
     """The input row followed by one column per call. All calls share the partitioning and the ordering, whose
     expressions are over the input row (``order`` as (expression, descending, nulls first))."""
 
@@ -438,8 +443,8 @@ class Window(UnaryPlan, frozen=True):
         """The plan below a stack of window nodes, and the columns that the stack adds. One pass over the
         stack, instead of one recursion per window, avoids making each row anew."""
         plan: LogicalPlan = self
-        windows: list[Window] = []
-        while isinstance(plan, Window):
+        windows: list[LogicalWindow] = []
+        while isinstance(plan, LogicalWindow):
             windows.append(plan)
             plan = plan.input
         return plan, [
@@ -467,7 +472,7 @@ class Window(UnaryPlan, frozen=True):
         return replace(self, partition=partition, order=order, calls=calls)
 
 
-class Sort(PassingPlan, frozen=True):
+class LogicalSort(PassingPlan, frozen=True):
     """The rows in the order of ``keys`` (ordinals of the input); ``limit``/``offset`` make it a top-n."""
 
     keys: tuple[SortKey, ...]
@@ -475,7 +480,7 @@ class Sort(PassingPlan, frozen=True):
     offset: int = 0
 
 
-class Limit(PassingPlan, frozen=True):
+class LogicalLimit(PassingPlan, frozen=True):
     """At most ``count`` rows (None = all) after skipping ``offset``, in the input's order."""
 
     count: int | None
@@ -497,7 +502,7 @@ class SetKind(Enum):
     """Rows of the left branch, less their occurrences in the right branch."""
 
 
-class SetOperation(LogicalPlan, frozen=True):
+class LogicalSetOperation(LogicalPlan, frozen=True):
     """Branches of equal types, column by column; the names are those of the first branch. INTERSECT and
     EXCEPT have two branches; null equals null."""
 
@@ -522,7 +527,7 @@ class SetOperation(LogicalPlan, frozen=True):
         return replace(self, branches=inputs)
 
 
-class ScalarRow(PassingPlan, frozen=True):
+class LogicalScalarRow(PassingPlan, frozen=True):
     """The only row of the input; a row of nulls if the input is empty, SCALAR_SUBQUERY_TOO_MANY_ROWS if the
     input has more than one row. The optimizer turns an uncorrelated scalar subquery into this node."""
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from msgspec import structs
 
 from sqlfront_planner.insertion import store_assigned
-from sqlfront_planner.logical import Filter, LogicalPlan, Project, Scan
+from sqlfront_planner.logical import LogicalFilter, LogicalPlan, LogicalProject, LogicalScan
 from sqlfront_planner.named_columns import named_column
 from sqlfront_planner.rewriting import is_deterministic
 from sqlfront_values.errors import InternalError, OperationalError, ProgrammingError, spark_error
@@ -47,8 +47,8 @@ def remaining(bound: LogicalPlan, schema: pa.Schema) -> LogicalPlan:
     """The rows that DELETE leaves. ``bound`` yields the table's columns and the condition."""
     rows = _with_condition(bound, schema)
     meant = Call(BOOLEAN, "coalesce", (rows.row()[-1], Literal(BOOLEAN, False)))
-    kept = Filter(rows, Call(BOOLEAN, "not", (meant,)))
-    return Project(kept, kept.row()[:-1], tuple(schema.names))
+    kept = LogicalFilter(rows, Call(BOOLEAN, "not", (meant,)))
+    return LogicalProject(kept, kept.row()[:-1], tuple(schema.names))
 
 
 def matched(bound: LogicalPlan, schema: pa.Schema) -> LogicalPlan | None:
@@ -57,8 +57,8 @@ def matched(bound: LogicalPlan, schema: pa.Schema) -> LogicalPlan | None:
     rows = _with_condition(bound, schema)
     if not is_deterministic(rows.expressions[-1]):
         return None
-    meant = Filter(rows, rows.row()[-1])
-    return Project(meant, meant.row()[-1:], ("meant",))
+    meant = LogicalFilter(rows, rows.row()[-1])
+    return LogicalProject(meant, meant.row()[-1:], ("meant",))
 
 
 def updated(bound: LogicalPlan, columns: tuple[str, ...], table: str, schema: pa.Schema) -> LogicalPlan:
@@ -69,7 +69,7 @@ def updated(bound: LogicalPlan, columns: tuple[str, ...], table: str, schema: pa
     items: list[Expr] = list(old)
     for place, stored in _assignments(bound, columns, table, schema).items():
         items[place] = Case(stored.type, ((meant, stored),), old[place])
-    return Project(rows, tuple(items), tuple(schema.names))
+    return LogicalProject(rows, tuple(items), tuple(schema.names))
 
 
 def check_table(bound: LogicalPlan, table: "Table", name: str) -> None:
@@ -98,7 +98,7 @@ def _assignments(
     bound: LogicalPlan, columns: tuple[str, ...], table: str, schema: pa.Schema
 ) -> dict[int, Expr]:
     """The expressions stored in the columns that UPDATE sets, by the columns' ordinals."""
-    assert isinstance(bound, Project)
+    assert isinstance(bound, LogicalProject)
     values = bound.expressions[len(schema) : -1]
     return {
         place: store_assigned(value, schema.field(place), table)
@@ -106,19 +106,19 @@ def _assignments(
     }
 
 
-def _meant(bound: LogicalPlan, numbered: "Table") -> Filter:
+def _meant(bound: LogicalPlan, numbered: "Table") -> LogicalFilter:
     """The rows for which the condition is true, with their numbers."""
     scan = _scan(bound)
     rows = _with_condition(bound, scan.table.schema)
     columns = tuple(range(len(numbered.schema)))
     source = structs.replace(scan, table=numbered, snapshot=numbered.snapshot(), columns=columns)
-    return Filter(source, rows.expressions[-1])
+    return LogicalFilter(source, rows.expressions[-1])
 
 
-def _scan(bound: LogicalPlan) -> Scan:
+def _scan(bound: LogicalPlan) -> LogicalScan:
     """The scan of the table. Raises UNSUPPORTED_EXPR_FOR_OPERATOR if the plan has more than a projection over
     the scan."""
-    if not isinstance(bound, Project) or not isinstance(bound.input, Scan):
+    if not isinstance(bound, LogicalProject) or not isinstance(bound.input, LogicalScan):
         raise spark_error(
             "UNSUPPORTED_EXPR_FOR_OPERATOR",
             "DELETE and UPDATE take no window functions, aggregate functions, and generator functions.",
@@ -127,13 +127,13 @@ def _scan(bound: LogicalPlan) -> Scan:
 
 
 def _select(rows: LogicalPlan, items: tuple[Expr, ...]) -> LogicalPlan:
-    return Project(rows, items, tuple(str(place) for place in range(len(items))))
+    return LogicalProject(rows, items, tuple(str(place) for place in range(len(items))))
 
 
-def _with_condition(bound: LogicalPlan, schema: pa.Schema) -> Project:
+def _with_condition(bound: LogicalPlan, schema: pa.Schema) -> LogicalProject:
     """The table's columns and the condition, computed once."""
     scan = _scan(bound)
-    assert isinstance(bound, Project)
+    assert isinstance(bound, LogicalProject)
     condition = bound.expressions[-1]
     if condition.type == VOID:
         condition = Literal(BOOLEAN, None)
@@ -145,4 +145,4 @@ def _with_condition(bound: LogicalPlan, schema: pa.Schema) -> Project:
     columns = bound.expressions[: len(schema)]
     if any(not isinstance(item, Column) or item.ordinal != place for place, item in enumerate(columns)):
         raise InternalError("a table's columns are bound in their order")
-    return Project(scan, (*columns, condition), (*schema.names, ""))
+    return LogicalProject(scan, (*columns, condition), (*schema.names, ""))

@@ -12,18 +12,18 @@ from importlib import import_module
 from typing import Final, cast
 
 from sqlfront_planner.logical import (
-    Aggregate,
     Exists,
-    Filter,
     InSubquery,
-    Join,
     JoinKind,
-    Limit,
+    LogicalAggregate,
+    LogicalFilter,
+    LogicalJoin,
+    LogicalLimit,
     LogicalPlan,
+    LogicalScan,
+    LogicalSetOperation,
+    LogicalSort,
     ScalarSubquery,
-    Scan,
-    SetOperation,
-    Sort,
     Subquery,
 )
 from sqlfront_values.expressions import Call, Case, Cast, Column, Expr, Literal, Parameter
@@ -61,22 +61,22 @@ _SUBQUERIES: Final = (ScalarSubquery, Exists, InSubquery)
 
 RULES: Final = (
     Rule("fold_constants", Literal, Parameter),
-    Rule("simplify_expressions", Filter, Call, Case, Cast),
+    Rule("simplify_expressions", LogicalFilter, Call, Case, Cast),
     Rule("unnest_subqueries", *_SUBQUERIES, brings=True),
-    Rule("flatten_unions", SetOperation),
+    Rule("flatten_unions", LogicalSetOperation),
     Rule("turn_right_joins", JoinKind.RIGHT, brings=True),
     Rule("eliminate_outer_joins", JoinKind.LEFT, JoinKind.FULL),
-    Rule("push_down_filters", Filter, Join),
-    Rule("reduce_aggregates", Aggregate),
-    Rule("reorder_joins", Join),
-    Rule("extract_join_keys", Join),
-    Rule("remove_redundant_sorts", Sort),
+    Rule("push_down_filters", LogicalFilter, LogicalJoin),
+    Rule("reduce_aggregates", LogicalAggregate),
+    Rule("reorder_joins", LogicalJoin),
+    Rule("extract_join_keys", LogicalJoin),
+    Rule("remove_redundant_sorts", LogicalSort),
     Rule("prune_columns"),
     Rule("surface_constant_errors", Literal),
-    Rule("propagate_empty", Literal, Limit, Sort),
-    Rule("rewrite_distinct_aggregates", Aggregate),
+    Rule("propagate_empty", Literal, LogicalLimit, LogicalSort),
+    Rule("rewrite_distinct_aggregates", LogicalAggregate),
     Rule("merge_projections"),
-    Rule("push_down_limits", Limit),
+    Rule("push_down_limits", LogicalLimit),
 )
 
 
@@ -122,8 +122,8 @@ def constructs(plan: LogicalPlan) -> frozenset[object]:
             seen.add(id(item))
             items += item.operands()
             items += item.inputs()
-            if isinstance(item, Join):
+            if isinstance(item, LogicalJoin):
                 held.add(item.kind)
-            elif isinstance(item, Scan):
+            elif isinstance(item, LogicalScan):
                 held.add(type(item.table))
     return frozenset(held)

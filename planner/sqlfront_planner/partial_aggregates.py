@@ -11,11 +11,11 @@ import msgspec
 import pyarrow as pa
 from msgspec.structs import replace
 
-from sqlfront_planner.join_graph import JoinGraph, Relation, build, flatten, is_join_tree, left_deep
+from sqlfront_planner.join_graph import JoinGraph, JoinInput, build, flatten, is_join_tree, left_deep
 from sqlfront_planner.logical import (
-    Aggregate,
+    LogicalAggregate,
     LogicalPlan,
-    Project,
+    LogicalProject,
     call_operands,
     transform_plan,
     with_call_operands,
@@ -42,7 +42,7 @@ def push_partial_aggregates(plan: LogicalPlan, wanted: Callable[[LogicalPlan], b
 
 
 def _rewrite(plan: LogicalPlan, wanted: Callable[[LogicalPlan], bool]) -> LogicalPlan:
-    if not isinstance(plan, Aggregate):
+    if not isinstance(plan, LogicalAggregate):
         return plan
     merged = _without_projection(plan)
     if not is_join_tree(merged.input):
@@ -54,13 +54,13 @@ def _rewrite(plan: LogicalPlan, wanted: Callable[[LogicalPlan], bool]) -> Logica
     return plan
 
 
-def _without_projection(plan: Aggregate) -> Aggregate:
+def _without_projection(plan: LogicalAggregate) -> LogicalAggregate:
     """The aggregation merged with its input, if the input is a deterministic projection."""
     below = plan.input
-    if not isinstance(below, Project) or not all(map(is_deterministic, below.expressions)):
+    if not isinstance(below, LogicalProject) or not all(map(is_deterministic, below.expressions)):
         return plan
     merged = plan.with_operands(tuple(substitute(item, below.expressions) for item in plan.operands()))
-    assert isinstance(merged, Aggregate)
+    assert isinstance(merged, LogicalAggregate)
     return replace(merged, input=below.input)
 
 
@@ -99,10 +99,10 @@ def _as_type(merged: Expr, call: AggregateCall) -> Expr:
     return merged if merged.type == call.type else Cast(call.type, merged)
 
 
-def _two_steps(plan: Aggregate, graph: JoinGraph, relation: Relation) -> LogicalPlan | None:
+def _two_steps(plan: LogicalAggregate, graph: JoinGraph, relation: JoinInput) -> LogicalPlan | None:
     """Group the relation, join, and group the joined rows; None if the result could differ."""
     above = plan.with_operands(tuple(remap(item, graph.row) for item in plan.operands()))
-    assert isinstance(above, Aggregate)
+    assert isinstance(above, LogicalAggregate)
     own = range(relation.start, relation.start + relation.plan.width)
     read = {place for call in above.calls for item in call_operands(call) for place in columns_used(item)}
     compared = _compared(above.keys, graph)
@@ -120,7 +120,7 @@ def _two_steps(plan: Aggregate, graph: JoinGraph, relation: Relation) -> Logical
     def local(item: Expr) -> Expr:
         return remap(item, {place: place - relation.start for place in own})
 
-    grouped = Aggregate(
+    grouped = LogicalAggregate(
         relation.plan,
         tuple(columns[place - relation.start] for place in kept),
         tuple(with_call_operands(call, map(local, call_operands(call))) for call in first),
@@ -135,11 +135,13 @@ def _two_steps(plan: Aggregate, graph: JoinGraph, relation: Relation) -> Logical
     keys = tuple(remap(remap(key, places), where) for key in above.keys)
     row = below.row()
     merging = tuple(_merging(call, row[where[place]]) for call, place in zip(first, values, strict=True))
-    outer = Aggregate(below, keys, merging, (*plan.names[: len(keys)], *(call.function for call in merging)))
+    outer = LogicalAggregate(
+        below, keys, merging, (*plan.names[: len(keys)], *(call.function for call in merging))
+    )
     given = outer.row()
     rest = iter(given[len(keys) :])
     merged = [part.merge(tuple(next(rest) for _ in part.calls)) for part in parts]
-    return Project(outer, (*given[: len(keys)], *merged), plan.names)
+    return LogicalProject(outer, (*given[: len(keys)], *merged), plan.names)
 
 
 def _holds_floats(data_type: pa.DataType) -> bool:
@@ -153,7 +155,7 @@ def _compared(keys: tuple[Expr, ...], graph: JoinGraph) -> tuple[Expr, ...]:
     return (*keys, *graph.predicates, *(item for each in graph.relations for item in each.predicates))
 
 
-def _places(graph: JoinGraph, relation: Relation, kept: list[int], width: int) -> dict[int, int]:
+def _places(graph: JoinGraph, relation: JoinInput, kept: list[int], width: int) -> dict[int, int]:
     """The new places of the graph's columns if the relation has ``width`` columns, the kept columns first."""
     moved = width - relation.plan.width
     end = relation.start + relation.plan.width
@@ -166,10 +168,10 @@ def _places(graph: JoinGraph, relation: Relation, kept: list[int], width: int) -
     return places
 
 
-def _joined(graph: JoinGraph, relation: Relation, grouped: LogicalPlan, places: dict[int, int]) -> JoinGraph:
+def _joined(graph: JoinGraph, relation: JoinInput, grouped: LogicalPlan, places: dict[int, int]) -> JoinGraph:
     """The graph with the grouped relation in the place of the relation."""
 
-    def relations() -> Iterator[Relation]:
+    def relations() -> Iterator[JoinInput]:
         for each in graph.relations:
             predicates = tuple(remap(item, places) for item in each.predicates)
             if each is relation:

@@ -3,18 +3,18 @@
 from collections.abc import Iterator
 
 from sqlfront_planner.logical import (
-    Aggregate,
-    Filter,
-    Join,
-    Limit,
+    LogicalAggregate,
+    LogicalFilter,
+    LogicalJoin,
+    LogicalLimit,
     LogicalPlan,
-    Project,
-    Scan,
-    SetOperation,
-    Sort,
+    LogicalProject,
+    LogicalScan,
+    LogicalSetOperation,
+    LogicalSort,
+    LogicalValues,
+    LogicalWindow,
     Subquery,
-    Values,
-    Window,
 )
 from sqlfront_values.expression_text import describe, describe_call, describe_key
 from sqlfront_values.expressions import Column, Expr, walk
@@ -48,37 +48,37 @@ def node_text(plan: LogicalPlan) -> str:
     """One node without its inputs.
 
     >>> import pyarrow as pa
-    >>> node_text(Limit(Values(pa.schema([]), ((),)), 10, 5))
+    >>> node_text(LogicalLimit(LogicalValues(pa.schema([]), ((),)), 10, 5))
     'Limit: 10 offset 5'
     """
     match plan:
-        case Scan():
+        case LogicalScan():
             return _scan(plan)
-        case Values():
+        case LogicalValues():
             rows = ", ".join(f"({_list(row)})" for row in plan.rows[:5])
             return f"Values: {rows}{', ...' if len(plan.rows) > 5 else ''}".rstrip()
-        case Filter(condition=condition):
+        case LogicalFilter(condition=condition):
             return f"Filter: {describe(condition)}"
-        case Project():
+        case LogicalProject():
             items = zip(plan.expressions, plan.names, strict=True)
             return f"Project: {', '.join(_named(expression, name) for expression, name in items)}"
-        case Join():
+        case LogicalJoin():
             return _join(plan)
-        case Aggregate():
+        case LogicalAggregate():
             calls = ", ".join(describe_call(call) for call in plan.calls)
             return f"Aggregate: by [{_list(plan.keys)}]" + (f" {calls}" if calls else "")
-        case Window():
+        case LogicalWindow():
             return _window(plan)
-        case Sort():
+        case LogicalSort():
             row = plan.input.row()
             keys = ", ".join(describe_key(key, row[key.ordinal].name) for key in plan.keys)
             return f"Sort: {keys}{_limit(plan.limit, plan.offset)}"
-        case Limit(count=count):
+        case LogicalLimit(count=count):
             return f"Limit: {'all' if count is None else count}{_limit(None, plan.offset)}"
-        case SetOperation(kind=kind):
+        case LogicalSetOperation(kind=kind):
             return f"SetOperation: {kind.value}"
         case _:
-            return type(plan).__name__
+            return plan.label
 
 
 def _list(expressions: tuple[Expr, ...]) -> str:
@@ -94,13 +94,13 @@ def _limit(count: int | None, offset: int) -> str:
     return (f" limit {count}" if count is not None else "") + (f" offset {offset}" if offset else "")
 
 
-def _scan(scan: Scan) -> str:
+def _scan(scan: LogicalScan) -> str:
     columns = ", ".join(scan.table.schema.field(ordinal).name for ordinal in scan.columns)
     where = f" where {' AND '.join(describe(item) for item in scan.filters)}" if scan.filters else ""
     return f"Scan: {scan.name} [{columns}]{where}{_limit(scan.limit, 0)}"
 
 
-def _join(join: Join) -> str:
+def _join(join: LogicalJoin) -> str:
     on = [
         f"{describe(key.left)} {'<=>' if key.null_safe else '='} right.{describe(key.right)}"
         for key in join.keys
@@ -110,7 +110,7 @@ def _join(join: Join) -> str:
     return f"Join: {join.kind.value}{' on ' if on else ''}{' AND '.join(on)}"
 
 
-def _window(window: Window) -> str:
+def _window(window: LogicalWindow) -> str:
     calls = ", ".join(
         f"{describe_call(call)} AS {name}" for call, name in zip(window.calls, window.names, strict=True)
     )

@@ -9,7 +9,7 @@ from sqlfront_planner.binder import Arguments, Binding, BindSettings, bind_query
 from sqlfront_planner.binder.context import NO_ARGUMENTS
 from sqlfront_planner.catalog import Catalog
 from sqlfront_planner.lanes import COLLECT_ROWS, EXCHANGE_WORKERS, Regime, choose, input_size
-from sqlfront_planner.logical import LogicalPlan, Scan, Subquery
+from sqlfront_planner.logical import LogicalPlan, LogicalScan, Subquery
 from sqlfront_planner.optimizer import constructs, optimize
 from sqlfront_planner.plan import QueryPlan, SharedPlan, Template, template_of
 from sqlfront_planner.pruning import MOST_KEYS
@@ -38,7 +38,7 @@ else:  # row programs need neither
     scans = lazy_module("sqlfront_planner.pruning.scans")
 
 
-class Target(msgspec.Struct, frozen=True):
+class PlanTarget(msgspec.Struct, frozen=True):
     """Capabilities of the cluster that a plan targets: members with ``workers`` workers each (None = one per
     core). ``distributed``: any number of members of a cluster, else the member in this process. The
     coordinator collects inputs of up to ``collect_rows`` estimated rows, which are then not exchanged between
@@ -50,7 +50,7 @@ class Target(msgspec.Struct, frozen=True):
     most_keys: int = MOST_KEYS
 
 
-ONE_MEMBER: Final = Target()
+ONE_MEMBER: Final = PlanTarget()
 #: A bound plan without any of these constructs has no shared rows after optimization.
 _SHARED: Final = frozenset({SharedRows, Subquery})
 
@@ -60,7 +60,7 @@ def plan_query(
     catalog: Catalog,
     settings: BindSettings,
     arguments: Arguments = NO_ARGUMENTS,
-    target: Target = ONE_MEMBER,
+    target: PlanTarget = ONE_MEMBER,
 ) -> QueryPlan:
     """The plan of a query as a job: bound to the catalog's tables, optimized, lowered to a DAG for the
     target.
@@ -72,7 +72,7 @@ def plan_query(
     return plan_logical(binding.plan, settings.evaluation, target)
 
 
-def plan_small(binding: Binding, settings: Settings, target: Target = ONE_MEMBER) -> RowPlan | QueryPlan:
+def plan_small(binding: Binding, settings: Settings, target: PlanTarget = ONE_MEMBER) -> RowPlan | QueryPlan:
     """The plan of a bound query: a program over rows if the query qualifies, else a job. The estimates use
     the values that the query was bound with; for other values the plan is still correct."""
     optimized = optimize_all(binding.plan, settings)
@@ -80,20 +80,20 @@ def plan_small(binding: Binding, settings: Settings, target: Target = ONE_MEMBER
     return rows or _plan_optimized(binding.plan, optimized, settings, target, None)
 
 
-def plan_rows(binding: Binding, settings: Settings, target: Target = ONE_MEMBER) -> RowPlan | None:
+def plan_rows(binding: Binding, settings: Settings, target: PlanTarget = ONE_MEMBER) -> RowPlan | None:
     """The plan of a bound query as a program over rows; None if the query doesn't qualify."""
     return _plan_rows(binding, optimize_all(binding.plan, settings), settings, target)
 
 
 def _plan_rows(
-    binding: Binding, optimized: LogicalPlan, settings: Settings, target: Target
+    binding: Binding, optimized: LogicalPlan, settings: Settings, target: PlanTarget
 ) -> RowPlan | None:
     # Shared rows have no keys: a plan that reads them is lowered to None anyway.
     return row_plan(optimized, binding.plan.schema, settings, binding.titles, target.most_keys)
 
 
 def plan_logical(
-    bound: LogicalPlan, settings: Settings, target: Target = ONE_MEMBER, store: "Store | None" = None
+    bound: LogicalPlan, settings: Settings, target: PlanTarget = ONE_MEMBER, store: "Store | None" = None
 ) -> QueryPlan:
     """The plan of a bound query. With ``store``, which requires a cluster, the members store the query's
     rows, and the result holds their reports."""
@@ -101,7 +101,7 @@ def plan_logical(
 
 
 def _plan_optimized(
-    bound: LogicalPlan, optimized: LogicalPlan, settings: Settings, target: Target, store: "Store | None"
+    bound: LogicalPlan, optimized: LogicalPlan, settings: Settings, target: PlanTarget, store: "Store | None"
 ) -> QueryPlan:
     tables = shared_rows(optimized)
     cardinality = Cardinality()
@@ -146,7 +146,7 @@ def optimize_all(bound: LogicalPlan, settings: Settings) -> LogicalPlan:
     """The optimized plan over optimized shared rows. Shared rows that only one scan reads are inlined."""
     done: set[str] = set()
 
-    def place(table: SharedRows, plan: LogicalPlan) -> Scan:
+    def place(table: SharedRows, plan: LogicalPlan) -> LogicalScan:
         if table.key in done:
             return scan_of(table)
         scan = shared_scan(table.name, rewrite_shared(optimize(plan, settings), place))

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final
 from msgspec import structs
 
 from sqlfront_planner.logical import (
-    Filter,
+    LogicalFilter,
     LogicalPlan,
+    LogicalProject,
     OuterColumn,
-    Project,
     Subquery,
     transform_plan,
 )
@@ -230,7 +230,7 @@ def within(subquery: Subquery, rewrite: Callable[[LogicalPlan], LogicalPlan]) ->
 def filtered(plan: LogicalPlan, parts: tuple[Expr, ...]) -> LogicalPlan:
     """The rows of ``plan`` that satisfy all of ``parts``; ``plan`` itself if ``parts`` is empty."""
     condition = conjunction(parts)
-    return plan if condition is None else Filter(plan, condition)
+    return plan if condition is None else LogicalFilter(plan, condition)
 
 
 def selected(plan: LogicalPlan, ordinals: Sequence[int]) -> LogicalPlan:
@@ -240,7 +240,7 @@ def selected(plan: LogicalPlan, ordinals: Sequence[int]) -> LogicalPlan:
         return plan
     row = plan.row()
     columns = tuple([row[ordinal] for ordinal in ordinals])
-    return Project(plan, columns, tuple([column.name for column in columns]))
+    return LogicalProject(plan, columns, tuple([column.name for column in columns]))
 
 
 def null_rejected_columns(condition: Expr) -> frozenset[int]:

@@ -41,7 +41,7 @@ class ScanPruning(msgspec.Struct, frozen=True):
     keys: tuple[Key, ...] | None = None
     partitions: tuple[int, ...] | None = None
     of_partitions: int = 0
-    pieces: tuple[base.Pieces, ...] = ()
+    pieces: tuple[base.ScanPieces, ...] = ()
 
 
 def scan_prunings(
@@ -67,7 +67,7 @@ def scan_prunings(
 
 def _pieces(
     scan: ScanVertex, keys: Sequence[Key] | None, literal: Callable[[Expr], Expr], settings: Settings
-) -> tuple[base.Pieces, ...]:
+) -> tuple[base.ScanPieces, ...]:
     if keys is not None or not isinstance(scan.snapshot, base.PieceWise):
         return ()
     filters = tuple(folding.fold(transform(part, literal), settings) for part in scan.request.filters)

@@ -16,13 +16,13 @@ from msgspec import structs
 from msgspec.structs import replace
 
 from sqlfront_planner.logical import (
-    Aggregate,
-    Limit,
+    LogicalAggregate,
+    LogicalLimit,
     LogicalPlan,
-    Scan,
-    Sort,
+    LogicalScan,
+    LogicalSort,
+    LogicalWindow,
     Subquery,
-    Window,
     all_nodes,
     distinct_nodes,
     transform_plan,
@@ -100,12 +100,12 @@ class SharedRows:
         """Do nothing: the table has nothing to free."""
 
 
-def scan_of(table: SharedRows) -> Scan:
+def scan_of(table: SharedRows) -> LogicalScan:
     """A scan of all columns of the shared rows."""
-    return Scan(table.name, table, table, tuple(range(table.plan.width)))
+    return LogicalScan(table.name, table, table, tuple(range(table.plan.width)))
 
 
-def shared_scan(name: str, plan: LogicalPlan) -> Scan:
+def shared_scan(name: str, plan: LogicalPlan) -> LogicalScan:
     """A scan of all rows of the plan, which are computed once for all uses of this scan in a query."""
     return scan_of(SharedRows(name, plan))
 
@@ -133,15 +133,15 @@ def varies_by_order_only(plan: LogicalPlan) -> bool:
 
 def _is_repeatable_node(node: LogicalPlan) -> bool:
     match node:
-        case Window():
+        case LogicalWindow():
             return False
-        case Scan() if not base.is_repeatable(node.snapshot):
+        case LogicalScan() if not base.is_repeatable(node.snapshot):
             return False
-        case Limit(count=count, offset=offset) | Sort(limit=count, offset=offset) if (
+        case LogicalLimit(count=count, offset=offset) | LogicalSort(limit=count, offset=offset) if (
             count is not None or offset
         ):
             return False
-        case Aggregate() if not all(map(_is_orderless, node.calls)):
+        case LogicalAggregate() if not all(map(_is_orderless, node.calls)):
             return False
         case _:
             return all(map(is_deterministic, node.operands()))
@@ -160,7 +160,11 @@ def shared_rows(plan: LogicalPlan) -> tuple[SharedRows, ...]:
 
     def collect(plan: LogicalPlan) -> None:
         for node in all_nodes(plan):
-            if isinstance(node, Scan) and isinstance(node.table, SharedRows) and node.table.key not in found:
+            if (
+                isinstance(node, LogicalScan)
+                and isinstance(node.table, SharedRows)
+                and node.table.key not in found
+            ):
                 collect(node.table.plan)
                 found[node.table.key] = node.table
 
@@ -170,7 +174,9 @@ def shared_rows(plan: LogicalPlan) -> tuple[SharedRows, ...]:
 
 def has_shared_rows(plan: LogicalPlan) -> bool:
     """Whether an optimized plan, which has no subquery expressions left, reads shared rows."""
-    return any(isinstance(node, Scan) and isinstance(node.table, SharedRows) for node in distinct_nodes(plan))
+    return any(
+        isinstance(node, LogicalScan) and isinstance(node.table, SharedRows) for node in distinct_nodes(plan)
+    )
 
 
 def inline_single_uses(plan: LogicalPlan) -> LogicalPlan:
@@ -182,7 +188,7 @@ def inline_single_uses(plan: LogicalPlan) -> LogicalPlan:
         node.table.key
         for part in (plan, *(table.plan for table in tables))
         for node in all_nodes(part, repeated=True)
-        if isinstance(node, Scan) and isinstance(node.table, SharedRows)
+        if isinstance(node, LogicalScan) and isinstance(node.table, SharedRows)
     )
 
     def place(table: SharedRows, rewritten: LogicalPlan) -> LogicalPlan:
@@ -201,13 +207,13 @@ def rewrite_shared(plan: LogicalPlan, place: Callable[[SharedRows, LogicalPlan],
 
     def node(item: LogicalPlan) -> LogicalPlan:
         item = map_operands(item, lambda operand: transform(operand, expression))
-        if not (isinstance(item, Scan) and isinstance(item.table, SharedRows)):
+        if not (isinstance(item, LogicalScan) and isinstance(item.table, SharedRows)):
             return item
         table = item.table
         if table.key not in known:
             known[table.key] = place(table, transform_plan(table.plan, node))
         placed = known[table.key]
-        if isinstance(placed, Scan) and isinstance(placed.table, SharedRows):
+        if isinstance(placed, LogicalScan) and isinstance(placed.table, SharedRows):
             return replace(item, table=placed.table, snapshot=placed.snapshot)
         return placed
 

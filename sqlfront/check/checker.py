@@ -18,7 +18,7 @@ from sqlfront.cache import CachedTable
 from sqlfront.check.outline import OutlineTable
 from sqlfront.commands.caching import let_go
 from sqlfront.commands.modification import modifiable
-from sqlfront.commands.run import Run, scans_of
+from sqlfront.commands.run import StatementRun, scans_of
 from sqlfront.config import Config
 from sqlfront.file_checks import check_files
 from sqlfront.session import Session
@@ -132,7 +132,7 @@ class Checker(Closing):
             return None
         changed = spark.copy_changed_by(text)
         if changed is not None:
-            let_go(Run(self._session, NO_ARGUMENTS, None), (changed,))
+            let_go(StatementRun(self._session, NO_ARGUMENTS, None), (changed,))
         return Verdict(Way.SPARK, reason)
 
     def _planned(self, statement: Statement, known: Mapping[int | str, object]) -> Verdict:
@@ -167,7 +167,7 @@ class Checker(Closing):
                 commands.dispatch(run, statement)
         return Verdict(Way.COMMAND, "not a query, done without Spark")
 
-    def _query(self, run: Run, query: Query) -> Verdict:
+    def _query(self, run: StatementRun, query: Query) -> Verdict:
         session, spark = self._session, self._session.spark
         if session.options.lane == Lane.SPARK:
             return Verdict(Way.SPARK, "SET sqlfront.lane = spark")
@@ -252,7 +252,7 @@ class _Elsewhere:
                 self._copies.add(last_part(statement.name).lower())
 
 
-class _Rehearsal(Run, frozen=True):
+class _Rehearsal(StatementRun, frozen=True):
     """A command that reads and writes no rows; ``changed`` receives the tables that a real run would write
     to."""
 
@@ -285,7 +285,7 @@ class _Rehearsal(Run, frozen=True):
         return 0
 
 
-def _change(run: Run, statement: Delete | Update) -> None:
+def _change(run: StatementRun, statement: Delete | Update) -> None:
     """Plan a DELETE or UPDATE."""
     (_, table), plan = modifiable(run, statement), run.bind(statement.rows)
     run.rows(

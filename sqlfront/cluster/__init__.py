@@ -45,7 +45,8 @@ else:
 class Cluster:
     """The members of a session, and the member in this process that coordinates the session's jobs.
 
-    Half of the interface :class:`~sqlfront_connectors.memory.spread.Members`; subclasses have the other half.
+    Half of the interface :class:`~sqlfront_connectors.memory.spread.ClusterAccess`; subclasses have the other
+    half.
     """
 
     #: The door by which other processes reach the members; None if the members are in this process.
@@ -86,14 +87,14 @@ class Cluster:
         return explanations.Participants(names, len(set(members.owners)), scans)
 
     def run(self, dag: DAG, resources: Mapping[str, object]) -> Iterable[pa.RecordBatch]:
-        """See :class:`~sqlfront_connectors.memory.spread.Members`."""
+        """See :class:`~sqlfront_connectors.memory.spread.ClusterAccess`."""
         config = JobConfig(resources=resources, memory_limit=self._query_memory_limit)
         return self.submit(dag, config).batches()
 
     def ask(
         self, service: str, questions: Mapping[str, bytes], query: QueryRun | None = None
     ) -> Mapping[str, bytes | memoryview]:
-        """See :class:`~sqlfront_connectors.memory.spread.Members`."""
+        """See :class:`~sqlfront_connectors.memory.spread.ClusterAccess`."""
         return self.coordinator.requests.ask(service, questions, query)
 
     def catalog(self, path_tables: PathTables, files: FileAccess) -> Catalog:

@@ -43,21 +43,21 @@ class EmbeddedMembers(Cluster):
         return SpreadTable(name, schema, partitioning, self)
 
     def begin_turn(self, table: SpreadTable) -> str:
-        """See :class:`~sqlfront_connectors.memory.spread.Members`: the table's own lock is enough."""
+        """See :class:`~sqlfront_connectors.memory.spread.ClusterAccess`: the table's own lock is enough."""
         return str(next(self._turns))
 
     def end_turn(self, table: SpreadTable) -> None:
-        """See :class:`~sqlfront_connectors.memory.spread.Members`."""
+        """See :class:`~sqlfront_connectors.memory.spread.ClusterAccess`."""
 
     def publish(self, table: SpreadTable, version: TableVersion) -> None:
-        """See :class:`~sqlfront_connectors.memory.spread.Members`."""
+        """See :class:`~sqlfront_connectors.memory.spread.ClusterAccess`."""
         table.adopt(version)
 
     def dropped(self, table: SpreadTable) -> None:
-        """See :class:`~sqlfront_connectors.memory.spread.Members`."""
+        """See :class:`~sqlfront_connectors.memory.spread.ClusterAccess`."""
 
     def release(self, key: str) -> None:
-        """See :class:`~sqlfront_connectors.memory.spread.Members`."""
+        """See :class:`~sqlfront_connectors.memory.spread.ClusterAccess`."""
         for store in tuple(self._stores.values()):
             store.free(key)
 

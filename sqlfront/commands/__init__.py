@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING, assert_never
 
 from sqlfront.commands import caching, explaining, indexes, inspection, killing, modification, tables
-from sqlfront.commands.run import Made, Run, result_of
+from sqlfront.commands.run import Made, StatementRun, result_of
 from sqlfront.result import Result
 from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_planner.binder import Arguments
@@ -49,14 +49,14 @@ def run(
 ) -> Result:
     """Run the statement; the result is empty (no columns) unless the statement gives rows."""
     began = time.perf_counter()
-    made = dispatch(Run(session, arguments, timeout, query), statement)
+    made = dispatch(StatementRun(session, arguments, timeout, query), statement)
     seconds = time.perf_counter() - began
     if isinstance(made, Result):
         return made
     return result_of(session, made, seconds)
 
 
-def dispatch(run: Run, statement: Statement) -> Made | Result:
+def dispatch(run: StatementRun, statement: Statement) -> Made | Result:
     """Run the statement within ``run``. Return columns and rows, or a query's result."""
     match statement:
         case Query():

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from sqlfront.cache import CachedTable
-from sqlfront.commands.run import NOTHING, Made, Run, origin_of, scans_of, wrote
+from sqlfront.commands.run import NOTHING, Made, StatementRun, origin_of, scans_of, wrote
 from sqlfront_connectors.base import Table, TableDefinition
 from sqlfront_connectors.files import FileTable
 from sqlfront_connectors.files.paths import local_path
@@ -27,7 +27,7 @@ from sqlfront_planner.binder import bind_query
 from sqlfront_planner.binder.context import NO_ARGUMENTS
 from sqlfront_planner.catalog import Entry, FoundElsewhere, TableEntry, ViewEntry
 from sqlfront_planner.dotted_names import dotted, last_part, name_parts
-from sqlfront_planner.logical import LogicalPlan, Scan
+from sqlfront_planner.logical import LogicalPlan, LogicalScan
 from sqlfront_planner.named_columns import check_unique
 from sqlfront_planner.statement import (
     CacheTable,
@@ -70,7 +70,7 @@ class Basis(msgspec.Struct, frozen=True):
 # ---- statements
 
 
-def cache(run: Run, statement: CacheTable) -> Made:
+def cache(run: StatementRun, statement: CacheTable) -> Made:
     """CACHE TABLE: a copy in memory replaces the table or view."""
     catalog = run.session.catalog
     origin: Entry
@@ -107,7 +107,7 @@ def cache(run: Run, statement: CacheTable) -> Made:
     return wrote(rows)
 
 
-def _origin(run: Run, name: str) -> Entry:
+def _origin(run: StatementRun, name: str) -> Entry:
     """The entry to copy: a table or view of this session, or of the Spark session beside it."""
     try:
         return origin_of(run.entry(name))
@@ -116,7 +116,7 @@ def _origin(run: Run, name: str) -> Entry:
         return run.session.spark.entry(name_parts(name))
 
 
-def _query_elsewhere(run: Run, statement: CacheTable) -> TableEntry | None:
+def _query_elsewhere(run: StatementRun, statement: CacheTable) -> TableEntry | None:
     """An entry with the rows of a query that only Spark can run; None if the query runs here."""
     assert statement.query is not None
     try:
@@ -128,7 +128,7 @@ def _query_elsewhere(run: Run, statement: CacheTable) -> TableEntry | None:
     return None
 
 
-def uncache(run: Run, statement: UncacheTable) -> Made:
+def uncache(run: StatementRun, statement: UncacheTable) -> Made:
     """UNCACHE TABLE: restore the table or view without its copy."""
     entry = run.session.catalog.lookup(name_parts(statement.name))
     if entry is None and statement.if_exists:
@@ -137,7 +137,7 @@ def uncache(run: Run, statement: UncacheTable) -> Made:
     return NOTHING
 
 
-def refresh(run: Run, statement: RefreshTable) -> Made:
+def refresh(run: StatementRun, statement: RefreshTable) -> Made:
     """REFRESH TABLE: list the files of a file table again; refill a cached table."""
     entry = run.entry(statement.name)
     origin, spark = origin_of(entry), run.session.spark
@@ -151,7 +151,7 @@ def refresh(run: Run, statement: RefreshTable) -> Made:
     return NOTHING
 
 
-def refresh_path(run: Run, statement: RefreshPath) -> Made:
+def refresh_path(run: StatementRun, statement: RefreshPath) -> Made:
     """REFRESH path: refresh all file tables below the path, and refill cached views that read such files. A
     path that is a table's name refreshes this table, too: Spark's manual leaves TABLE out."""
     if not statement.path:
@@ -180,7 +180,7 @@ def _lies_in(table: Table, folder: str) -> bool:
     return os.path.commonpath([os.path.abspath(table.location), folder]) == folder
 
 
-def repair(run: Run, statement: RepairTable) -> Made:
+def repair(run: StatementRun, statement: RepairTable) -> Made:
     """MSCK REPAIR TABLE: read the files of all existing partition directories."""
     entry = run.entry(statement.name)
     origin = origin_of(entry)
@@ -197,16 +197,16 @@ def repair(run: Run, statement: RepairTable) -> Made:
     return NOTHING
 
 
-def reload(session: "Session", entry: Entry, run: Run | None = None) -> None:
+def reload(session: "Session", entry: Entry, run: StatementRun | None = None) -> None:
     """Refill the copy of a cached table or view from its origin."""
     if isinstance(entry, TableEntry) and isinstance(entry.table, CachedTable):
-        _fill(run or Run(session, NO_ARGUMENTS, None), entry)
+        _fill(run or StatementRun(session, NO_ARGUMENTS, None), entry)
 
 
 # ---- copies and their bases
 
 
-def _fill(run: Run, entry: TableEntry) -> tuple[int, Basis]:
+def _fill(run: StatementRun, entry: TableEntry) -> tuple[int, Basis]:
     """Refill the copy with the current rows of its origin. Return the number of rows, and the copy's
     basis."""
     cached, session = entry.table, run.session
@@ -227,7 +227,9 @@ def _fill(run: Run, entry: TableEntry) -> tuple[int, Basis]:
     return rows, basis
 
 
-def _fill_from_spark(run: Run, copy: MemoryTable | SpreadTable, table: "SparkTable") -> tuple[int, Basis]:
+def _fill_from_spark(
+    run: StatementRun, copy: MemoryTable | SpreadTable, table: "SparkTable"
+) -> tuple[int, Basis]:
     """Refill the copy with Spark's rows. Spark's tasks send the rows to the members directly if other
     processes can reach the members. Return the number of rows, and the copy's basis."""
     cluster = run.session.cluster
@@ -237,7 +239,7 @@ def _fill_from_spark(run: Run, copy: MemoryTable | SpreadTable, table: "SparkTab
         if isinstance(copy, SpreadTable) and cluster is not None and cluster.door is not None:
             rows = loading.load(snapshot.frame, copy, cluster.door)
         else:
-            plan = Scan(table.name, table, snapshot, tuple(range(len(table.schema))))
+            plan = LogicalScan(table.name, table, snapshot, tuple(range(len(table.schema))))
             rows = run.store(copy, plan, overwrite=True)
         table.copied = version
     return rows, Basis(copy, catalog, ((table, version),))
@@ -249,7 +251,7 @@ def _sources(plan: LogicalPlan) -> tuple[tuple[Table, int], ...]:
 
 def follow(session: "Session") -> None:
     """Update the session's temporary copies after changes to their tables by other sessions."""
-    run = Run(session, NO_ARGUMENTS, None)
+    run = StatementRun(session, NO_ARGUMENTS, None)
     for name, basis in tuple(session.bases.items()):
         entry = session.catalog.lookup((name,))
         if not _has_copy(entry, basis.copy):
@@ -263,7 +265,7 @@ def follow(session: "Session") -> None:
             give_up(run, entry, error)
 
 
-def _follow(run: Run, entry: TableEntry, basis: Basis) -> None:
+def _follow(run: StatementRun, entry: TableEntry, basis: Basis) -> None:
     version = run.session.catalog.version
     plan = run.all_rows(entry.name, origin_of(entry))
     if [(id(table), number) for table, number in _sources(plan)] == [
@@ -275,7 +277,7 @@ def _follow(run: Run, entry: TableEntry, basis: Basis) -> None:
 
 
 @contextmanager
-def following(run: Run, changed: Callable[[], Table]) -> Iterator[None]:
+def following(run: StatementRun, changed: Callable[[], Table]) -> Iterator[None]:
     """A context for a statement that changes a table; at its end the copies that read the table are refilled.
     If the statement is interrupted, or can't tell whether it has changed the table, the copies that may be
     stale are dropped, and so is a copy of the table itself that may lack rows."""
@@ -298,7 +300,7 @@ def _may_have_changed(error: BaseException) -> bool:
     return not isinstance(error, Exception) or (isinstance(error, Error) and error.sqlstate == "08007")
 
 
-def refresh_copies(run: Run, changed: Table) -> None:
+def refresh_copies(run: StatementRun, changed: Table) -> None:
     """Refill the copies that read the changed table, directly or through other copies."""
     for entry in _readers(run, changed):
         try:
@@ -307,7 +309,7 @@ def refresh_copies(run: Run, changed: Table) -> None:
             give_up(run, entry, error)
 
 
-def _readers(run: Run, changed: Table) -> Iterator[TableEntry]:
+def _readers(run: StatementRun, changed: Table) -> Iterator[TableEntry]:
     """The copies that read the table, then the copies that read these, and so on."""
     known = {id(_rows_of(changed))}
     waiting = _cached(run)
@@ -322,10 +324,10 @@ def recover(session: "Session", entry: Entry) -> None:
     """Refill the copies of a table whose writer has gone, perhaps before refilling the copies."""
     origin = origin_of(entry)
     if isinstance(origin, TableEntry):
-        refresh_copies(Run(session, NO_ARGUMENTS, None), origin.table)
+        refresh_copies(StatementRun(session, NO_ARGUMENTS, None), origin.table)
 
 
-def _reads(run: Run, entry: TableEntry, known: set[int], changed: Table) -> bool:
+def _reads(run: StatementRun, entry: TableEntry, known: set[int], changed: Table) -> bool:
     """Whether the copy reads one of the ``known`` tables; a copy whose query can't be bound any more is
     dropped."""
     origin = origin_of(entry)
@@ -339,7 +341,7 @@ def _reads(run: Run, entry: TableEntry, known: set[int], changed: Table) -> bool
         return False
 
 
-def dependents(run: Run, name: str) -> tuple[TableEntry, ...]:
+def dependents(run: StatementRun, name: str) -> tuple[TableEntry, ...]:
     """The copies of views that read the relation with the name, directly or through other copies."""
     names, found = {last_part(name).lower()}, list[TableEntry]()
     waiting = [(entry, _names(run, entry)) for entry in _cached(run)]
@@ -353,7 +355,7 @@ def dependents(run: Run, name: str) -> tuple[TableEntry, ...]:
             names.add(each[0].name.lower())
 
 
-def _names(run: Run, entry: TableEntry) -> frozenset[str]:
+def _names(run: StatementRun, entry: TableEntry) -> frozenset[str]:
     """The names of the relations that a cached view reads."""
     origin, session = origin_of(entry), run.session
     if isinstance(origin, TableEntry):
@@ -366,20 +368,20 @@ def _names(run: Run, entry: TableEntry) -> frozenset[str]:
     return frozenset(map(str.lower, bound.relations))
 
 
-def let_go(run: Run, entries: tuple[TableEntry, ...]) -> None:
+def let_go(run: StatementRun, entries: tuple[TableEntry, ...]) -> None:
     """Drop copies; queries then read the origins."""
     for entry in entries:
         _uncache(run, entry)
 
 
-def give_up(run: Run, entry: Entry, error: Error) -> None:
+def give_up(run: StatementRun, entry: Entry, error: Error) -> None:
     """Drop a copy that can't be brought up to date: the statement that changed its table has succeeded, and
     the next query of the view gets the view's error."""
     logger.warning("`%s` is cached no more: %s", entry.name, error)
     _uncache(run, entry)
 
 
-def _uncache(run: Run, entry: Entry) -> None:
+def _uncache(run: StatementRun, entry: Entry) -> None:
     """Restore the origin of a cached entry, unless the name has another entry by now."""
     if isinstance(entry, TableEntry) and isinstance(entry.table, CachedTable):
         catalog = run.session.catalog
@@ -398,7 +400,7 @@ def drop_copy(entry: Entry | None) -> None:
         entry.table.copy.drop()
 
 
-def _cached(run: Run) -> list[TableEntry]:
+def _cached(run: StatementRun) -> list[TableEntry]:
     entries = run.session.catalog.entries()
     return [
         entry for entry in entries if isinstance(entry, TableEntry) and isinstance(entry.table, CachedTable)

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from sqlfront.commands import spread_changes
 from sqlfront.commands.caching import following
-from sqlfront.commands.run import Made, Run, overflow_of, result_of, wrote
+from sqlfront.commands.run import Made, StatementRun, overflow_of, result_of, wrote
 from sqlfront.result import Result
 from sqlfront_connectors.memory import MemoryTable
 from sqlfront_connectors.memory.numbered_table import NumberedTable
@@ -61,7 +61,7 @@ class ChangePlan(msgspec.Struct, frozen=True, eq=False):
         return self.rows.reason
 
 
-def change(run: Run, statement: Change, name: str, table: MemoryTable | SpreadTable) -> Made:
+def change(run: StatementRun, statement: Change, name: str, table: MemoryTable | SpreadTable) -> Made:
     """Plan and run the statement; cache the plan for repeated statements where that pays."""
     session, text, updates = run.session, statement.rows.sql, isinstance(statement, Update)
     queries, catalog = session.queries, session.catalog
@@ -82,7 +82,7 @@ def change(run: Run, statement: Change, name: str, table: MemoryTable | SpreadTa
 
 
 def _change_here(
-    run: Run, statement: Change, name: str, table: MemoryTable, binding: Binding
+    run: StatementRun, statement: Change, name: str, table: MemoryTable, binding: Binding
 ) -> tuple[int, RowPlan | None]:
     """Return the number of affected rows, and the row program that has found the rows."""
     session, values = run.session, run.arguments.values
@@ -97,7 +97,7 @@ def _change_here(
 
 
 def _change_spread(
-    run: Run, statement: Change, name: str, table: SpreadTable, binding: Binding
+    run: StatementRun, statement: Change, name: str, table: SpreadTable, binding: Binding
 ) -> tuple[int | None, RowPlan | None]:
     """Return the number of affected rows of a table on several members (None: unknown), and the row program
     that has found the rows."""
@@ -135,7 +135,7 @@ def change_again(
     """Run a cached plan for a statement of the same shape; plan the statement anew if the plan doesn't serve
     these values."""
     began = time.perf_counter()
-    run = Run(session, arguments, timeout, query)
+    run = StatementRun(session, arguments, timeout, query)
     try:
         with following(run, lambda: plan.table), overflow_of(plan.name):
             count = _publish(run, plan, values)
@@ -149,7 +149,7 @@ def change_again(
     return result_of(session, made, time.perf_counter() - began)
 
 
-def _publish(run: Run, plan: ChangePlan, values: Sequence[object]) -> int:
+def _publish(run: StatementRun, plan: ChangePlan, values: Sequence[object]) -> int:
     """Publish the next version of the table; return the number of affected rows."""
     table = plan.table
     if isinstance(table, SpreadTable):
@@ -163,7 +163,7 @@ def _publish(run: Run, plan: ChangePlan, values: Sequence[object]) -> int:
 
 
 def _rows(
-    run: Run, plan: ChangePlan, values: Sequence[object]
+    run: StatementRun, plan: ChangePlan, values: Sequence[object]
 ) -> tuple[Sequence[int] | RowNumbers, list[pa.RecordBatch]]:
     """The numbers of the affected rows, and the replacing rows."""
     schema = plan.table.schema

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 from msgspec.structs import replace
 
-from sqlfront.commands.run import Made, Run
+from sqlfront.commands.run import Made, StatementRun
 from sqlfront.file_checks import check_files
 from sqlfront.python_values import rows_batch
 from sqlfront_engine.job_statistics import JobStatistics
@@ -16,7 +16,7 @@ from sqlfront_engine.row_programs.program import NotByRows
 from sqlfront_planner.binder import Binding, bind_query
 from sqlfront_planner.catalog import FoundElsewhere
 from sqlfront_planner.explain import shown
-from sqlfront_planner.explain.explanation import Bound, Explanation, explanation, with_spark
+from sqlfront_planner.explain.explanation import Explanation, RunArguments, explanation, with_spark
 from sqlfront_planner.explain.rows import explained_rows
 from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.plan_text import plan_text
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _PLAN: Final = pa.schema([("plan", STRING)])
 
 
-def explain(run: Run, statement: Explain) -> Made:
+def explain(run: StatementRun, statement: Explain) -> Made:
     """The plan as one row of text."""
     query, session, mode = statement.query, run.session, statement.mode
     try:
@@ -57,7 +57,7 @@ def _made(found: Explanation, statement: Explain) -> Made:
     return _PLAN, [rows_batch(_PLAN, [(shown(found, statement.format),)])], None
 
 
-def _by_rows(run: Run, plan: RowPlan, binding: Binding, mode: ExplainMode) -> Explanation | None:
+def _by_rows(run: StatementRun, plan: RowPlan, binding: Binding, mode: ExplainMode) -> Explanation | None:
     """The explanation of a row program; None if the query runs as a job after all."""
     session = run.session
     owners = () if session.cluster is None else session.cluster.member_list.owners
@@ -72,7 +72,7 @@ def _by_rows(run: Run, plan: RowPlan, binding: Binding, mode: ExplainMode) -> Ex
     return replace(found, bound=plan_text(job.bound), optimized=plan_text(job.optimized))
 
 
-def _mixed(run: Run, spark: "SparkLane", query: Query, mode: ExplainMode) -> Explanation:
+def _mixed(run: StatementRun, spark: "SparkLane", query: Query, mode: ExplainMode) -> Explanation:
     """The explanation of a query over tables of both sides. The time of a run includes Spark's time, which is
     also given for each of Spark's parts."""
     spent: dict[str, float] = {}
@@ -86,14 +86,19 @@ def _mixed(run: Run, spark: "SparkLane", query: Query, mode: ExplainMode) -> Exp
 
 
 def _as_job(
-    run: Run, plan: QueryPlan, values: Sequence[object], mode: ExplainMode, *, began: float | None = None
+    run: StatementRun,
+    plan: QueryPlan,
+    values: Sequence[object],
+    mode: ExplainMode,
+    *,
+    began: float | None = None,
 ) -> Explanation:
     """The explanation of a plan. ``began``: the start of the query (``perf_counter``), None = now."""
     session = run.session
     runs = _statistics(run, plan, values, began or time.perf_counter()) if mode.is_analyze else None
     return explanation(
         plan,
-        Bound(values, RunValues(session.settings)),
+        RunArguments(values, RunValues(session.settings)),
         extended=mode.is_extended,
         runs=runs,
         participants=lambda dag: None if session.cluster is None else session.cluster.participants(dag),
@@ -101,7 +106,7 @@ def _as_job(
 
 
 def _statistics(
-    run: Run, plan: QueryPlan, values: Sequence[object], began: float
+    run: StatementRun, plan: QueryPlan, values: Sequence[object], began: float
 ) -> Mapping[str, JobStatistics]:
     """Run the query, begun at ``began``, to its end. Return the job's statistics under ``""``, and the
     statistics of shared rows by their keys."""

@@ -10,7 +10,7 @@ from typing import Final
 import pyarrow as pa
 
 from sqlfront.cache import CachedTable
-from sqlfront.commands.run import NOTHING, Made, Run, unsupported_operation
+from sqlfront.commands.run import NOTHING, Made, StatementRun, unsupported_operation
 from sqlfront.python_values import rows_batch
 from sqlfront_connectors.base import Table
 from sqlfront_connectors.memory import MemoryTable
@@ -29,7 +29,7 @@ _INDEXES: Final = pa.schema([("index", STRING), ("columns", STRING), ("type", ST
 Indexes = tuple[IndexDefinition, ...]
 
 
-def create_index(run: Run, statement: CreateIndex) -> Made:
+def create_index(run: StatementRun, statement: CreateIndex) -> Made:
     """CREATE INDEX: built for all rows before any query sees the index."""
     entry = run.entry(statement.name)
     tables = _tables(entry, "CREATE INDEX")
@@ -51,7 +51,7 @@ def create_index(run: Run, statement: CreateIndex) -> Made:
     return NOTHING
 
 
-def drop_index(run: Run, statement: DropIndex) -> Made:
+def drop_index(run: StatementRun, statement: DropIndex) -> Made:
     """DROP INDEX: the memory is freed when the queries that use the index have ended."""
     entry = run.entry(statement.name)
     tables = _tables(entry, "DROP INDEX")
@@ -71,7 +71,7 @@ def drop_index(run: Run, statement: DropIndex) -> Made:
     return NOTHING
 
 
-def show_indexes(run: Run, statement: ShowIndexes) -> Made:
+def show_indexes(run: StatementRun, statement: ShowIndexes) -> Made:
     """SHOW INDEXES: names, columns and types."""
     entry = run.entry(statement.name)
     _tables(entry, "SHOW INDEXES")

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from sqlfront.cache import CachedTable
 from sqlfront.commands.indexes import indexes_of
-from sqlfront.commands.run import NOTHING, Made, Run, no_database, origin_of
+from sqlfront.commands.run import NOTHING, Made, StatementRun, no_database, origin_of
 from sqlfront.python_values import rows_batch
 from sqlfront.system_tables import SYSTEM, SYSTEM_TABLES
 from sqlfront_connectors.files import FileTable
@@ -49,7 +49,7 @@ _SECOND: Final = timedelta(seconds=1)
 _SETTINGS: Final = pa.schema([("key", STRING), ("value", STRING)])
 
 
-def show_tables(run: Run, statement: ShowTables) -> Made:
+def show_tables(run: StatementRun, statement: ShowTables) -> Made:
     """SHOW TABLES: Spark's three columns. With a Spark session, its tables and views are shown, too."""
     database, pattern = statement.database, statement.pattern
     if database is not None and database.lower() == SYSTEM:
@@ -66,7 +66,7 @@ def show_tables(run: Run, statement: ShowTables) -> Made:
     return _TABLES, [rows_batch(_TABLES, found)], None
 
 
-def _tables_of_both(run: Run, spark: "SparkLane", database: str | None) -> set[_Shown]:
+def _tables_of_both(run: StatementRun, spark: "SparkLane", database: str | None) -> set[_Shown]:
     """Spark's tables and views, and this session's, except copies of Spark's."""
     sparks = spark.tables(run, database)
     shown = is_default(name_parts(database or run.session.settings.database))
@@ -100,7 +100,7 @@ def _matches(name: str, pattern: str) -> bool:
     return False
 
 
-def show_functions(run: Run, statement: ShowFunctions) -> Made:
+def show_functions(run: StatementRun, statement: ShowFunctions) -> Made:
     """SHOW FUNCTIONS: the functions that this session can call. Raises FoundElsewhere with a Spark session,
     which can call all of Spark's functions."""
     database, pattern = statement.database, statement.pattern
@@ -113,7 +113,7 @@ def show_functions(run: Run, statement: ShowFunctions) -> Made:
     return _FUNCTIONS, [rows_batch(_FUNCTIONS, found)], None
 
 
-def describe_table(run: Run, statement: DescribeTable) -> Made:
+def describe_table(run: StatementRun, statement: DescribeTable) -> Made:
     """DESCRIBE TABLE: columns, partition columns, and with EXTENDED further details."""
     entry = _system_table(run, statement.name) or run.entry(statement.name)
     schema = run.all_rows(statement.name, entry).schema
@@ -132,7 +132,7 @@ def describe_table(run: Run, statement: DescribeTable) -> Made:
     return _DESCRIPTION, [rows_batch(_DESCRIPTION, rows)], None
 
 
-def _system_table(run: Run, name: str) -> TableEntry | None:
+def _system_table(run: StatementRun, name: str) -> TableEntry | None:
     """The entry of a system table; None if the name is not a system table's."""
     parts = name_parts(name)
     is_system = len(parts) == len((SYSTEM, name)) and parts[0].lower() == SYSTEM
@@ -173,7 +173,7 @@ def describe(schema: pa.Schema) -> Made:
     return _DESCRIPTION, [rows_batch(_DESCRIPTION, rows)], None
 
 
-def set_option(run: Run, statement: SetOption) -> Made:
+def set_option(run: StatementRun, statement: SetOption) -> Made:
     """SET: change a setting, or show one setting or all."""
     options = run.session.options
     if statement.key is None:
@@ -189,7 +189,7 @@ def set_option(run: Run, statement: SetOption) -> Made:
     return _SETTINGS, [rows_batch(_SETTINGS, rows)], None
 
 
-def _zone_of_interval(run: Run, query: Query) -> str:
+def _zone_of_interval(run: StatementRun, query: Query) -> str:
     """The time zone of an offset, the only value of the query. Raises ProgrammingError for a word after the
     interval, INVALID_INTERVAL_FORMAT.TIMEZONE_INTERVAL_OUT_OF_RANGE for an offset out of range."""
     if any(value.alias for value in query.tree.expressions):

@@ -1,13 +1,13 @@
 """KILL QUERY: ending a query, also of another session."""
 
-from sqlfront.commands.run import NOTHING, Made, Run
+from sqlfront.commands.run import NOTHING, Made, StatementRun
 from sqlfront.system_tables import listing
 from sqlfront_cluster.members.member import Member
 from sqlfront_planner.statement import KillQuery
 from sqlfront_values.errors import DatabaseError, OperationalError, ProgrammingError, spark_error
 
 
-def kill_query(run: Run, statement: KillQuery) -> Made:
+def kill_query(run: StatementRun, statement: KillQuery) -> Made:
     """Cancel a query of any session on any coordinator; the query's user gets an error of cancellation that
     names the origin.
 
@@ -31,7 +31,7 @@ def kill_query(run: Run, statement: KillQuery) -> Made:
     return NOTHING
 
 
-def _number(run: Run, given: int | str) -> int:
+def _number(run: StatementRun, given: int | str) -> int:
     """The query's id, taken from the statement's arguments if it is a parameter."""
     if isinstance(given, int):
         return given

@@ -2,20 +2,20 @@
 statements."""
 
 from sqlfront.commands.changes import Change, change
-from sqlfront.commands.run import Made, Run, unsupported_operation
+from sqlfront.commands.run import Made, StatementRun, unsupported_operation
 from sqlfront_connectors.memory import MemoryTable
 from sqlfront_connectors.memory.spread import SpreadTable
 from sqlfront_planner.catalog import TableEntry
 from sqlfront_planner.statement import Delete
 
 
-def modify(run: Run, statement: Change) -> Made:
+def modify(run: StatementRun, statement: Change) -> Made:
     """DELETE: remove the rows for which the condition is true. UPDATE: give them new values."""
     entry, table = modifiable(run, statement)
     return change(run, statement, entry.name, table)
 
 
-def modifiable(run: Run, statement: Change) -> tuple[TableEntry, MemoryTable | SpreadTable]:
+def modifiable(run: StatementRun, statement: Change) -> tuple[TableEntry, MemoryTable | SpreadTable]:
     """The entry and the table whose rows the statement changes. Raises NotSupportedError if the table's rows
     can't be changed."""
     entry = run.entry(statement.name)

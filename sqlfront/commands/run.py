@@ -19,7 +19,7 @@ from sqlfront_planner.binder import Arguments, bind
 from sqlfront_planner.catalog import DEFAULT_DATABASE, Entry, TableEntry
 from sqlfront_planner.dotted_names import name_parts
 from sqlfront_planner.lanes import Lane
-from sqlfront_planner.logical import LogicalPlan, Project, Scan, all_nodes
+from sqlfront_planner.logical import LogicalPlan, LogicalProject, LogicalScan, all_nodes
 from sqlfront_planner.lowering import Store
 from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.planning import plan_logical
@@ -63,7 +63,7 @@ def overflow_of(table: str) -> Iterator[None]:
         raise
 
 
-class Run(msgspec.Struct, frozen=True):
+class StatementRun(msgspec.Struct, frozen=True):
     """A run of one command."""
 
     session: "Session"
@@ -147,14 +147,14 @@ class Run(msgspec.Struct, frozen=True):
         CACHE TABLE."""
         if isinstance(origin, TableEntry):
             table = origin.table
-            return Scan(name, table, table.snapshot(), tuple(range(len(table.schema))))
+            return LogicalScan(name, table, table.snapshot(), tuple(range(len(table.schema))))
         catalog, settings = self.session.catalog, self.session.bind_settings
         seen = catalog if origin.temporary else catalog.without_temporary()
         plan = bind(parse_query(origin.sql), seen, settings, self.arguments)
         if not origin.columns:
             return plan
         columns = tuple(Column(field.type, index, field.name) for index, field in enumerate(plan.schema))
-        return Project(plan, columns, origin.columns)
+        return LogicalProject(plan, columns, origin.columns)
 
 
 def origin_of(entry: Entry) -> Entry:
@@ -191,9 +191,9 @@ def unsupported_operation(entry: Entry, operation: str, hint: str) -> Error:
     )
 
 
-def scans_of(plan: LogicalPlan) -> Iterator[Scan]:
+def scans_of(plan: LogicalPlan) -> Iterator[LogicalScan]:
     """The scans of tables in a bound plan, subqueries and shared rows included."""
     for part in (plan, *(table.plan for table in shared_rows(plan))):
         for node in all_nodes(part):
-            if isinstance(node, Scan) and not isinstance(node.table, SharedRows):
+            if isinstance(node, LogicalScan) and not isinstance(node.table, SharedRows):
                 yield node

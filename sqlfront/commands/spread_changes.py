@@ -7,7 +7,7 @@ rows have to move to other members, all rows are stored anew.
 
 from collections.abc import Sequence
 
-from sqlfront.commands.run import Run
+from sqlfront.commands.run import StatementRun
 from sqlfront_connectors.memory.spread import How, SpreadTable
 from sqlfront_connectors.memory.spread_changes import change_rows
 from sqlfront_engine.row_programs.program import NotByRows
@@ -30,7 +30,7 @@ def keys_of(table: SpreadTable) -> tuple[int, ...]:
 
 
 def store_anew(
-    run: Run, statement: Delete | Update, name: str, table: SpreadTable, bound: LogicalPlan
+    run: StatementRun, statement: Delete | Update, name: str, table: SpreadTable, bound: LogicalPlan
 ) -> int | None:
     """Store all rows, as they are after the statement, in place of the table's rows. Return the number of
     affected rows; None for an UPDATE whose condition is random, since the condition is evaluated once to
@@ -46,7 +46,7 @@ def store_anew(
     return before - run.store(table, modification.remaining(bound, table.schema), overwrite=True)
 
 
-def change_by_job(run: Run, table: SpreadTable, meant: LogicalPlan, *, updates: bool) -> int:
+def change_by_job(run: StatementRun, table: SpreadTable, meant: LogicalPlan, *, updates: bool) -> int:
     """Change the rows of the plan ``meant``, which includes the columns that locate the rows. Return the
     number of the rows."""
     if updates:
@@ -57,7 +57,7 @@ def change_by_job(run: Run, table: SpreadTable, meant: LogicalPlan, *, updates: 
 
 
 def change_by_rows(
-    run: Run, table: SpreadTable, plan: RowPlan, values: Sequence[object], *, updates: bool
+    run: StatementRun, table: SpreadTable, plan: RowPlan, values: Sequence[object], *, updates: bool
 ) -> int:
     """Change the rows that a row program gives. Return their number. Raises NotByRows if the change needs a
     job or rows have to move."""

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from sqlfront.cache import CopyBehind, writable
 from sqlfront.commands.caching import dependents, drop_copy, following, give_up, let_go, recover
-from sqlfront.commands.run import NOTHING, Made, Run, not_found, origin_of, overflow_of, wrote
+from sqlfront.commands.run import NOTHING, Made, StatementRun, not_found, origin_of, overflow_of, wrote
 from sqlfront_connectors import registry
 from sqlfront_connectors.base import Table, TableDefinition, WritableTable
 from sqlfront_connectors.files import FileTable
@@ -36,7 +36,7 @@ DEFAULT_FORMAT: Final = "memory"
 TAKEN: Final = "TABLE_OR_VIEW_ALREADY_EXISTS"
 
 
-def create_table(run: Run, statement: CreateTable) -> Made:
+def create_table(run: StatementRun, statement: CreateTable) -> Made:
     """CREATE TABLE or TEMPORARY VIEW ... USING: the catalog gets the entry only when the table has its
     rows."""
     catalog, spark = run.session.catalog, run.spark
@@ -81,7 +81,7 @@ def create_table(run: Run, statement: CreateTable) -> Made:
     return wrote(written)
 
 
-def _give_way(run: Run, statement: CreateTable | CreateView) -> None:
+def _give_way(run: StatementRun, statement: CreateTable | CreateView) -> None:
     """Raise the error that passes the statement to Spark, if a temporary relation has to be Spark's: because
     Spark has a view with the name, or all of Spark's sessions should see the relation."""
     if run.spark is not None and statement.is_global:
@@ -100,14 +100,14 @@ def _is_placed(statement: CreateTable) -> bool:
     return has_path or _in_memory(statement)
 
 
-def _is_sparks(run: Run, statement: CreateTable) -> bool:
+def _is_sparks(run: StatementRun, statement: CreateTable) -> bool:
     """Whether Spark should keep the table, since sqlfront would drop its rows at the end of the session."""
     if run.spark is None or run.session.config.warehouse is not None:
         return False
     return not statement.temporary and (statement.format is None or not _is_placed(statement))
 
 
-def _make(run: Run, statement: CreateTable, schema: pa.Schema | None) -> Table:
+def _make(run: StatementRun, statement: CreateTable, schema: pa.Schema | None) -> Table:
     names = () if schema is None else schema.names
     if not statement.temporary:
         check_unique(names)
@@ -144,7 +144,9 @@ def _storable(schema: pa.Schema) -> pa.Schema:
     return schema
 
 
-def _fill(run: Run, table: Table, name: str, query: LogicalPlan, columns: tuple[str, ...] = ()) -> int:
+def _fill(
+    run: StatementRun, table: Table, name: str, query: LogicalPlan, columns: tuple[str, ...] = ()
+) -> int:
     assert isinstance(table, WritableTable)
     names = columns or (tuple(query.schema.names) if columns == () and _is_permuted(table, query) else ())
     return run.store(table, assign(query, name, table.schema, names))
@@ -157,7 +159,7 @@ def _is_permuted(table: Table, query: LogicalPlan) -> bool:
     )
 
 
-def create_view(run: Run, statement: CreateView) -> Made:
+def create_view(run: StatementRun, statement: CreateView) -> Made:
     """CREATE VIEW: the query is bound once, so that an invalid query is refused here."""
     catalog = run.session.catalog
     if statement.temporary:
@@ -190,7 +192,7 @@ def create_view(run: Run, statement: CreateView) -> Made:
     return NOTHING
 
 
-def _columns_of_view(run: Run, statement: CreateView, view: ViewEntry) -> Sequence[str]:
+def _columns_of_view(run: StatementRun, statement: CreateView, view: ViewEntry) -> Sequence[str]:
     """The column names of the view's query. Only Spark may be able to run the query of a temporary view."""
     session = run.session
     try:
@@ -220,7 +222,7 @@ def _refers_to_temporary(view: ViewEntry, name: str) -> Error:
     )
 
 
-def drop(run: Run, statement: Drop) -> Made:
+def drop(run: StatementRun, statement: Drop) -> Made:
     """DROP TABLE or VIEW; as in Spark, DROP TABLE drops a view, too."""
     parts = name_parts(statement.name)
     entry = run.session.catalog.lookup(parts)
@@ -240,7 +242,7 @@ def drop(run: Run, statement: Drop) -> Made:
     return NOTHING
 
 
-def insert(run: Run, statement: Insert) -> Made:
+def insert(run: StatementRun, statement: Insert) -> Made:
     """INSERT INTO or OVERWRITE: all rows or none. Copies of views over the table are refilled."""
     entry = run.entry(statement.name)
     table = writable(entry)

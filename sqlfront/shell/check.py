@@ -24,7 +24,7 @@ else:
     start = lazy_module("sqlfront.spark.start")
 
 
-class ExitCode(IntEnum):
+class CheckExitCode(IntEnum):
     """The exit codes of the process."""
 
     OK = 0
@@ -52,19 +52,19 @@ def main(arguments: Sequence[str]) -> int:
                     print(f"{name}:{found.line}: {found.verdict.way}: {found.verdict.reason}", flush=True)
     except OSError as error:
         print(f"sqlfront: can't read {error.filename}: {error.strerror}", file=sys.stderr)
-        return ExitCode.USAGE
+        return CheckExitCode.USAGE
     except ProgrammingError as error:
         print(f"sqlfront: {error}", file=sys.stderr)
-        return ExitCode.USAGE
+        return CheckExitCode.USAGE
     except OperationalError as error:
         print(f"sqlfront: {error}", file=sys.stderr)
-        return ExitCode.CONNECT
+        return CheckExitCode.CONNECT
     count = ways.total()
     parts = "".join(f", {ways[way]} {way}" for way in Way if ways[way])
     print(f"{count} statement{'' if count == 1 else 's'}{parts}", file=sys.stderr)
     if ways[Way.ERROR]:
-        return ExitCode.STATEMENT
-    return ExitCode.SPARK if ways[Way.SPARK] or ways[Way.MIXED] else ExitCode.OK
+        return CheckExitCode.STATEMENT
+    return CheckExitCode.SPARK if ways[Way.SPARK] or ways[Way.MIXED] else CheckExitCode.OK
 
 
 @contextmanager

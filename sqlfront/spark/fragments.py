@@ -12,7 +12,14 @@ from msgspec.structs import replace
 from sqlfront_connectors.spark.table import SparkTable
 from sqlfront_connectors.spark.texts import NoText, aggregate_text, expression_text
 from sqlfront_connectors.spark.types import quoted
-from sqlfront_planner.logical import Aggregate, Filter, LogicalPlan, Project, Scan, map_inputs
+from sqlfront_planner.logical import (
+    LogicalAggregate,
+    LogicalFilter,
+    LogicalPlan,
+    LogicalProject,
+    LogicalScan,
+    map_inputs,
+)
 from sqlfront_planner.rewriting import is_deterministic
 from sqlfront_values.expressions import columns_used
 
@@ -63,22 +70,22 @@ def _select(plan: LogicalPlan) -> Select:
     if not all(map(is_deterministic, plan.operands())):
         raise NoText
     match plan:
-        case Scan(table=SparkTable() as table):
+        case LogicalScan(table=SparkTable() as table):
             names = tuple(map(quoted, table.schema.names))
             where = tuple(expression_text(part, names) for part in plan.filters)
             columns = tuple(names[place] for place in plan.columns)
             return Select(table.reference, columns, where, limit=plan.limit)
-        case Filter(input=child):
+        case LogicalFilter(input=child):
             select = _unlimited(_select(child))
             condition = (expression_text(plan.condition, select.columns),)
             if select.keys is None:
                 return replace(select, where=select.where + condition)
             return replace(select, having=select.having + condition)
-        case Project(input=child):
+        case LogicalProject(input=child):
             select = _select(child)
             columns = tuple(expression_text(item, select.columns) for item in plan.expressions)
             return replace(select, columns=columns)
-        case Aggregate(input=child) if all(map(columns_used, plan.keys)):
+        case LogicalAggregate(input=child) if all(map(columns_used, plan.keys)):
             select = _unlimited(_select(child))
             if select.keys is not None:
                 raise NoText

@@ -16,7 +16,7 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from sqlfront.commands import caching
-from sqlfront.commands.run import Run, scans_of
+from sqlfront.commands.run import StatementRun, scans_of
 from sqlfront.options import TIME_ZONE
 from sqlfront.python_values import rows_batch
 from sqlfront.result import Result, Statistics
@@ -128,7 +128,7 @@ class SparkLane:
             return False
         copy = self._session.catalog.own((name,))
         if isinstance(copy, TableEntry) and origin_of(copy) is not None:
-            caching.let_go(Run(self._session, NO_ARGUMENTS, None), (copy,))
+            caching.let_go(StatementRun(self._session, NO_ARGUMENTS, None), (copy,))
         return True
 
     @property
@@ -151,7 +151,7 @@ class SparkLane:
         for entry in session.catalog.entries():
             table = origin_of(entry)
             if isinstance(entry, TableEntry) and table is not None and not is_current(table):
-                caching.let_go(Run(session, NO_ARGUMENTS, None), (entry,))
+                caching.let_go(StatementRun(session, NO_ARGUMENTS, None), (entry,))
 
     def _take_time_zone(self, name: str) -> None:
         try:
@@ -170,7 +170,7 @@ class SparkLane:
         """Whether the entry is a copy of a table or view of Spark's."""
         return has(entry)
 
-    def tables(self, run: Run, database: str | None) -> list[tuple[str, str, bool]]:
+    def tables(self, run: StatementRun, database: str | None) -> list[tuple[str, str, bool]]:
         """See :meth:`~sqlfront_connectors.spark.link.SparkLink.tables`; Spark is started if needed."""
         self._started(run, "its tables are asked for")
         return self.link.tables(database)
@@ -221,14 +221,14 @@ class SparkLane:
         here: Here,
     ) -> Result:
         """Run a statement by ``here`` or, if needed, by Spark."""
-        run = Run(self._session, arguments, timeout, query)
+        run = StatementRun(self._session, arguments, timeout, query)
         try:
             return self._execute(text, run, here)
         except NotStarted as needed:
             run = self._started(run, needed.message)
         return self._execute(text, run, here)
 
-    def _started(self, run: Run, why: str) -> Run:
+    def _started(self, run: StatementRun, why: str) -> StatementRun:
         """Start Spark, unless it is started; return the run with its remaining time."""
         began, limit = time.perf_counter(), run.limit
         self._start.wait(why, limit, run.query)
@@ -236,7 +236,7 @@ class SparkLane:
             return run
         return replace(run, timeout=max(_AT_ONCE, limit - (time.perf_counter() - began)))
 
-    def _execute(self, text: str, run: Run, here: Here) -> Result:
+    def _execute(self, text: str, run: StatementRun, here: Here) -> Result:
         """Run a statement here or by Spark. Raises NotStarted if the decision needs a Spark session that
         isn't started."""
         reason = self.reason_before(text)
@@ -271,7 +271,7 @@ class SparkLane:
                 raise ours from None  # a statement that only sqlfront knows
             raise
 
-    def _otherwise(self, text: str, run: Run, error: Error) -> Result | None:
+    def _otherwise(self, text: str, run: StatementRun, error: Error) -> Result | None:
         """Spark's result of a query that failed here with ``error`` after its first rows had arrived; None if
         the query isn't for Spark."""
         reason = self.reason_after(error)
@@ -282,7 +282,7 @@ class SparkLane:
         names = {entry.name.lower() for entry in self._session.catalog.entries()}
         return not names.isdisjoint(words_of(text))
 
-    def _mixed(self, text: str, run: Run) -> Result:
+    def _mixed(self, text: str, run: StatementRun) -> Result:
         """Run a query over tables of both sides. Errors of planning and of Spark's parts give the reason why
         the mixed lane doesn't serve."""
         session, began = self._session, time.perf_counter()
@@ -291,7 +291,7 @@ class SparkLane:
         return session.run(plan, timeout=run.timeout, query=run.query, began=began)
 
     def plan_mixed(
-        self, run: Run, query: Query, *, fetch: bool = True, spent: dict[str, float] | None = None
+        self, run: StatementRun, query: Query, *, fetch: bool = True, spent: dict[str, float] | None = None
     ) -> "QueryPlan":
         """See :func:`~sqlfront.spark.mixed.plan_mixed`. Raises NotSupportedError for a plan that is too
         large."""
@@ -374,7 +374,7 @@ class SparkLane:
 
     # ---- Spark's turn
 
-    def run(self, text: str, run: Run, reason: str) -> Result:
+    def run(self, text: str, run: StatementRun, reason: str) -> Result:
         """Run a statement by Spark, which is started if needed."""
         began = time.perf_counter()
         begun = self._begin(text, run, reason)
@@ -401,11 +401,11 @@ class SparkLane:
         names = tuple(parameters) if isinstance(parameters, Mapping) else None
         values = tuple(parameters.values() if isinstance(parameters, Mapping) else parameters)
         arguments = Arguments(values, (VOID,) * len(values), names)
-        return self.run(text, Run(self._session, arguments, timeout, query), reason)
+        return self.run(text, StatementRun(self._session, arguments, timeout, query), reason)
 
-    def read(self, run: Run, query: Query) -> "LogicalPlan":
-        """See :meth:`~sqlfront.commands.run.Run.read`. Raises NotSupportedError if Spark would give more
-        bytes than the members' memory holds."""
+    def read(self, run: StatementRun, query: Query) -> "LogicalPlan":
+        """See :meth:`~sqlfront.commands.run.StatementRun.read`. Raises NotSupportedError if Spark would give
+        more bytes than the members' memory holds."""
         reason = self._reason_for_query(query.text)
         if reason is None:
             try:
@@ -418,13 +418,13 @@ class SparkLane:
                     raise
         return given(self._begin(query.text, run, reason), self._session.memory)
 
-    def _read_here(self, run: Run, query: Query) -> "LogicalPlan":
+    def _read_here(self, run: StatementRun, query: Query) -> "LogicalPlan":
         try:
             return run.bind(query)
         except FoundElsewhere:
             return fetched(run, query, self.link)
 
-    def _begin(self, text: str, run: Run, reason: str) -> "SparkRun":
+    def _begin(self, text: str, run: StatementRun, reason: str) -> "SparkRun":
         """Begin a statement in Spark."""
         run = self._started(run, reason)
         arguments = run.arguments

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
-from sqlfront.commands.run import Run
+from sqlfront.commands.run import StatementRun
 from sqlfront.spark import straight
 from sqlfront.spark.copies import has
 from sqlfront_connectors.files import FileTable
@@ -14,7 +14,7 @@ from sqlfront_connectors.files.scan import FileScan
 from sqlfront_connectors.spark.types import quoted, spark_schema
 from sqlfront_planner.binder import NO_ARGUMENTS
 from sqlfront_planner.catalog import TableEntry, ViewEntry
-from sqlfront_planner.logical import Scan
+from sqlfront_planner.logical import LogicalScan
 from sqlfront_values.errors import NotSupportedError, OperationalError
 
 if TYPE_CHECKING:
@@ -67,10 +67,10 @@ class Lent:
         session, link, schema = self._session, self._lane.link, entry.table.schema
         if isinstance(entry.table, FileTable) and not _is_readable(session, entry.table):
             return _read_by_spark(link, entry.table)
-        scan = Scan(entry.name, entry.table, snapshot, tuple(range(len(schema))))
+        scan = LogicalScan(entry.name, entry.table, snapshot, tuple(range(len(schema))))
         held = straight.of_table(session, link, scan)
         if held is None:
-            held = link.frame(schema, Run(session, NO_ARGUMENTS, None).rows(scan))
+            held = link.frame(schema, StatementRun(session, NO_ARGUMENTS, None).rows(scan))
         held.close_with_data(session.engine.call)
         self._frames[snapshot] = held.data
         return held.data

@@ -15,7 +15,7 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from sqlfront.cache import CachedTable
-from sqlfront.commands.run import Run, scans_of
+from sqlfront.commands.run import StatementRun, scans_of
 from sqlfront.spark.fragments import Select, replace_fragments, select_of
 from sqlfront_connectors.arrow import ArrowTable
 from sqlfront_connectors.spark.link import SparkLink
@@ -23,7 +23,7 @@ from sqlfront_connectors.spark.table import SparkTable
 from sqlfront_planner.binder import Arguments, bind
 from sqlfront_planner.catalog import TableEntry
 from sqlfront_planner.lanes import Lane
-from sqlfront_planner.logical import Aggregate, LogicalPlan, Project, Scan, walk_plan
+from sqlfront_planner.logical import LogicalAggregate, LogicalPlan, LogicalProject, LogicalScan, walk_plan
 from sqlfront_planner.partial_aggregates import push_partial_aggregates
 from sqlfront_planner.plan import QueryPlan, Template
 from sqlfront_planner.planning import optimize_all, plan_logical
@@ -49,7 +49,7 @@ _GROUPED: Final = 0.1
 _COUNTED: Final = pa.schema([("c0", INT)])
 
 
-class Part(msgspec.Struct, frozen=True):
+class SparkPart(msgspec.Struct, frozen=True):
     """A part of a query that Spark runs: ``plan`` as the SELECT ``select``."""
 
     select: Select
@@ -60,10 +60,10 @@ class Part(msgspec.Struct, frozen=True):
         """The logical columns of the part's rows."""
         return self.plan.schema if self.plan.width else _COUNTED
 
-    def scan(self, batches: Iterable[pa.RecordBatch]) -> Scan:
+    def scan(self, batches: Iterable[pa.RecordBatch]) -> LogicalScan:
         """A scan of ``batches``, the part's rows."""
         table = ArrowTable.of(self.select.text, self.schema, batches)
-        return Scan(table.name, table, table.snapshot(), tuple(range(self.plan.width)))
+        return LogicalScan(table.name, table, table.snapshot(), tuple(range(self.plan.width)))
 
 
 class MixedQuery(msgspec.Struct, frozen=True):
@@ -72,7 +72,7 @@ class MixedQuery(msgspec.Struct, frozen=True):
     that Spark doesn't have. ``reads_here``: whether the query reads any table here."""
 
     plan: LogicalPlan
-    parts: Mapping[str, Part]
+    parts: Mapping[str, SparkPart]
     moved: float
     held: float
     reads_here: bool
@@ -108,12 +108,12 @@ class MixedQuery(msgspec.Struct, frozen=True):
         return _everywhere(
             self.plan,
             lambda plan: replace_fragments(
-                plan, lambda part, select: Part(select, part).scan(rows.get(select.text, ()))
+                plan, lambda part, select: SparkPart(select, part).scan(rows.get(select.text, ()))
             ),
         )
 
     def fetched(
-        self, run: Run, link: SparkLink, most: float, spent: dict[str, float] | None = None
+        self, run: StatementRun, link: SparkLink, most: float, spent: dict[str, float] | None = None
     ) -> LogicalPlan:
         """The plan over the rows that Spark gives for the parts, which Spark runs concurrently. Raises
         NotSupportedError if the rows take more than ``most`` bytes, or have other types. ``spent`` receives
@@ -141,7 +141,7 @@ class _Allowance:
         self._most = most
         self._left = most
 
-    def taken(self, part: Part, run: "SparkRun") -> tuple[pa.RecordBatch, ...]:
+    def taken(self, part: SparkPart, run: "SparkRun") -> tuple[pa.RecordBatch, ...]:
         """The rows of a part."""
         if run.schema.types != part.schema.types:
             raise NotSupportedError(f"Spark gives other types for {part.select.text}")
@@ -160,11 +160,16 @@ def given(run: "SparkRun", most: float) -> LogicalPlan:
     """The plan over the rows that Spark gives for a whole query. Raises NotSupportedError if the rows take
     more than ``most`` bytes."""
     table = ArrowTable.of("query", run.schema, _Allowance(most).take(run.batches()))
-    return Scan(table.name, table, table.snapshot(), tuple(range(len(table.schema))))
+    return LogicalScan(table.name, table, table.snapshot(), tuple(range(len(table.schema))))
 
 
 def plan_mixed(
-    run: Run, query: Query, link: SparkLink, *, fetch: bool = True, spent: dict[str, float] | None = None
+    run: StatementRun,
+    query: Query,
+    link: SparkLink,
+    *,
+    fetch: bool = True,
+    spent: dict[str, float] | None = None,
 ) -> QueryPlan:
     """The plan of a query over tables of both sides. Raises NotSupportedError if Spark should run the whole
     query. ``fetch``: whether Spark runs its parts; else the parts have no rows, for EXPLAIN. ``spent``: see
@@ -177,7 +182,7 @@ def plan_mixed(
     return replace(planned, lane=Lane.MIXED, reason=mixed.reason)
 
 
-def fetched(run: Run, query: Query, link: SparkLink) -> LogicalPlan:
+def fetched(run: StatementRun, query: Query, link: SparkLink) -> LogicalPlan:
     """The logical plan of a query over tables of either side, for a statement that Spark can't run: Spark's
     tables are replaced by fetched rows, of which there must not be more than the members' memory holds."""
     session = run.session
@@ -188,7 +193,7 @@ def fetched(run: Run, query: Query, link: SparkLink) -> LogicalPlan:
         return mixed.fetched(run, link, session.memory)
 
 
-def rehearsed(run: Run, query: Query) -> LogicalPlan:
+def rehearsed(run: StatementRun, query: Query) -> LogicalPlan:
     """The plan of :func:`fetched` without any row, for a dry run."""
     return _mixed_query(run.session, query, run.arguments).with_rows({})
 
@@ -205,11 +210,11 @@ def _mixed_query(session: "Session", query: Query, arguments: Arguments, *, grou
     plan = optimized
     if group:
         plan = _everywhere(optimized, lambda plan: push_partial_aggregates(plan, _is_groupable))
-    named = Project(plan, plan.row(), tuple(bound.schema.names))
-    parts: dict[str, Part] = {}
+    named = LogicalProject(plan, plan.row(), tuple(bound.schema.names))
+    parts: dict[str, SparkPart] = {}
 
     def found(plan: LogicalPlan, select: Select) -> LogicalPlan:
-        part = parts.setdefault(select.text, Part(select, plan))
+        part = parts.setdefault(select.text, SparkPart(select, plan))
         return part.scan(())
 
     rest = _everywhere(named, lambda plan: replace_fragments(plan, found))
@@ -234,11 +239,11 @@ def _is_groupable(plan: LogicalPlan) -> bool:
 
 def _moved(part: LogicalPlan) -> float:
     """The estimated number of bytes that a part gives."""
-    grouped = any(isinstance(node, Aggregate) for node in walk_plan(part))
+    grouped = any(isinstance(node, LogicalAggregate) for node in walk_plan(part))
     return Cardinality().size(part) * (_GROUPED if grouped else 1.0)
 
 
-def _held(scan: Scan) -> float:
+def _held(scan: LogicalScan) -> float:
     """The bytes of a table that Spark would have to get; 0 for Spark's tables and their copies."""
     table = scan.table
     if isinstance(table, CachedTable) and isinstance(table.origin, TableEntry):

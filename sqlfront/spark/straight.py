@@ -12,12 +12,19 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 from msgspec.structs import replace
 
-from sqlfront.commands.run import Run
+from sqlfront.commands.run import StatementRun
 from sqlfront_connectors.memory.spread import How, SpreadSnapshot
 from sqlfront_connectors.spark import loading
 from sqlfront_connectors.spark.failures import ours
 from sqlfront_planner.binder import NO_ARGUMENTS
-from sqlfront_planner.logical import Filter, Limit, LogicalPlan, Project, Scan, Sort
+from sqlfront_planner.logical import (
+    LogicalFilter,
+    LogicalLimit,
+    LogicalPlan,
+    LogicalProject,
+    LogicalScan,
+    LogicalSort,
+)
 from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.statistics.cardinality import Cardinality
 from sqlfront_values.expressions import Column
@@ -32,7 +39,7 @@ if TYPE_CHECKING:
 SMALL: Final = 32 << 20
 
 
-def of_table(session: "Session", link: "SparkLink", scan: Scan) -> "HeldFrame | None":
+def of_table(session: "Session", link: "SparkLink", scan: LogicalScan) -> "HeldFrame | None":
     """All rows of a table's version, which is held until the frame or the session is closed; None if the rows
     should pass through this process. Rows of files, and of frames in this process, are stored on the members
     first. Raises OperationalError if members with some of the rows are gone, or members lack the memory for
@@ -41,7 +48,7 @@ def of_table(session: "Session", link: "SparkLink", scan: Scan) -> "HeldFrame | 
         return None
     if isinstance(scan.snapshot, SpreadSnapshot):
         return _spread(session, link, scan, scan.schema)
-    with _stored(Run(session, NO_ARGUMENTS, None), scan) as stored:
+    with _stored(StatementRun(session, NO_ARGUMENTS, None), scan) as stored:
         return _spread(session, link, stored, scan.schema)
 
 
@@ -59,7 +66,7 @@ def of_result(session: "Session", link: "SparkLink", result: "Result") -> "HeldF
     if Cardinality().size(plan.optimized) < SMALL or not _is_reached(session, link):
         return None
     result.close()
-    run = Run(session, replace(NO_ARGUMENTS, values=tuple(result.values)), None)
+    run = StatementRun(session, replace(NO_ARGUMENTS, values=tuple(result.values)), None)
     scan = _scan_of(plan.optimized)
     with nullcontext(scan) if scan is not None else _stored(run, plan.bound) as scan:
         frame = _spread(session, link, scan, plan.schema)
@@ -73,7 +80,7 @@ def _is_reached(session: "Session", link: "SparkLink") -> bool:
 
 
 @contextmanager
-def _stored(run: Run, plan: LogicalPlan) -> Iterator[Scan]:
+def _stored(run: StatementRun, plan: LogicalPlan) -> Iterator[LogicalScan]:
     """A context with the rows of a plan as a version that members hold; a caller that needs the version
     longer has to hold it before the context ends."""
     assert run.session.cluster is not None
@@ -83,13 +90,13 @@ def _stored(run: Run, plan: LogicalPlan) -> Iterator[Scan]:
     table = run.session.cluster.table("result", schema, None)
     try:
         columns = tuple(Column(column.type, place) for place, column in enumerate(row))
-        run.publish(table, Project(plan, columns, names), How.OVERWRITE)
-        yield Scan(table.name, table, table.snapshot(), tuple(range(len(row))))
+        run.publish(table, LogicalProject(plan, columns, names), How.OVERWRITE)
+        yield LogicalScan(table.name, table, table.snapshot(), tuple(range(len(row))))
     finally:
         table.drop()
 
 
-def _spread(session: "Session", link: "SparkLink", scan: Scan, names: pa.Schema) -> "HeldFrame":
+def _spread(session: "Session", link: "SparkLink", scan: LogicalScan, names: pa.Schema) -> "HeldFrame":
     """The scan's rows as a DataFrame with the column names of ``names``."""
     assert isinstance(scan.snapshot, SpreadSnapshot)
     assert session.cluster is not None
@@ -102,22 +109,22 @@ def _spread(session: "Session", link: "SparkLink", scan: Scan, names: pa.Schema)
 
 def _is_ordered(plan: LogicalPlan) -> bool:
     """Whether the query asks for an order of the rows."""
-    while isinstance(plan, Project | Filter | Limit):
+    while isinstance(plan, LogicalProject | LogicalFilter | LogicalLimit):
         plan = plan.input
-    return isinstance(plan, Sort)
+    return isinstance(plan, LogicalSort)
 
 
-def _scan_of(plan: LogicalPlan) -> Scan | None:
+def _scan_of(plan: LogicalPlan) -> LogicalScan | None:
     """The scan with the plan's rows, if these are columns of all rows of a table that is spread over members;
     else None."""
     taken: list[int] | None = None
-    while isinstance(plan, Project):
+    while isinstance(plan, LogicalProject):
         ordinals = [each.ordinal for each in plan.expressions if isinstance(each, Column)]
         if len(ordinals) < len(plan.expressions):
             return None
         taken = ordinals if taken is None else [ordinals[place] for place in taken]
         plan = plan.input
-    if not isinstance(plan, Scan) or plan.filters or plan.limit is not None:
+    if not isinstance(plan, LogicalScan) or plan.filters or plan.limit is not None:
         return None
     if not isinstance(plan.snapshot, SpreadSnapshot):
         return None

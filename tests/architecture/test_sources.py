@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sqlfront_values.functions.registry import AREAS
-from tests.architecture.sources import PACKAGES, public_functions, runtime_imports, sources
+from tests.architecture.sources import PACKAGES, is_private, public_functions, runtime_imports, sources
 
 # Each costs tens to hundreds of milliseconds, and some of them import pandas by themselves.
 HEAVY = (
@@ -73,6 +73,16 @@ def test_docstrings_begin_with_a_noun_or_a_verb() -> None:
     ]
 
     assert wrong == []
+
+
+def test_no_two_public_classes_have_one_name() -> None:
+    places: dict[str, list[str]] = {}
+    for source in sources():
+        for node in source.tree.body:
+            if isinstance(node, ast.ClassDef) and not is_private(node.name):
+                places.setdefault(node.name, []).append(source.path)
+
+    assert {name: paths for name, paths in places.items() if len(paths) > 1} == {}
 
 
 def test_nothing_is_imported_by_star() -> None:

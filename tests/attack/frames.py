@@ -15,7 +15,7 @@ from sqlfront_cluster import codec
 from sqlfront_cluster.codec.placements import encode_placement
 from sqlfront_cluster.members.cluster_messages import MESSAGES, DocumentsSeen
 from sqlfront_cluster.members.messages import Data, Init
-from sqlfront_cluster.network.frames import HEADER, MAGIC, PROTOCOL_VERSION, Kind, encode_frame
+from sqlfront_cluster.network.frames import HEADER, MAGIC, PROTOCOL_VERSION, FrameKind, encode_frame
 from sqlfront_cluster.network.handshake import CONTROL_TYPES
 from sqlfront_engine.dag import DAG, Edge
 from sqlfront_engine.plans.placement import Placement
@@ -50,10 +50,10 @@ class Frames:
         makers: Sequence[Callable[[], bytes]] = (
             lambda: self.random.randbytes(self.random.randrange(200)),
             self._header,
-            lambda: self._message(CONTROL_TYPES, Kind.CONTROL),
-            lambda: self._message(MESSAGES, Kind.MESSAGE),
-            lambda: self._message(MESSAGES, Kind.CONTROL),
-            lambda: self.damaged(self._message(CONTROL_TYPES, Kind.CONTROL)),
+            lambda: self._message(CONTROL_TYPES, FrameKind.CONTROL),
+            lambda: self._message(MESSAGES, FrameKind.MESSAGE),
+            lambda: self._message(MESSAGES, FrameKind.CONTROL),
+            lambda: self.damaged(self._message(CONTROL_TYPES, FrameKind.CONTROL)),
             lambda: b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
             lambda: b"\x16\x03\x01\x02\x00" + self.random.randbytes(300),
         )
@@ -62,10 +62,10 @@ class Frames:
     def after_the_proof(self) -> bytes:
         """What a member or client sends."""
         makers: Sequence[Callable[[], bytes]] = (
-            lambda: self._message(MESSAGES, Kind.MESSAGE),
-            lambda: self._message(MESSAGES, Kind.MESSAGE),
-            lambda: self.damaged(self._message(MESSAGES, Kind.MESSAGE)),
-            lambda: self._message(CONTROL_TYPES, Kind.CONTROL),
+            lambda: self._message(MESSAGES, FrameKind.MESSAGE),
+            lambda: self._message(MESSAGES, FrameKind.MESSAGE),
+            lambda: self.damaged(self._message(MESSAGES, FrameKind.MESSAGE)),
+            lambda: self._message(CONTROL_TYPES, FrameKind.CONTROL),
             self._header,
             lambda: self.random.randbytes(self.random.randrange(1, 100)),
             self._nested,
@@ -100,7 +100,7 @@ class Frames:
         head = HEADER.pack(MAGIC, version, kind, self.random.choice(lengths), self.random.choice(bodies))
         return head + self.random.randbytes(self.random.randrange(64))
 
-    def _message(self, kinds: Sequence[type[msgspec.Struct]], kind: Kind) -> bytes:
+    def _message(self, kinds: Sequence[type[msgspec.Struct]], kind: FrameKind) -> bytes:
         made = self.value(self.random.choice(kinds))
         body = (self.random.randbytes(self.random.randrange(1, 500)),) if self.random.random() < 0.2 else ()
         try:
@@ -112,7 +112,7 @@ class Frames:
         """Maps and arrays as deep as a message may be."""
         depth = self.random.choice((100, 10_000, 1_000_000))
         content = self.random.choice((b"\x91", b"\x81\xa1a")) * depth + b"\xc0"
-        return HEADER.pack(MAGIC, PROTOCOL_VERSION, int(Kind.MESSAGE), len(content), 0) + content
+        return HEADER.pack(MAGIC, PROTOCOL_VERSION, int(FrameKind.MESSAGE), len(content), 0) + content
 
     def _plan(self) -> bytes:
         """An init whose plan, placement or numbers are not what a coordinator would send."""
@@ -144,7 +144,7 @@ class Frames:
             self.random.random() < 0.5,
             self.random.random() < 0.5,
         )
-        return _joined(encode_frame(int(Kind.MESSAGE), init))
+        return _joined(encode_frame(int(FrameKind.MESSAGE), init))
 
     def _placement(self) -> Placement:
         members = self.random.sample(
@@ -161,7 +161,9 @@ class Frames:
             schema = self.damaged(schema)
         message = Data(self.random.choice(NUMBERS[:3]), self.random.choice((0, 1, 77)), schema=schema)
         return _joined(
-            encode_frame(int(Kind.MESSAGE), message, (self.random.randbytes(self.random.randrange(1, 2000)),))
+            encode_frame(
+                int(FrameKind.MESSAGE), message, (self.random.randbytes(self.random.randrange(1, 2000)),)
+            )
         )
 
     # ---- values of any type that messages have

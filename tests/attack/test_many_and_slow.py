@@ -8,7 +8,7 @@ from contextlib import ExitStack, suppress
 import pytest
 
 import sqlfront
-from sqlfront_cluster.network.frames import HEADER, MAGIC, PROTOCOL_VERSION, Kind, encode_frame
+from sqlfront_cluster.network.frames import HEADER, MAGIC, PROTOCOL_VERSION, FrameKind, encode_frame
 from sqlfront_cluster.network.handshake import Hello
 from tests.attack.fort import SECRET, Fort
 
@@ -30,7 +30,7 @@ def newcomer(fort: Fort) -> float:
 
 def test_half_open_connections_keep_nobody_out(fort: Fort) -> None:
     """More than a member has room for, all of them silent, or one byte short of a whole frame."""
-    short = b"".join(map(bytes, encode_frame(int(Kind.CONTROL), Hello(bytes(32))).parts))[:-1]
+    short = b"".join(map(bytes, encode_frame(int(FrameKind.CONTROL), Hello(bytes(32))).parts))[:-1]
     with fort.attacked(), ExitStack() as held:
         for number in range(100):
             for address in fort.targets:
@@ -42,7 +42,7 @@ def test_half_open_connections_keep_nobody_out(fort: Fort) -> None:
 
 @pytest.mark.attack
 def test_who_sends_byte_by_byte_is_given_up(fort: Fort) -> None:
-    head = HEADER.pack(MAGIC, PROTOCOL_VERSION, int(Kind.CONTROL), 4000, 0) + bytes(4000)
+    head = HEADER.pack(MAGIC, PROTOCOL_VERSION, int(FrameKind.CONTROL), 4000, 0) + bytes(4000)
     ended: list[float] = []
 
     def drip(address: str) -> None:

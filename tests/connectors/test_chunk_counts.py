@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sqlfront_connectors.base import Pieces, ScanRequest, insert_all
+from sqlfront_connectors.base import ScanPieces, ScanRequest, insert_all
 from sqlfront_connectors.memory.chunk_counts import ChunkCount, decode_count, encode_count
 from sqlfront_connectors.memory.spread import SpreadTable
 from sqlfront_connectors.memory.store import decode_question
@@ -60,7 +60,7 @@ def call(function: str, ordinal: int, value: object, kind: pa.DataType = BIGINT)
     ],
 )
 def test_owners_count_what_is_skipped(spread: SpreadTable, filters: tuple[Expr, ...], read: int) -> None:
-    assert spread.snapshot().pieces(ScanRequest((0,), filters)) == (Pieces("chunks", read, 4),)
+    assert spread.snapshot().pieces(ScanRequest((0,), filters)) == (ScanPieces("chunks", read, 4),)
 
 
 def test_nothing_is_counted_where_rows_are_found_by_keys(spread: SpreadTable) -> None:
@@ -69,7 +69,7 @@ def test_nothing_is_counted_where_rows_are_found_by_keys(spread: SpreadTable) ->
 
 def test_a_table_without_rows_has_no_chunks(members: Members) -> None:
     assert SpreadTable("t", SCHEMA, None, members).snapshot().pieces(ScanRequest((0,))) == (
-        Pieces("chunks", 0, 0),
+        ScanPieces("chunks", 0, 0),
     )
 
 

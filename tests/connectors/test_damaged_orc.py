@@ -12,7 +12,7 @@ from pyarrow import orc
 
 from sqlfront.config import Config
 from sqlfront.session import Session
-from sqlfront_connectors.files.orc.footer import DATA, LENGTH, NULLS, SECOND, Stream, description
+from sqlfront_connectors.files.orc.footer import DATA, LENGTH, NULLS, SECOND, OrcStream, description
 from sqlfront_connectors.files.orc.runs import check_byte_runs, total_length
 from sqlfront_connectors.files.orc.streams import check_streams
 from sqlfront_connectors.files.varints import Malformed
@@ -36,7 +36,7 @@ def read(session: Session, path: Path, columns: str = "*") -> list[tuple[object,
 
 def write(
     path: Path, column: pa.Array, compression: str = "uncompressed", version: str = "0.12"
-) -> dict[int, Stream]:
+) -> dict[int, OrcStream]:
     """A file of one column; gives the streams of its values by their kinds."""
     table = pa.table({"a": column})
     orc.write_table(

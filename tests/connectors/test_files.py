@@ -13,7 +13,7 @@ from sqlfront.config import Config
 from sqlfront.session import Session
 from sqlfront_connectors import registry
 from sqlfront_connectors.base import ScanRequest, Table, TableDefinition, WritableTable, insert_all
-from sqlfront_connectors.bounds import Bounds, may_match
+from sqlfront_connectors.bounds import ColumnBounds, may_match
 from sqlfront_connectors.files import FileTable
 from sqlfront_connectors.files.partition_values import infer
 from sqlfront_engine.processor import END_OF_PIECE, ProcessorContext
@@ -650,12 +650,12 @@ def test_a_location_without_files_needs_columns(tmp_path: Path) -> None:
     ],
 )
 def test_bounds_rule_out_only_what_cannot_match(condition: Expr, expected: bool) -> None:
-    assert may_match(condition, lambda _: Bounds(10, 20, nulls=0, rows=5)) is expected
+    assert may_match(condition, lambda _: ColumnBounds(10, 20, nulls=0, rows=5)) is expected
 
 
 def test_nothing_is_ruled_out_without_bounds() -> None:
     assert may_match(compare("equal", Column(INT, 0), 1), lambda _: None)
-    assert may_match(compare("equal", Column(INT, 0), 1), lambda _: Bounds())
+    assert may_match(compare("equal", Column(INT, 0), 1), lambda _: ColumnBounds())
 
 
 @pytest.mark.parametrize(

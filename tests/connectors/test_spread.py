@@ -23,7 +23,7 @@ from sqlfront_connectors.base import (
 )
 from sqlfront_connectors.memory.share_statistics import ShareStatistics, merged, nothing
 from sqlfront_connectors.memory.spread import SpreadTable, TableVersion, place_anew
-from sqlfront_connectors.memory.store import STORE, Share, TableStore
+from sqlfront_connectors.memory.store import STORE, TableShare, TableStore
 from sqlfront_engine.dag import DAG, Edge, OnlyOn
 from sqlfront_engine.engine import JobConfig
 from sqlfront_engine.jobs.query_run import QueryRun
@@ -90,9 +90,9 @@ class Members:
         for store in self.stores.values():
             store.free(key)
 
-    def shares(self, key: str | None) -> list[Share]:
+    def shares(self, key: str | None) -> list[TableShare]:
         shares = [store.get(key) for store in self.stores.values()] if key else []
-        return [share for share in shares if isinstance(share, Share)]
+        return [share for share in shares if isinstance(share, TableShare)]
 
     def keys(self) -> set[str]:
         return {key for store in self.stores.values() for key in store.versions}
@@ -266,17 +266,17 @@ def test_a_query_that_was_planned_before_is_to_be_run_again(members: Members) ->
 
 def test_a_share_is_staged_once() -> None:
     store = TableStore()
-    store.stage("t@1", Share((), ()))
+    store.stage("t@1", TableShare((), ()))
 
     assert STORE in store and "t@1" in store
     with pytest.raises(InternalError):
-        store.stage("t@1", Share((), ()))
+        store.stage("t@1", TableShare((), ()))
 
 
 def test_a_share_that_comes_after_it_was_freed_is_forgotten() -> None:
     store = TableStore()
     store.free("t@1")
-    store.stage("t@1", Share((), ()))
+    store.stage("t@1", TableShare((), ()))
 
     assert "t@1" not in store
 

@@ -5,7 +5,15 @@ from collections.abc import Callable
 import pytest
 
 from sqlfront_engine.dag import DAG, Edge, Vertex
-from sqlfront_engine.plans.blueprint import NOBODY, Blueprint, Incoming, Link, Outgoing, Place, draw
+from sqlfront_engine.plans.blueprint import (
+    NOBODY,
+    Blueprint,
+    IncomingStream,
+    Link,
+    OutgoingStream,
+    TaskletPlace,
+    draw,
+)
 from sqlfront_engine.plans.placement import Placement, demands_of, place
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_values.errors import InterfaceError
@@ -34,15 +42,15 @@ def drawn(dag: DAG, member: str, required: list[int] | None = None) -> Blueprint
     return draw(dag, member, placed(dag, required), 2, COUNT)
 
 
-def instances(blueprint: Blueprint, dag: DAG, name: str) -> list[Place]:
+def instances(blueprint: Blueprint, dag: DAG, name: str) -> list[TaskletPlace]:
     vertices = list(dag)
     return [each for each in blueprint.places if each.vertex >= 0 and vertices[each.vertex].name == name]
 
 
 def remote(blueprint: Blueprint) -> tuple[list[str], list[str]]:
     """The members that rows are sent to and received from, one entry per edge."""
-    sends = [each.stream.member for each in blueprint.links if isinstance(each, Outgoing)]
-    receives = [each.stream.member for each in blueprint.links if isinstance(each, Incoming)]
+    sends = [each.stream.member for each in blueprint.links if isinstance(each, OutgoingStream)]
+    receives = [each.stream.member for each in blueprint.links if isinstance(each, IncomingStream)]
     return sends, receives
 
 

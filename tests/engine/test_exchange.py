@@ -4,16 +4,16 @@ import pyarrow as pa
 
 from sqlfront_engine.edges.exchange import (
     FLOW_CONTROL_PERIOD,
+    EdgeStream,
     Parcel,
     ReceiverStatistics,
     RemoteInput,
     RemoteOutput,
     SenderStatistics,
-    Stream,
 )
 from sqlfront_engine.edges.queues import NOTHING
 
-STREAM = Stream(0, "other")
+STREAM = EdgeStream(0, "other")
 BATCH = pa.RecordBatch.from_pydict({"a": [1]})
 
 
@@ -28,17 +28,17 @@ class Notes:
     def wake(self) -> None:
         self.wakes += 1
 
-    def send_data(self, stream: Stream, batch: pa.RecordBatch | None, *, last: bool) -> int:
+    def send_data(self, stream: EdgeStream, batch: pa.RecordBatch | None, *, last: bool) -> int:
         self.sent.append("last" if batch is None else "last batch" if last else "batch")
         return 0 if batch is None else self.size
 
-    def acknowledge(self, stream: Stream, limit: int) -> None:
+    def acknowledge(self, stream: EdgeStream, limit: int) -> None:
         self.sent.append(limit)
 
-    def close_input(self, stream: Stream) -> None:
+    def close_input(self, stream: EdgeStream) -> None:
         self.sent.append("closed")
 
-    def unpack(self, stream: Stream, content: object) -> pa.RecordBatch:
+    def unpack(self, stream: EdgeStream, content: object) -> pa.RecordBatch:
         assert isinstance(content, pa.RecordBatch)
         return content
 

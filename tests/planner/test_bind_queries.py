@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from sqlfront_planner.binder import Arguments, bind_query
-from sqlfront_planner.logical import Limit, Project
+from sqlfront_planner.logical import LogicalLimit, LogicalProject
 from sqlfront_planner.plan_text import plan_text
 from sqlfront_planner.query_parser import parse_query
 from sqlfront_values.expressions import Literal, Parameter
@@ -141,7 +141,7 @@ def test_a_parameter_in_a_name_is_pinned() -> None:
 def test_a_parameter_as_limit_is_pinned() -> None:
     bound = bind_query(parse_query("select a from u limit ?"), catalog(), parameters=[3])
 
-    assert isinstance(bound.plan, Limit)
+    assert isinstance(bound.plan, LogicalLimit)
     assert bound.plan.count == 3
     assert bound.pinned == frozenset({0})
 
@@ -149,14 +149,14 @@ def test_a_parameter_as_limit_is_pinned() -> None:
 def test_null_as_argument_is_a_literal() -> None:
     bound = plan("select ? as x", [None])
 
-    assert isinstance(bound, Project)
+    assert isinstance(bound, LogicalProject)
     assert bound.expressions == (Literal(pa.null(), None),)
 
 
 def test_question_marks_count_in_the_order_of_the_text() -> None:
     bound = plan("select ? as x from u where a = ?", ["first", 2])
 
-    assert isinstance(bound, Project)
+    assert isinstance(bound, LogicalProject)
     assert bound.expressions == (Parameter(pa.string(), 0),)
 
 

@@ -14,7 +14,7 @@ from sqlfront_engine.dag import Distribution
 from sqlfront_engine.dot import to_dot
 from sqlfront_planner.catalog import Catalog, TableEntry
 from sqlfront_planner.plan import QueryPlan
-from sqlfront_planner.planning import Target, plan_logical
+from sqlfront_planner.planning import PlanTarget, plan_logical
 from sqlfront_planner.testing import bound
 from sqlfront_values.functions.registry import Settings
 from tests.planner.known_tables import TPCH, known_table
@@ -69,7 +69,7 @@ CATALOG = _catalog()
 
 
 def planned(sql: str, members: int, collect_rows: float = 20_000) -> QueryPlan:
-    return plan_logical(bound(sql, CATALOG), Settings(), Target(2, members > 1, collect_rows))
+    return plan_logical(bound(sql, CATALOG), Settings(), PlanTarget(2, members > 1, collect_rows))
 
 
 def text(name: str) -> str:

@@ -4,7 +4,7 @@ import datetime
 
 import pytest
 
-from sqlfront_planner.logical import Project
+from sqlfront_planner.logical import LogicalProject
 from sqlfront_planner.testing import bound
 from sqlfront_values.evaluate import evaluate_scalar
 from sqlfront_values.functions import registry
@@ -27,7 +27,7 @@ def test_example(name: str) -> None:
     assert entry.example is not None
     sql, expected = entry.example
     plan = bound(f"select {sql}")
-    assert isinstance(plan, Project)
+    assert isinstance(plan, LogicalProject)
 
     value = evaluate_scalar(plan.expressions[0], Settings())
 

@@ -8,7 +8,7 @@ from sqlfront_engine.dag import Routing
 from sqlfront_planner.explain.explanation import explained_job
 from sqlfront_planner.explain.text import tree
 from sqlfront_planner.plan import QueryPlan
-from sqlfront_planner.planning import Target, plan_logical
+from sqlfront_planner.planning import PlanTarget, plan_logical
 from sqlfront_planner.testing import bound, example_catalog
 from sqlfront_values.functions.registry import Settings
 from tests.planner.known_tables import TPCH, known_catalog
@@ -18,7 +18,7 @@ SMALL = example_catalog()
 
 
 def large(sql: str, workers: int = 8) -> QueryPlan:
-    return plan_logical(bound(sql, LARGE), Settings(), Target(workers))
+    return plan_logical(bound(sql, LARGE), Settings(), PlanTarget(workers))
 
 
 def small(sql: str) -> QueryPlan:

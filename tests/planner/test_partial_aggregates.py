@@ -4,7 +4,7 @@ import pytest
 
 from sqlfront_engine.engine import Engine
 from sqlfront_planner.check import check
-from sqlfront_planner.logical import Filter, LogicalPlan, Project, Scan, walk_plan
+from sqlfront_planner.logical import LogicalFilter, LogicalPlan, LogicalProject, LogicalScan, walk_plan
 from sqlfront_planner.optimizer import optimize
 from sqlfront_planner.partial_aggregates import push_partial_aggregates
 from sqlfront_planner.plan_text import plan_text
@@ -15,7 +15,8 @@ from tests.planner.test_rules import rows_of
 def is_t(plan: LogicalPlan) -> bool:
     """Whether the plan is a part of ``t``'s rows."""
     return all(
-        isinstance(node, Filter | Project | Scan) and (not isinstance(node, Scan) or node.name == "t")
+        isinstance(node, LogicalFilter | LogicalProject | LogicalScan)
+        and (not isinstance(node, LogicalScan) or node.name == "t")
         for node in walk_plan(plan)
     )
 

@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 import sqlfront
-from sqlfront_connectors.memory.exchange import EXCHANGE, Exchange
+from sqlfront_connectors.memory.exchange import EXCHANGE, RowExchange
 from sqlfront_connectors.memory.store import store_of
 from sqlfront_engine.dag import DAG, Edge
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps
@@ -17,7 +17,7 @@ class HeldShares(Processor, frozen=True):
     def run(self, context: ProcessorContext) -> Steps:
         store = store_of(context)
         exchange = store.get(EXCHANGE)
-        staged = exchange.loads if isinstance(exchange, Exchange) else {}
+        staged = exchange.loads if isinstance(exchange, RowExchange) else {}
         row = {
             "member": [store.member],
             "shares": [len(store.versions)],

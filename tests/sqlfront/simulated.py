@@ -184,7 +184,7 @@ class SimulatedSession(ProcessMembers):
         return f"{self.coordinator.name}.{next(self._tokens)}"
 
     def run(self, dag: DAG, resources: Mapping[str, object]) -> Iterator[pa.RecordBatch]:
-        """See :class:`~sqlfront_connectors.memory.spread.Members`."""
+        """See :class:`~sqlfront_connectors.memory.spread.ClusterAccess`."""
         job = self.submit(dag, JobConfig(resources=resources))
         found: list[Polled | Error] = []
         while True:
@@ -197,7 +197,7 @@ class SimulatedSession(ProcessMembers):
             yield batch
 
     def publish(self, table: SpreadTable, version: TableVersion) -> None:
-        """See :class:`~sqlfront_connectors.memory.spread.Members`."""
+        """See :class:`~sqlfront_connectors.memory.spread.ClusterAccess`."""
         base = table.snapshot().held
         # Rows are added to shares that lie in place only: a version of others was placed anew before.
         placed_anew = self.appends and base.key is not None and base.dealt != version.dealt

@@ -15,7 +15,7 @@ import pyarrow as pa
 from sqlfront.cluster import Cluster
 from sqlfront_cluster.members.member import Member
 from sqlfront_cluster.members.member_list import MemberInfo, MemberList
-from sqlfront_cluster.network.frames import Kind, encode_frame
+from sqlfront_cluster.network.frames import FrameKind, encode_frame
 from sqlfront_cluster.network.transport import Part
 from sqlfront_cluster.simulation import Machine, Simulation
 from sqlfront_connectors.base import Partitioning, RowPath
@@ -23,14 +23,14 @@ from sqlfront_connectors.memory.lookup import ShareLookups
 from sqlfront_connectors.memory.segment import build_segments
 from sqlfront_connectors.memory.share_statistics import merged, read_reports, report
 from sqlfront_connectors.memory.spread import SpreadTable, TableVersion
-from sqlfront_connectors.memory.store import Share, TableStore
+from sqlfront_connectors.memory.store import TableShare, TableStore
 from sqlfront_engine.edges.queues import NOTHING
 from sqlfront_engine.engine import Engine, JobConfig
 from sqlfront_engine.processor import NO_RESOURCES
 from sqlfront_planner.binder import BindSettings
 from sqlfront_planner.catalog import Catalog, TableEntry
 from sqlfront_planner.plan import QueryPlan
-from sqlfront_planner.planning import Target, plan_query
+from sqlfront_planner.planning import PlanTarget, plan_query
 from sqlfront_planner.statement import parse_query
 from sqlfront_values.partitioning.partitions import DEFAULT_PARTITIONS, key_hasher, partition_ids
 from sqlfront_values.types import BIGINT, STRING
@@ -109,7 +109,7 @@ class Town(Cluster):
     def _watch(self, sender: str, receiver: str, message: msgspec.Struct, body: Sequence[Part]) -> None:
         self.messages[type(message).__name__] += 1
         parts = [part.serialize() if isinstance(part, pa.RecordBatch) else part for part in body]
-        self.bytes += encode_frame(Kind.MESSAGE, message, parts).size
+        self.bytes += encode_frame(FrameKind.MESSAGE, message, parts).size
 
     # ---- tables
 
@@ -126,7 +126,7 @@ class Town(Cluster):
             segments = build_segments([batch.take(pa.array(own, pa.int64()))], batch.schema, PARTITIONING)
             lookups = ShareLookups(segments, batch.schema, PARTITIONING)
             partitions = tuple(place for place, each in enumerate(owners) if each == owner)
-            self.stores[owner].stage(f"{name}@1", Share(segments, partitions, lookups))
+            self.stores[owner].stage(f"{name}@1", TableShare(segments, partitions, lookups))
             reports.append(report(segments, batch.schema, len(own)))
         known = merged(read_reports(reports)[0], len(batch.schema), PARTITIONING)
         table.adopt(TableVersion(1, f"{name}@1", known, 1, owners))
@@ -134,7 +134,8 @@ class Town(Cluster):
         return table
 
     def begin_turn(self, table: SpreadTable) -> str:
-        """See :class:`~sqlfront_connectors.memory.spread.Members`, as for the following: nobody writes."""
+        """See :class:`~sqlfront_connectors.memory.spread.ClusterAccess`, as for the following: nobody
+        writes."""
         raise NotImplementedError
 
     def end_turn(self, table: SpreadTable) -> None:
@@ -159,7 +160,9 @@ class Town(Cluster):
 
     def planned(self, text: str) -> QueryPlan:
         """The query's plan as a job."""
-        return plan_query(parse_query(text), self.names, BindSettings(), target=Target(2, distributed=True))
+        return plan_query(
+            parse_query(text), self.names, BindSettings(), target=PlanTarget(2, distributed=True)
+        )
 
     def answer(self, plan: QueryPlan) -> list[tuple[object, ...]]:
         """The rows, read to the end."""

@@ -26,7 +26,7 @@ from sqlfront.cluster.service import TableService
 from sqlfront_cluster.launchers.running import RunningMember
 from sqlfront_connectors.memory.documents import TABLE
 from sqlfront_connectors.memory.share import ShareScan
-from sqlfront_connectors.memory.store import Share, TableStore, store_of
+from sqlfront_connectors.memory.store import TableShare, TableStore, store_of
 from sqlfront_engine.processor import ProcessorContext, Steps
 
 #: The variable with the folder of the stops.
@@ -93,7 +93,7 @@ class Stop:
 class StoppingStore(TableStore):
     """Stops at ``staging`` and ``staged``: before and after there is a share of a new version."""
 
-    def stage(self, key: str, share: Share) -> None:
+    def stage(self, key: str, share: TableShare) -> None:
         """See :meth:`~sqlfront_connectors.memory.store.TableStore.stage`."""
         arrive(self.member, "staging")
         super().stage(key, share)

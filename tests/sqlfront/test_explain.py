@@ -12,7 +12,7 @@ import pytest
 import sqlfront
 from sqlfront import Connection
 from sqlfront.config import Config
-from sqlfront_planner.explain.explanation import Part
+from sqlfront_planner.explain.explanation import PartialRead
 
 TABLES = (
     "CREATE TABLE o (k BIGINT, c BIGINT, p DOUBLE) USING memory CLUSTERED BY (k) INTO 271 BUCKETS",
@@ -120,7 +120,7 @@ def test_scans_name_chunks_that_are_skipped() -> None:
         stats = connection.session.execute("SELECT sum(k) FROM t WHERE k < 100").stats
 
     assert found == ["t: chunks 1 of 4 (3 skipped)"]
-    assert stats.scans[0].chunks == Part(1, 4)
+    assert stats.scans[0].chunks == PartialRead(1, 4)
 
 
 def test_scans_name_files_and_row_groups_that_are_skipped(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from sqlfront_cluster import codec
 from sqlfront_cluster.codec import BatchEncoder, ErrorData
 from sqlfront_cluster.launchers.local import LocalCluster
 from sqlfront_cluster.members.outsider import Outsider
-from sqlfront_connectors.memory.exchange import EXCHANGE, BeginLoad, Hold, Put, Read
+from sqlfront_connectors.memory.exchange import EXCHANGE, BeginLoad, Hold, Put, ReadShare
 from sqlfront_connectors.memory.fetching import MOST_ROWS, fetch
 from sqlfront_connectors.memory.pushing import Brought, Pusher, push_all
 from sqlfront_connectors.memory.spread import SpreadTable
@@ -411,15 +411,15 @@ def test_what_is_no_question_is_refused(house: House) -> None:
             (Put("x", "5", wrong.schema), (b"bytes",), "malformed batch"),
             (Put("z", "1", wrong.schema), wrong.body, "load has ended"),
             (Hold("memory:store", "t", "1", coordinator), (), "is gone"),
-            (Read(key, "t", (3,), 0, 1), (), "no columns"),
-            (Read(key, "t", (-1,), 0, 1), (), "no columns"),
-            (Read("no such@1", "t", (0,), 0, 1), (), "is gone"),
+            (ReadShare(key, "t", (3,), 0, 1), (), "no columns"),
+            (ReadShare(key, "t", (-1,), 0, 1), (), "no columns"),
+            (ReadShare("no such@1", "t", (0,), 0, 1), (), "is gone"),
         ):
             with pytest.raises(Error, match=reason):
                 line.ask(EXCHANGE, codec.encode(question), body)
         with pytest.raises(OperationalError, match="malformed"):
             line.ask(EXCHANGE, b"what?")
-        assert line.ask(EXCHANGE, codec.encode(Read(key, "t", (0,), 5, -5)))[1] is None
+        assert line.ask(EXCHANGE, codec.encode(ReadShare(key, "t", (0,), 5, -5)))[1] is None
         assert line.unanswered == 0
     assert house.facts(table) == expected(range(10))
 

@@ -14,7 +14,7 @@ import sqlfront
 from sqlfront.cluster.embedded import EmbeddedMembers
 from sqlfront_connectors.memory import MemoryTable
 from sqlfront_connectors.memory.spread import SpreadTable
-from sqlfront_connectors.memory.store import Share
+from sqlfront_connectors.memory.store import TableShare
 from sqlfront_planner.catalog import TableEntry
 
 Rows = list[tuple[object, ...]]
@@ -302,7 +302,9 @@ def _batches(connection: sqlfront.Connection) -> set[int]:
     key = table.snapshot().held.key
     assert key is not None
     shares = [store[key] for store in connection.session.cluster._stores.values()]
-    return {id(segment.batch) for share in shares if isinstance(share, Share) for segment in share.segments}
+    return {
+        id(segment.batch) for share in shares if isinstance(share, TableShare) for segment in share.segments
+    }
 
 
 def test_a_snapshot_of_before_stays_as_it_was(connection: sqlfront.Connection) -> None:

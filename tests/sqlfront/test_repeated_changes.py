@@ -11,7 +11,7 @@ import pytest
 
 import sqlfront
 from sqlfront.commands.changes import ChangePlan
-from sqlfront.commands.run import Run
+from sqlfront.commands.run import StatementRun
 from sqlfront_planner.catalog import Entry
 from tests.sqlfront.test_modification import ask
 
@@ -171,15 +171,15 @@ def test_a_table_that_is_replaced_meanwhile_is_an_error(
     connection: sqlfront.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The name is looked up twice: for the turn to write, and for the rows."""
-    lookup = Run.entry
+    lookup = StatementRun.entry
 
-    def and_replace(run: Run, name: str) -> Entry:
+    def and_replace(run: StatementRun, name: str) -> Entry:
         found = lookup(run, name)
         monkeypatch.undo()
         connection.execute("CREATE OR REPLACE TABLE t AS SELECT id AS k FROM range(10)")
         return found
 
-    monkeypatch.setattr(Run, "entry", and_replace)
+    monkeypatch.setattr(StatementRun, "entry", and_replace)
     with pytest.raises(sqlfront.OperationalError, match="`t` was replaced"):
         connection.execute("DELETE FROM t WHERE k = 1")
     assert ask(connection, "SELECT count(*) FROM t") == [(10,)]

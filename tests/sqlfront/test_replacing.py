@@ -11,7 +11,7 @@ import pytest
 import sqlfront
 from sqlfront.commands import caching
 from sqlfront.commands.caching import refresh_copies
-from sqlfront.commands.run import Run
+from sqlfront.commands.run import StatementRun
 from sqlfront_connectors.base import Table, WritableTable, insert_all
 from sqlfront_connectors.memory.spread import SpreadTable
 from sqlfront_planner.binder.context import NO_ARGUMENTS
@@ -138,7 +138,7 @@ def test_a_write_behind_the_copy_is_seen(connection: sqlfront.Connection) -> Non
     assert found is not None
     connection.execute("CACHE TABLE t")
     # As a session does that has looked the table up just before it was cached.
-    run = Run(connection.session, NO_ARGUMENTS, None)
+    run = StatementRun(connection.session, NO_ARGUMENTS, None)
     insert_all(table_of_entry(found), run.rows(run.bind(parse_query("SELECT 7L AS id"))))
     refresh_copies(run, table_of_entry(found))
 
@@ -227,7 +227,7 @@ def test_an_interrupt_while_copies_follow_leaves_none_behind(
         cached.execute("INSERT OVERWRITE t SELECT id FROM range(3)")
     fill, interrupts = caching._fill, iter([False, True])
 
-    def interrupted(run: Run, entry: TableEntry) -> object:
+    def interrupted(run: StatementRun, entry: TableEntry) -> object:
         if next(interrupts, False):
             raise KeyboardInterrupt
         return fill(run, entry)

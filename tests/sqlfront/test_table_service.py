@@ -14,13 +14,13 @@ from sqlfront_cluster.members.keeper import Document
 from sqlfront_cluster.members.member_list import MemberInfo, MemberList
 from sqlfront_connectors.memory.documents import TABLE, TURN, TableDocument, Turn
 from sqlfront_connectors.memory.holding import GRACE, STAGED
-from sqlfront_connectors.memory.store import Share
+from sqlfront_connectors.memory.store import TableShare
 from sqlfront_engine.memory import MemoryBudget
 from sqlfront_engine.testing.clock import FakeClock
 from sqlfront_values.errors import OperationalError
 
 WRITER = "unix:/run/a@b#1"
-SHARE = Share((), ())
+SHARE = TableShare((), ())
 
 
 class Place:

@@ -14,9 +14,9 @@ import pyarrow as pa
 
 from sqlfront_connectors.files.contents import PIECE, content_of, counted
 from sqlfront_connectors.files.csv.agreement import arrow_columns, row_count
-from sqlfront_connectors.files.csv.inference import Inference
+from sqlfront_connectors.files.csv.inference import CsvInference
 from sqlfront_connectors.files.csv.lines import UTF8_MARK, data_lines, decode, header_line, lines_of
-from sqlfront_connectors.files.csv.settings import CsvSettings, Mode, csv_settings
+from sqlfront_connectors.files.csv.settings import CsvMode, CsvSettings, csv_settings
 from sqlfront_connectors.files.csv.tokenizer import Record, RecordError, Tokenizer
 from sqlfront_connectors.files.csv.values import values
 from sqlfront_connectors.files.csv.wide_separators import WideTokenizer
@@ -84,7 +84,7 @@ def infer_schema(
     except RecordError as error:
         raise DataError(f"Malformed CSV record: {error}", condition="MALFORMED_CSV_RECORD") from error
     is_cut = len(files) > 1 or files[0].size >= _CUT
-    kinds = Inference(settings).kinds(parts, is_cut=is_cut)
+    kinds = CsvInference(settings).kinds(parts, is_cut=is_cut)
     return pa.schema([(name, kind or STRING) for name, kind in zip(names, kinds, strict=True)])
 
 
@@ -347,7 +347,7 @@ def _finished(
 ) -> pa.RecordBatch:
     """Return the batch that the mode requires."""
     mode = reading.settings.mode
-    if malformed is not None and mode is Mode.FAIL:
+    if malformed is not None and mode is CsvMode.FAIL:
         if reading.filtered:
             raise NotSupportedError("CSV: mode FAILFAST, malformed records and a filter")
         raise file_unreadable(
@@ -357,10 +357,10 @@ def _finished(
         columns.insert(reading.names.index(reading.settings.corrupt), texts or pa.nulls(count, STRING))
     if not columns:
         kept = _rows_only(count)
-        dropped = pc.sum(malformed).as_py() if malformed is not None and mode is Mode.DROP else 0
+        dropped = pc.sum(malformed).as_py() if malformed is not None and mode is CsvMode.DROP else 0
         return kept.slice(0, count - dropped)
     batch = pa.RecordBatch.from_arrays(columns, names=list(reading.names))
-    return batch.filter(pc.invert(malformed)) if malformed is not None and mode is Mode.DROP else batch
+    return batch.filter(pc.invert(malformed)) if malformed is not None and mode is CsvMode.DROP else batch
 
 
 class _Rows:

@@ -12,7 +12,13 @@ import pyarrow as pa
 
 from sqlfront_connectors.files.contents import content_of, counted, pieces
 from sqlfront_connectors.files.json.conditions import check_corrupt_column, pushdown
-from sqlfront_connectors.files.json.inference import Inference, Kind, distinct, has_names_by_case, inferred
+from sqlfront_connectors.files.json.inference import (
+    JsonInference,
+    Kind,
+    distinct,
+    has_names_by_case,
+    inferred,
+)
 from sqlfront_connectors.files.json.line_kinds import LineKinds
 from sqlfront_connectors.files.json.quick import (
     can_read,
@@ -75,7 +81,7 @@ def infer_schema(
 def _kinds(content: bytes, settings: JsonSettings, *, each_record: bool = False) -> list[Kind]:
     """Infer the types of a file's records, or the common type of many records at once where Arrow can infer
     it."""
-    inference = Inference(settings)
+    inference = JsonInference(settings)
     kinds: list[Kind] = []
     if not is_plain(settings) or settings.infers_specially:
         for piece in _record_pieces(content, settings):
@@ -98,7 +104,7 @@ def _kinds(content: bytes, settings: JsonSettings, *, each_record: bool = False)
 def _record_kinds(
     records: Sequence[bytes],
     lines: LineKinds | None,
-    inference: Inference,
+    inference: JsonInference,
     settings: JsonSettings,
 ) -> Iterator[Kind]:
     """Yield the types of single records: plain lines are scanned at once, all others token by token."""
@@ -110,7 +116,7 @@ def _record_kinds(
             yield kind
 
 
-def _careful_kind(record: bytes, inference: Inference, settings: JsonSettings) -> Kind | None:
+def _careful_kind(record: bytes, inference: JsonInference, settings: JsonSettings) -> Kind | None:
     """Infer the type of a record; None if the record is malformed and malformed records are left out."""
     try:
         text, _ = as_utf8(record, settings)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import pyarrow as pa
 
-from sqlfront_connectors.bounds import Bounds, may_match
+from sqlfront_connectors.bounds import ColumnBounds, may_match
 from sqlfront_connectors.files.catalyst_types import written_schema
 from sqlfront_connectors.files.contents import Charges
 from sqlfront_connectors.files.failures import FILE_UNREADABLE, file_unreadable, footer_unreadable, reading
@@ -316,7 +316,7 @@ class ParquetReader:
         chunk = self._groups[0].chunks[column.first]
         return chunk.has_dictionary and chunk.size < _DICTIONARY_BYTES * chunk.values
 
-    def _bounds(self, row_group: int, ordinal: int) -> Bounds | None:
+    def _bounds(self, row_group: int, ordinal: int) -> ColumnBounds | None:
         if ordinal not in self._data:
             return None
         field = self._version.schema.field(ordinal)
@@ -325,7 +325,7 @@ class ParquetReader:
             return None
         chunk = self._groups[row_group].chunks[column.first]
         least, most = (value_of(bound, column.leaves[0]) for bound in (chunk.minimum, chunk.maximum))
-        return Bounds(least, most, chunk.nulls, chunk.values)
+        return ColumnBounds(least, most, chunk.nulls, chunk.values)
 
 
 @contextmanager

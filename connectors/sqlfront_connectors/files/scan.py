@@ -6,8 +6,8 @@ from typing import ClassVar, Final
 import pyarrow as pa
 from msgspec.structs import replace
 
-from sqlfront_connectors.base import Pieces
-from sqlfront_connectors.bounds import Bounds, may_match
+from sqlfront_connectors.base import ScanPieces
+from sqlfront_connectors.bounds import ColumnBounds, may_match
 from sqlfront_connectors.files.contents import Charges, counted
 from sqlfront_connectors.files.failures import FILE_MISSING, FILE_UNREADABLE
 from sqlfront_connectors.files.listing import DataFile
@@ -53,16 +53,16 @@ class FileScan(Processor, frozen=True):
             if left == 0:
                 return
 
-    def pieces(self, access: FileAccess) -> tuple[Pieces, ...]:
+    def pieces(self, access: FileAccess) -> tuple[ScanPieces, ...]:
         """Count the files and pieces that the scan reads."""
         version = self.version
         files = [file for file in version.files if self._file_may_match(file, DEFAULT_SETTINGS)]
-        found = [Pieces("files", len(files), len(version.files))]
+        found = [ScanPieces("files", len(files), len(version.files))]
         if version.format in COLUMNAR:
             readers = [open_reader(file, (), version, self.filters, access) for file in files]
             total = sum(reader.piece_count for reader in readers)
             found.append(
-                Pieces(COLUMNAR[version.format], sum(len(reader.pieces()) for reader in readers), total)
+                ScanPieces(COLUMNAR[version.format], sum(len(reader.pieces()) for reader in readers), total)
             )
         return tuple(found)
 
@@ -127,11 +127,11 @@ class FileScan(Processor, frozen=True):
             return True
         values = self.version.partition_values(file, settings.time_zone)
 
-        def bounds_of(ordinal: int) -> Bounds | None:
+        def bounds_of(ordinal: int) -> ColumnBounds | None:
             if ordinal not in values:
                 return None
             value = values[ordinal]
-            return Bounds(value, value, nulls=1 if value is None else 0, rows=1)
+            return ColumnBounds(value, value, nulls=1 if value is None else 0, rows=1)
 
         return all(may_match(condition, bounds_of) for condition in self.filters)
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from sqlfront_connectors.base import (
     Location,
     Partitioning,
-    Pieces,
+    ScanPieces,
     ScanPlan,
     ScanRequest,
     TableStatistics,
@@ -75,7 +75,7 @@ class FileSnapshot:
         """Return no filter: filters only skip files and row groups."""
         return ()
 
-    def pieces(self, request: ScanRequest) -> tuple[Pieces, ...]:
+    def pieces(self, request: ScanRequest) -> tuple[ScanPieces, ...]:
         """Count the files, and the row groups of those to be read; opens the footers of Parquet files."""
         return FileScan(self.files, self._name, request.columns, request.filters).pieces(self._access)
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from sqlfront_engine.file_access import DENIED, FileAccess
 from sqlfront_engine.processor import ProcessorContext
 from sqlfront_engine.processors.registry import register_processor
-from sqlfront_engine.processors.user_code.sources import Source
+from sqlfront_engine.processors.user_code.sources import OpenedSource
 from sqlfront_values.arrow.arrays import from_values
 from sqlfront_values.errors import DataError, OperationalError, ProgrammingError
 from sqlfront_values.types import STRING
@@ -19,7 +19,7 @@ from sqlfront_values.types import STRING
 LINES: Final = 4096
 
 
-class TextLines(Source, frozen=True, tag_field="processor", tag=True):
+class TextLines(OpenedSource, frozen=True, tag_field="processor", tag=True):
     """A source of the lines, without line ends, of all files that match ``patterns``, in UTF-8. The files are
     dealt to the instances: each member has to see the same files."""
 

@@ -6,7 +6,7 @@ import msgspec
 
 from sqlfront_cluster import codec
 from sqlfront_cluster.codec.values import malformed
-from sqlfront_connectors.base import Pieces
+from sqlfront_connectors.base import ScanPieces
 from sqlfront_connectors.memory.chunks import count_chunks, judged
 from sqlfront_connectors.memory.segment import Segment
 from sqlfront_values.decoders import make_decoder
@@ -48,10 +48,10 @@ def counted(segments: tuple[Segment, ...], question: ChunkCount) -> bytes:
         raise malformed("filter", error) from error
 
 
-def decode_count(answer: bytes | memoryview) -> Pieces:
+def decode_count(answer: bytes | memoryview) -> ScanPieces:
     """Decode the answer."""
     try:
         counts: tuple[int, int] = _decode(answer)  # type: ignore[assignment]
     except (msgspec.MsgspecError, ValueError) as error:
         raise malformed("count", error) from error
-    return Pieces("chunks", *counts)
+    return ScanPieces("chunks", *counts)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pyarrow as pa
 
-from sqlfront_connectors.bounds import Bounds, may_match
+from sqlfront_connectors.bounds import ColumnBounds, may_match
 from sqlfront_connectors.memory.segment import Segment
 from sqlfront_connectors.memory.statistics import has_bounds
 from sqlfront_engine.processor import BATCH_ROWS
@@ -81,17 +81,17 @@ def holds_any(kept: Sequence[bool] | None, start: int, end: int) -> bool:
     return kept is None or any(kept[start // BATCH_ROWS : (end - 1) // BATCH_ROWS + 1])
 
 
-def _bounds_of(segment: Segment, ordinal: int) -> tuple[Bounds, ...]:
+def _bounds_of(segment: Segment, ordinal: int) -> tuple[ColumnBounds, ...]:
     """Return a column's bounds in each chunk; one item for all chunks where all chunks' ranges overlap."""
     return segment.memo.get(("bounds", ordinal), lambda: _find_bounds(segment.batch.column(ordinal)))
 
 
-def _find_bounds(column: pa.Array) -> tuple[Bounds, ...]:
+def _find_bounds(column: pa.Array) -> tuple[ColumnBounds, ...]:
     starts = range(0, len(column), BATCH_ROWS)
     chunks = [column.slice(start, BATCH_ROWS) for start in starts]
     lows, highs = _ends(column, starts, chunks)
     found = tuple(
-        Bounds(low, high, chunk.null_count, len(chunk))
+        ColumnBounds(low, high, chunk.null_count, len(chunk))
         for low, high, chunk in zip(lows, highs, chunks, strict=True)
     )
     if len(found) > 1 and not any(bounds.all_null for bounds in found) and not _are_apart(lows, highs):
@@ -106,10 +106,10 @@ def _are_apart(lows: Sequence[object], highs: Sequence[object]) -> bool:
     return bool(max(lows) > min(highs))  # type: ignore[type-var,operator]
 
 
-def _together(found: Sequence[Bounds]) -> Bounds:
+def _together(found: Sequence[ColumnBounds]) -> ColumnBounds:
     """Return the common bounds of several chunks."""
     lows, highs = [bounds.minimum for bounds in found], [bounds.maximum for bounds in found]
-    return Bounds(
+    return ColumnBounds(
         None if None in lows else min(lows),  # type: ignore[type-var]
         None if None in highs else max(highs),  # type: ignore[type-var]
         sum(bounds.nulls or 0 for bounds in found),

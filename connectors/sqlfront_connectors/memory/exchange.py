@@ -24,7 +24,7 @@ from sqlfront_cluster.codec.values import malformed
 from sqlfront_cluster.members.requests import BodyService
 from sqlfront_cluster.network.transport import Part
 from sqlfront_connectors.memory.segment import Segment
-from sqlfront_connectors.memory.store import Share, TableStore, store_of, version_gone
+from sqlfront_connectors.memory.store import TableShare, TableStore, store_of, version_gone
 from sqlfront_engine.memory import MemoryBudget
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps
 from sqlfront_values.errors import InternalError, OperationalError
@@ -60,8 +60,8 @@ class EndLoad(msgspec.Struct, frozen=True, tag=True):
 
 class Hold(msgspec.Struct, frozen=True, tag=True):
     """The question that keeps the member's share of a version until :class:`Release` with the same ``token``,
-    even if the table changes or is dropped. The answer is the number of rows that :class:`Read` can ask for,
-    deleted rows included."""
+    even if the table changes or is dropped. The answer is the number of rows that :class:`ReadShare` can ask
+    for, deleted rows included."""
 
     version: str
     table: str
@@ -95,9 +95,9 @@ class Forget(msgspec.Struct, frozen=True, tag=True):
     attempt: str
 
 
-class Read(msgspec.Struct, frozen=True, tag=True):
+class ReadShare(msgspec.Struct, frozen=True, tag=True):
     """The question for the columns (ordinals of the table) of the share's rows from ``start`` to ``stop``
-    that are not deleted. The answer is :class:`Pieces` with the batches in the body."""
+    that are not deleted. The answer is :class:`EncodedPieces` with the batches in the body."""
 
     version: str
     table: str
@@ -106,14 +106,14 @@ class Read(msgspec.Struct, frozen=True, tag=True):
     stop: int
 
 
-class Pieces(msgspec.Struct, frozen=True):
+class EncodedPieces(msgspec.Struct, frozen=True):
     """The batches of a body, encoded as one stream: for each batch the schema and the size of
     :class:`~sqlfront_cluster.codec.EncodedBatch`."""
 
     batches: tuple[tuple[bytes | None, int], ...]
 
 
-Question: TypeAlias = BeginLoad | EndLoad | Hold | Release | Put | Forget | Read
+Question: TypeAlias = BeginLoad | EndLoad | Hold | Release | Put | Forget | ReadShare
 
 
 # ---- the member's side
@@ -142,7 +142,7 @@ class _Load:
         self.types = [_accepted(each.type) for each in begin.schema]
 
 
-class Exchange(BodyService):
+class RowExchange(BodyService):
     """The exchange service of one member. ``budget``: the budget that is charged for staged rows, None = no
     budget. ``on_hold`` is called with each version whose holds begin or end."""
 
@@ -167,7 +167,7 @@ class Exchange(BodyService):
         match question:
             case Put():
                 self._put(question, body)
-            case Read():
+            case ReadShare():
                 return self._read(question)
             case Forget():
                 self._forget(question)
@@ -253,7 +253,7 @@ class Exchange(BodyService):
                 self._held.pop(version, None)
         self._on_hold(version)
 
-    def _read(self, question: Read) -> tuple[bytes, list[Part]]:
+    def _read(self, question: ReadShare) -> tuple[bytes, list[Part]]:
         share = self._share(question.version, question.table)
         if share.segments and not {*question.columns} <= {*range(share.segments[0].batch.num_columns)}:
             raise malformed("question", f"there are no columns {question.columns}")
@@ -264,11 +264,11 @@ class Exchange(BodyService):
             encoded = encoder.encode(batch)
             sizes.append((encoded.schema, encoded.size))
             parts.extend(encoded.body)
-        return codec.encode(Pieces(tuple(sizes))), parts
+        return codec.encode(EncodedPieces(tuple(sizes))), parts
 
-    def _share(self, version: str, table: str) -> Share:
+    def _share(self, version: str, table: str) -> TableShare:
         share = self._store.get(version)
-        if not isinstance(share, Share):
+        if not isinstance(share, TableShare):
             raise version_gone(table)
         return share
 
@@ -329,7 +329,7 @@ class StagedRows(Processor, frozen=True):
 
     def run(self, context: ProcessorContext) -> Steps:
         exchange = context.resources.get(EXCHANGE)
-        if not isinstance(exchange, Exchange):
+        if not isinstance(exchange, RowExchange):
             raise InternalError("this member has no service for loads")
         member = store_of(context).member
         for name, attempts, expected in self.attempts:
@@ -346,7 +346,7 @@ class StagedRows(Processor, frozen=True):
         return f"StagedRows: {self.table}"
 
 
-def _rows_between(segments: Sequence[Segment], question: Read) -> Iterator[pa.RecordBatch]:
+def _rows_between(segments: Sequence[Segment], question: ReadShare) -> Iterator[pa.RecordBatch]:
     begin = 0
     for segment in segments:
         end = begin + segment.batch.num_rows

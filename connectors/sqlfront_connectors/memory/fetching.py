@@ -13,7 +13,7 @@ from sqlfront_cluster import codec
 from sqlfront_cluster.codec import BatchDecoder
 from sqlfront_cluster.codec.values import malformed
 from sqlfront_cluster.members.outsider import Outsider
-from sqlfront_connectors.memory.exchange import EXCHANGE, Pieces, Read
+from sqlfront_connectors.memory.exchange import EXCHANGE, EncodedPieces, ReadShare
 from sqlfront_connectors.memory.pushing import Connect
 
 #: Rows and bytes that are fetched at a time, at most.
@@ -55,7 +55,9 @@ def fetch(origin: Origin, connect: Connect, pieces: Iterable[Piece]) -> Iterator
 def _fetch(origin: Origin, line: Outsider, piece: Piece) -> Iterator[pa.RecordBatch]:
     for start in range(piece.start, piece.stop, origin.step):
         stop = min(start + origin.step, piece.stop)
-        line.send(EXCHANGE, codec.encode(Read(origin.version, origin.table, origin.columns, start, stop)))
+        line.send(
+            EXCHANGE, codec.encode(ReadShare(origin.version, origin.table, origin.columns, start, stop))
+        )
         if line.unanswered > _AHEAD:
             yield from _batches(*line.hear())
     while line.unanswered:
@@ -64,7 +66,7 @@ def _fetch(origin: Origin, line: Outsider, piece: Piece) -> Iterator[pa.RecordBa
 
 def _batches(content: bytes, body: pa.Buffer | None) -> Iterator[pa.RecordBatch]:
     decoder, start = BatchDecoder(), 0
-    for schema, size in codec.decode(content, Pieces).batches:
+    for schema, size in codec.decode(content, EncodedPieces).batches:
         if body is None or not 0 <= size <= body.size - start:
             raise malformed("answer", "there are more batches than bytes")
         yield decoder.decode(schema, body.slice(start, size))

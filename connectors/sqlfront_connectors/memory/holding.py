@@ -7,7 +7,7 @@ from typing import Final
 
 from sqlfront_cluster.launchers.running import RunningMember
 from sqlfront_connectors.memory.documents import TABLE, TURN, decode_table, turn_of
-from sqlfront_connectors.memory.exchange import EXCHANGE, Exchange
+from sqlfront_connectors.memory.exchange import EXCHANGE, RowExchange
 from sqlfront_connectors.memory.store import TableStore
 from sqlfront_connectors.memory.table_memory import TableMemory
 
@@ -30,7 +30,7 @@ class ShareHolder:
         self._grace = grace
         self._store = TableStore(dealt=self._dealt)
         self._store.on_stage = self._staged
-        self._exchange = Exchange(self._store, self._held)
+        self._exchange = RowExchange(self._store, self._held)
         self._store.services[EXCHANGE] = self._exchange
         self._running: RunningMember
         # Guards the fields below.

@@ -32,7 +32,7 @@ _BYTES: Final = 16 * 1024 * 1024
 _WINDOW: Final = 4
 
 
-class Target(msgspec.Struct, frozen=True):
+class LoadTarget(msgspec.Struct, frozen=True):
     """The destination of a load's rows. ``schema``: the table's schema. ``members``: names and addresses.
     ``owners``: for each partition, the index of its member in ``members``. ``keys``: the ordinals of the
     columns that place a row; without keys, the batches go to the members in turn."""
@@ -56,7 +56,7 @@ class Pusher:
     Raises OperationalError if a member can't be reached or refuses the rows.
     """
 
-    def __init__(self, target: Target, connect: Connect) -> None:
+    def __init__(self, target: LoadTarget, connect: Connect) -> None:
         #: The unique token of the attempt.
         self.attempt = secrets.token_hex(12)
         self._target = target
@@ -178,7 +178,7 @@ class Brought(msgspec.Struct, frozen=True):
     rows: int
 
 
-def push_all(target: Target, connect: Connect, batches: Iterable[pa.RecordBatch]) -> Iterator[Brought]:
+def push_all(target: LoadTarget, connect: Connect, batches: Iterable[pa.RecordBatch]) -> Iterator[Brought]:
     """Push all batches in one attempt; yields the numbers of rows brought at the end."""
     pusher = Pusher(target, connect)
     try:

@@ -14,7 +14,7 @@ from sqlfront_connectors.memory.numbering import home_of, numbered, numbers_of, 
 from sqlfront_connectors.memory.scan import MemoryScan
 from sqlfront_connectors.memory.segment import Segment
 from sqlfront_connectors.memory.share_statistics import report
-from sqlfront_connectors.memory.store import Share, share_of, store_of
+from sqlfront_connectors.memory.store import TableShare, share_of, store_of
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
 from sqlfront_values.partitioning.partitions import DEFAULT_PARTITIONS, key_hasher
 
@@ -79,7 +79,7 @@ class ShareScan(MemoryScan, frozen=True):
             and context.partition_count == DEFAULT_PARTITIONS
         )
 
-    def _own(self, share: Share, context: ProcessorContext) -> Iterator[pa.RecordBatch]:
+    def _own(self, share: TableShare, context: ProcessorContext) -> Iterator[pa.RecordBatch]:
         index, count = context.local_index, context.local_parallelism
         if self.partitioning is None or self.holders is not None:
             return self.slices(share.segments, None, index, count)
@@ -135,7 +135,7 @@ class StoreShare(Processor, frozen=True):
         lookups = ShareLookups(segments, self.schema, partitioning, self.indexes)
         context.memory.release(charged)  # the share takes the batches' place
         store.hold(segments, self.table)
-        store.stage(self.key, Share(segments, context.partitions, lookups))
+        store.stage(self.key, TableShare(segments, context.partitions, lookups))
         yield report(segments, self.schema, sum(batch.num_rows for batch in added))
 
     def changed(

@@ -28,9 +28,9 @@ from sqlfront_cluster.members.member_list import NOBODY, MemberList
 from sqlfront_connectors.base import (
     Location,
     Partitioning,
-    Pieces,
     RowPath,
     RowValues,
+    ScanPieces,
     ScanPlan,
     ScanRequest,
     TableStatistics,
@@ -48,7 +48,7 @@ from sqlfront_connectors.memory.share_statistics import (
     read_reports,
     table_statistics,
 )
-from sqlfront_connectors.memory.spread_rows import SpreadPath, Way
+from sqlfront_connectors.memory.spread_rows import RowRequest, SpreadPath
 from sqlfront_connectors.memory.store import STORE
 from sqlfront_engine.dag import DAG, Edge, OnlyOn, Vertex
 from sqlfront_engine.forks import when_forgotten
@@ -68,7 +68,7 @@ _MOST_WAYS: Final = 256
 _NAMED: Final = 10
 
 
-class Members(Protocol):
+class ClusterAccess(Protocol):
     """The cluster as a spread table sees it. Callers hold no lock that a job could need."""
 
     @property
@@ -128,7 +128,7 @@ class SpreadSnapshot:
         self.name, self.schema = table.name, table.schema
         self._reloaded, self._partitioning = table.reloaded, table.partitioning
         self._statistics = table_statistics(version.known, table.schema)
-        self._ways: dict[tuple[tuple[int, ...], tuple[int, ...]], Way] = {}
+        self._ways: dict[tuple[tuple[int, ...], tuple[int, ...]], RowRequest] = {}
 
     @property
     def version(self) -> int:
@@ -183,17 +183,17 @@ class SpreadSnapshot:
         resources = {f"{held.key} in use": self}
         return ScanPlan(source, resources, Location.SPREAD, placed if in_place else None)
 
-    def pieces(self, request: ScanRequest) -> tuple[Pieces, ...]:
+    def pieces(self, request: ScanRequest) -> tuple[ScanPieces, ...]:
         """Count the chunks that a scan without keys reads, as their owners report."""
         held = self.held
         if request.keys is not None or request.keys_from is not None:
             return ()
         if held.key is None:
-            return (Pieces("chunks", 0, 0),)
+            return (ScanPieces("chunks", 0, 0),)
         question = encode_count(held.key, self.name, self.members.member_list.dealt, request.filters)
         answers = self.members.ask(STORE, dict.fromkeys(held.owners, question))
         counts = [decode_count(answer) for answer in answers.values()]
-        return (Pieces("chunks", sum(each.read for each in counts), sum(each.total for each in counts)),)
+        return (ScanPieces("chunks", sum(each.read for each in counts), sum(each.total for each in counts)),)
 
     def row_path(
         self, by: tuple[int, ...], columns: tuple[int, ...], query: QueryRun | None = None
@@ -210,7 +210,7 @@ class SpreadSnapshot:
             return None
         return SpreadPath(self, way, query)
 
-    def _way(self, by: tuple[int, ...], columns: tuple[int, ...]) -> Way | None:
+    def _way(self, by: tuple[int, ...], columns: tuple[int, ...]) -> RowRequest | None:
         held = self.held
         if held.key is None or by not in self.keys:
             return None
@@ -218,7 +218,7 @@ class SpreadSnapshot:
             self._ways.clear()
         numbered = len(self.schema) in columns
         question = Lookup(held.key, self.name, held.dealt, by, columns, NO_KEYS, numbered)
-        way = self._ways[by, columns] = Way(self.schema, self._partitioning, question)
+        way = self._ways[by, columns] = RowRequest(self.schema, self._partitioning, question)
         return way
 
     def small_rows(self, columns: tuple[int, ...], limit: int) -> Sequence[RowValues] | None:
@@ -248,7 +248,7 @@ class SpreadTable:
         name: str,
         schema: pa.Schema,
         partitioning: Partitioning | None,
-        members: Members,
+        members: ClusterAccess,
         identity: str | None = None,
     ) -> None:
         self.name = name

@@ -11,8 +11,15 @@ from sqlfront_cluster import codec
 from sqlfront_cluster.members.member_list import NOBODY, MemberList
 from sqlfront_connectors.memory.exchange import EXCHANGE, BeginLoad, EndLoad, Hold, Release, StagedRows
 from sqlfront_connectors.memory.fetching import MOST_BYTES, MOST_ROWS, Origin, Piece
-from sqlfront_connectors.memory.pushing import Brought, Target, attempts_by_member
-from sqlfront_connectors.memory.spread import How, Members, SpreadSnapshot, SpreadTable, place_anew, stored
+from sqlfront_connectors.memory.pushing import Brought, LoadTarget, attempts_by_member
+from sqlfront_connectors.memory.spread import (
+    ClusterAccess,
+    How,
+    SpreadSnapshot,
+    SpreadTable,
+    place_anew,
+    stored,
+)
 from sqlfront_connectors.memory.store import partitions_moved
 from sqlfront_engine.closing import Closing
 from sqlfront_engine.dag import DAG
@@ -39,7 +46,7 @@ class SpreadLoad:
         self._table = table
         self._dealt = members.dealt
         self._holder = holder
-        self.target = Target(
+        self.target = LoadTarget(
             secrets.token_hex(16),
             table.name,
             table.schema,
@@ -121,7 +128,7 @@ class HeldVersion(Closing):
         _tell_each(self._members, self.origin.members, Release(self.origin.version, self._token))
 
 
-def _tell_each(members: Members, names: Sequence[tuple[str, str]], question: EndLoad | Release) -> None:
+def _tell_each(members: ClusterAccess, names: Sequence[tuple[str, str]], question: EndLoad | Release) -> None:
     """Tell the members, one by one, of the end of a load or hold; skip members that can't be reached."""
     for name, _ in names:
         with suppress(Error):

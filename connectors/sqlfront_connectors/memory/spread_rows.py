@@ -39,7 +39,7 @@ class Askable(Protocol):
         """Ask members, see :meth:`sqlfront_cluster.members.requests.Requests.ask`."""
 
 
-class Way:
+class RowRequest:
     """The parts of a lookup that don't depend on its keys, made once. ``question``: a question without keys.
 
     ``hash`` returns the number of a key's partition before the modulus; None: the rows of a key may be on any
@@ -71,7 +71,7 @@ class SpreadPath:
 
     __slots__ = ("_query", "_version", "_way")
 
-    def __init__(self, version: Answering, way: Way, query: QueryRun | None = None) -> None:
+    def __init__(self, version: Answering, way: RowRequest, query: QueryRun | None = None) -> None:
         self._version = version
         self._way = way
         self._query = query

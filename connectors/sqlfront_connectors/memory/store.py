@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from sqlfront_cluster.codec.values import malformed
-from sqlfront_cluster.members.requests import Service
+from sqlfront_cluster.members.requests import RequestService
 from sqlfront_connectors.memory.chunk_counts import ChunkCount, counted
 from sqlfront_connectors.memory.lookup import Lookup, ShareLookups
 from sqlfront_connectors.memory.row_changes import RowChange, changed_share
@@ -37,7 +37,7 @@ def decode_question(content: bytes) -> Question:
     return question
 
 
-class Share(msgspec.Struct, frozen=True):
+class TableShare(msgspec.Struct, frozen=True):
     """A member's part of one version of a table. ``partitions``: the member's partitions when the share was
     made; the share holds all their rows. ``lookups`` finds a few of the rows, None = lookups are refused."""
 
@@ -56,7 +56,7 @@ class Share(msgspec.Struct, frozen=True):
         return sum(segment.size for segment in self.segments)
 
 
-class TableStore(Mapping[str, object], Service):
+class TableStore(Mapping[str, object], RequestService):
     """All shares of one member by the key of their table's version. As a mapping, the store gives the
     member's processors the shares, the store itself as :data:`STORE`, and the member's other ``services``. As
     a service, the store answers lookups, makes shares in which a few rows are changed, and counts chunks.
@@ -71,13 +71,13 @@ class TableStore(Mapping[str, object], Service):
         #: A callback that receives the key of every staged share.
         self.on_stage: Callable[[str], None] = lambda key: None
         #: Further services for other members; to be filled before the first question.
-        self.services: dict[str, Service] = {}
+        self.services: dict[str, RequestService] = {}
         #: The accounting of the shares' memory; None = no accounting.
         self.memory: TableMemory | None = None
         self._dealt = dealt
         # Reentrant because finalizers call :meth:`free`.
         self._lock = threading.RLock()
-        self._shares: dict[str, Share] = {}
+        self._shares: dict[str, TableShare] = {}
         # Keys that were freed before their share was staged.
         self._refused: deque[str] = deque(maxlen=_MOST_REFUSED)
 
@@ -86,7 +86,7 @@ class TableStore(Mapping[str, object], Service):
         if self.memory is not None:
             self.memory.hold(segments, table)
 
-    def stage(self, key: str, share: Share) -> None:
+    def stage(self, key: str, share: TableShare) -> None:
         """Keep the share of a version that is not published yet, unless its writer has given up."""
         with self._lock:
             if key in self._shares:
@@ -116,7 +116,7 @@ class TableStore(Mapping[str, object], Service):
             case RowChange():
                 segments, lookups, answer = changed_share(share.segments, share.lookups, question)
                 self.hold(segments, question.table)
-                self.stage(question.version, Share(segments, share.partitions, lookups))
+                self.stage(question.version, TableShare(segments, share.partitions, lookups))
                 return answer
             case ChunkCount():
                 return counted(share.segments, question)
@@ -153,11 +153,11 @@ def store_of(context: ProcessorContext) -> TableStore:
     return store
 
 
-def share_of(context: ProcessorContext, key: str, table: str) -> Share:
+def share_of(context: ProcessorContext, key: str, table: str) -> TableShare:
     """Return the member's share of a table's version. Raises OperationalError with SQLSTATE 40001 if the
     share is gone."""
     share = context.resources.get(key)
-    if not isinstance(share, Share):
+    if not isinstance(share, TableShare):
         raise version_gone(table)
     return share
 

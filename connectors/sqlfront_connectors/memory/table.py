@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from sqlfront_connectors.base import (
     Partitioning,
-    Pieces,
     RowPath,
     RowValues,
+    ScanPieces,
     ScanPlan,
     ScanRequest,
     TableDefinition,
@@ -105,11 +105,11 @@ class MemorySnapshot:
         )
         return ScanPlan(source, {self._resource: self.segments})
 
-    def pieces(self, request: ScanRequest) -> tuple[Pieces, ...]:
+    def pieces(self, request: ScanRequest) -> tuple[ScanPieces, ...]:
         """Count the chunks that a scan without keys reads."""
         if request.keys is not None or request.keys_from is not None:
             return ()
-        return (Pieces("chunks", *count_chunks(self.segments, judged(request.filters))),)
+        return (ScanPieces("chunks", *count_chunks(self.segments, judged(request.filters))),)
 
     def row_path(
         self, by: tuple[int, ...], columns: tuple[int, ...], query: QueryRun | None = None

@@ -29,7 +29,7 @@ else:
 _ROWS: Final = 65_536
 
 
-class Exchange:
+class ParquetExchange:
     """A directory for exchange files, made on first use; remaining files are removed with the exchange."""
 
     def __init__(self, parent: str | None = None) -> None:

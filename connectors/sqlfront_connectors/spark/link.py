@@ -12,7 +12,7 @@ import pyarrow as pa
 from sqlfront_connectors.spark.classic import ClassicSession
 from sqlfront_connectors.spark.failures import gone, ours
 from sqlfront_connectors.spark.remote import RemoteSession
-from sqlfront_connectors.spark.rows import HeldFrame, Rows
+from sqlfront_connectors.spark.rows import HeldFrame, SparkRows
 from sqlfront_connectors.spark.run import Arrive, SparkRun, end_runs
 from sqlfront_connectors.spark.types import logical_schema, quoted, without_columns
 from sqlfront_connectors.spark.watch import Watcher, is_query, last_change
@@ -50,7 +50,7 @@ class SparkLink:
         self.spark = spark
         with ours():
             self._session = RemoteSession(spark) if is_remote(spark) else ClassicSession(spark)
-            self._rows = Rows(spark, self._session, directory)
+            self._rows = SparkRows(spark, self._session, directory)
         self._watchers: list[Watcher] = []
         # Queries with views that callers have as DataFrames.
         self._lasting: set[_Statement] = set()

@@ -132,7 +132,7 @@ def _frame(spark: "SparkSession", held: HeldVersion, schema: pa.Schema, size: in
     count = max(1, len(held.pieces))
     stride = max(1, min(size, _MOST_TAKEN) // _NUMBER // count)
     numbers = spark.range(0, len(held.pieces) * stride, 1, count)
-    source = codec.encode(tasks.Source(held.origin, schema, held.pieces, stride))
+    source = codec.encode(tasks.TaskSource(held.origin, schema, held.pieces, stride))
     form = pa.schema([(f"c{i}", sent_type(kind)) for i, kind in enumerate(schema.types)])
     read = on_executors(f"{tasks.__name__}:read", source, door.network)
     return from_sent(numbers.where(f"id % {stride} = 0").mapInArrow(read, spark_schema(form)), schema)

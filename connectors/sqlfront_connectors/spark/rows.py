@@ -40,7 +40,7 @@ _REBASE_MODES: Final = (
 )
 
 
-class Place(Protocol):
+class SparkLocation(Protocol):
     """The parts of a session that moving rows needs."""
 
     @property
@@ -54,12 +54,12 @@ class Place(Protocol):
         """Run a query; yields batches on arrival, in the order of the partitions."""
 
 
-class Rows:
+class SparkRows:
     """The transfer of rows to and from a session's frames."""
 
-    def __init__(self, spark: "SparkSession", place: Place, directory: str | None) -> None:
+    def __init__(self, spark: "SparkSession", place: SparkLocation, directory: str | None) -> None:
         """``directory``: the directory for files, None = the system's directory for temporary files."""
-        self.exchange = exchange.Exchange(directory)
+        self.exchange = exchange.ParquetExchange(directory)
         self.large = LARGE
         self._spark = spark
         self._place = place

@@ -16,7 +16,7 @@ from sqlfront_cluster.codec import ErrorData
 from sqlfront_cluster.members.outsider import Outsider
 from sqlfront_cluster.network.tcp import NetworkSettings
 from sqlfront_connectors.memory.fetching import Origin, Piece, fetch
-from sqlfront_connectors.memory.pushing import Target, push_all
+from sqlfront_connectors.memory.pushing import LoadTarget, push_all
 from sqlfront_connectors.spark.types import physical_batch, sent_type, to_send
 from sqlfront_values.errors import Error
 
@@ -28,7 +28,7 @@ _BROUGHT: Final = pa.schema(
 )
 
 
-class Source(msgspec.Struct, frozen=True):
+class TaskSource(msgspec.Struct, frozen=True):
     """The input of :func:`read`. ``schema``: the columns. ``pieces``: the number n times ``stride`` in a
     task's input asks for piece n."""
 
@@ -41,8 +41,9 @@ class Source(msgspec.Struct, frozen=True):
 def push(
     target: bytes, network: NetworkSettings, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Bring the rows to a load, and report the receiving members. ``target``: an encoded :class:`Target`."""
-    where = codec.decode(target, Target)
+    """Bring the rows to a load, and report the receiving members. ``target``: an encoded
+    :class:`LoadTarget`."""
+    where = codec.decode(target, LoadTarget)
 
     def connect(member: str, address: str) -> Outsider:
         return Outsider(network, address, member)
@@ -63,8 +64,8 @@ def read(
     source: bytes, network: NetworkSettings, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of the pieces that the values of the first column ask for. ``source``: an encoded
-    :class:`Source`."""
-    what = codec.decode(source, Source)
+    :class:`TaskSource`."""
+    what = codec.decode(source, TaskSource)
     form = pa.schema([(f"c{i}", sent_type(kind)) for i, kind in enumerate(what.schema.types)])
 
     def connect(member: str, address: str) -> Outsider:

@@ -26,7 +26,7 @@ LEAVE_TIMEOUT: Final = 30.0
 logger = logging.getLogger(__name__)
 
 
-class Orders(msgspec.Struct, frozen=True):
+class ChildOrders(msgspec.Struct, frozen=True):
     """The launcher's orders for a member. ``preload``: modules to import for their registered processors.
     ``service``: ``module:function``, the maker of the member's service; empty = none."""
 
@@ -39,7 +39,7 @@ class Orders(msgspec.Struct, frozen=True):
 def main() -> int:
     """Run a member until its end; return the exit code."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    orders = msgspec.json.decode(sys.stdin.buffer.readline(), type=Orders)
+    orders = msgspec.json.decode(sys.stdin.buffer.readline(), type=ChildOrders)
     for module in orders.preload:
         import_module(module)
     try:

@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from sqlfront_cluster.launchers.child import Orders
+from sqlfront_cluster.launchers.child import ChildOrders
 from sqlfront_cluster.launchers.running import (
     JOIN_TIMEOUT,
     MemberOptions,
@@ -52,8 +52,8 @@ class LocalCluster(Closing):
 
     ``workers``: cooperative threads of each member. ``files``: the files that members may open;
     ``user_code``: whether members run clients' functions. ``preload`` and ``service``: see
-    :class:`~sqlfront_cluster.launchers.child.Orders`. Raises OperationalError, with the end of the log, if a
-    member can't be started.
+    :class:`~sqlfront_cluster.launchers.child.ChildOrders`. Raises OperationalError, with the end of the log,
+    if a member can't be started.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class LocalCluster(Closing):
         options = msgspec.structs.replace(
             self._options, name=name, keeper=self.address, listen=self._address(name)
         )
-        orders = Orders(options, self.security, self._preload, self._service)
+        orders = ChildOrders(options, self.security, self._preload, self._service)
         with open(self._folder / f"{name}.log", "wb") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", "sqlfront_cluster.launchers.child"],

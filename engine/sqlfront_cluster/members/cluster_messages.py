@@ -13,7 +13,7 @@ from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 # ---- from a member
 
 
-class Join(Message, frozen=True):
+class JoinCluster(Message, frozen=True):
     """Newcomer: I want to be a member; ``address``, ``lite``, ``memory`` and ``files`` as in
     :class:`~sqlfront_cluster.members.member_list.MemberInfo`. The answers are the documents, then the
     list."""
@@ -69,7 +69,7 @@ class DocumentsSeen(Message, frozen=True):
 # ---- from the keeper
 
 
-class Members(Message, frozen=True):
+class MemberListChanged(Message, frozen=True):
     """A new version of the member list."""
 
     list: MemberList
@@ -127,7 +127,7 @@ class DocumentAnswer(Message, frozen=True):
 
 #: The messages of this module.
 CLUSTER_MESSAGES: Final = (
-    Join,
+    JoinCluster,
     ListAdopted,
     Heartbeat,
     Leave,
@@ -135,7 +135,7 @@ CLUSTER_MESSAGES: Final = (
     Rebalance,
     PutDocument,
     DocumentsSeen,
-    Members,
+    MemberListChanged,
     HeartbeatAnswer,
     LeaveAllowed,
     Removed,

@@ -33,12 +33,12 @@ from sqlfront_cluster.members.cluster_messages import (
     DocumentsSeen,
     Heartbeat,
     HeartbeatAnswer,
-    Join,
+    JoinCluster,
     Leave,
     LeaveAllowed,
     Left,
     ListAdopted,
-    Members,
+    MemberListChanged,
     PutDocument,
     Rebalance,
     Removed,
@@ -156,7 +156,7 @@ class Keeper:
     def received(self, peer: Peer, message: msgspec.Struct, body: Body) -> None:
         """Handle a message of a member or of a newcomer."""
         with self._lock:
-            if isinstance(message, Join):
+            if isinstance(message, JoinCluster):
                 self._join(peer, message)
                 return
             known = self._known.get(peer.name)
@@ -190,7 +190,7 @@ class Keeper:
 
     # ---- joining
 
-    def _join(self, peer: Peer, message: Join) -> None:
+    def _join(self, peer: Peer, message: JoinCluster) -> None:
         name = peer.name
         if self._closed or name in self._removed:
             self._refuse(peer, self._removed.get(name, "the cluster has ended"))
@@ -209,7 +209,7 @@ class Keeper:
         for key, document in sorted(self.documents.items(), key=lambda item: item[1].version):
             known.peer.send(DocumentChanged(key, document.version, document.content))
         known.peer.send(DocumentKeys(tuple(self.documents), self._version))
-        known.peer.send(Members(self.members))
+        known.peer.send(MemberListChanged(self.members))
 
     def _admit_or_release(self, known: _Known) -> None:
         if not known.joined and known.adopted == self.members.version:
@@ -232,7 +232,7 @@ class Keeper:
         valid_from = version if invalidate else self.members.valid_from
         dealt = self.members.dealt if owners == self.members.owners else version
         self.members = MemberList(version, members, owners, valid_from, dealt)
-        self._tell(Members(self.members))
+        self._tell(MemberListChanged(self.members))
         self._on_list()
 
     def _tell(self, message: msgspec.Struct) -> None:

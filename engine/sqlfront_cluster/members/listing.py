@@ -35,7 +35,7 @@ class JobListing(msgspec.Struct, frozen=True):
     silent: tuple[str, ...] = ()
 
 
-class Asking(Protocol):
+class ListingMember(Protocol):
     """The parts of a member needed for listings."""
 
     name: str
@@ -49,7 +49,7 @@ class Asking(Protocol):
 class Listings:
     """A member's pending listings, its own and those for clients."""
 
-    def __init__(self, member: Asking, clock: Clock) -> None:
+    def __init__(self, member: ListingMember, clock: Clock) -> None:
         self._member = member
         self._clock = clock
         self._numbers = itertools.count(1)

@@ -56,7 +56,7 @@ from sqlfront_engine.engine import DEFAULT_CONFIG, Engine, JobConfig
 from sqlfront_engine.job_statistics import JobStatus, JobSummary
 from sqlfront_engine.jobs.execution import Execution
 from sqlfront_engine.jobs.light_job import LightJob
-from sqlfront_engine.plans.execution_plan import Member as Here
+from sqlfront_engine.plans.execution_plan import ExecutionSite as Here
 from sqlfront_engine.plans.placement import Placement, demands_of, vertex_members
 from sqlfront_engine.processor import NO_RESOURCES
 from sqlfront_values import room

@@ -28,12 +28,12 @@ from sqlfront_cluster.members.cluster_messages import (
     DocumentsSeen,
     Heartbeat,
     HeartbeatAnswer,
-    Join,
+    JoinCluster,
     Leave,
     LeaveAllowed,
     Left,
     ListAdopted,
-    Members,
+    MemberListChanged,
     PutDocument,
     Rebalance,
     Removed,
@@ -272,7 +272,7 @@ class Membership:
             else:
                 engine = self.member.engine
                 memory, files = engine.memory.limit, engine.files
-                peer.send(Join(self.settings.address, self.settings.lite, memory, files))
+                peer.send(JoinCluster(self.settings.address, self.settings.lite, memory, files))
             if self._leaving:
                 peer.send(Leave())
 
@@ -328,7 +328,7 @@ class Membership:
 
     def _hear_keeper(self, message: msgspec.Struct) -> None:
         match message:
-            case Members():
+            case MemberListChanged():
                 self._hear_list(message.list)
             case HeartbeatAnswer():
                 self._lease_from, self._lease = max(self._lease_from, message.sent), message.lease

@@ -120,7 +120,7 @@ class CancelQuery(Message, frozen=True):
 
 class Request(Message, frozen=True):
     """A question to a service of the member: the resource named ``service``, see
-    :class:`~sqlfront_cluster.members.requests.Service`. ``request`` comes back with the answer.
+    :class:`~sqlfront_cluster.members.requests.RequestService`. ``request`` comes back with the answer.
     ``list_version`` is the version of the asking member's list, None = the sender is no member. Only the
     service knows the meaning of ``content`` and of the body."""
 

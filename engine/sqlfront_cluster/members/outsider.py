@@ -52,7 +52,7 @@ class Outsider(Closing):
         return len(self._asked)
 
     def send(self, service: str, content: bytes, body: Sequence[Part] = ()) -> None:
-        """Ask a :class:`~sqlfront_cluster.members.requests.Service`; receive the answer later with
+        """Ask a :class:`~sqlfront_cluster.members.requests.RequestService`; receive the answer later with
         :meth:`hear`."""
         self._count += 1
         self._line.send(Request(self._count, None, service, content), body)

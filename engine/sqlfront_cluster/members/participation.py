@@ -10,15 +10,15 @@ from sqlfront_cluster.members.wire import parcel
 from sqlfront_cluster.network.transport import Body
 from sqlfront_engine.dag import DAG
 from sqlfront_engine.edges.exchange import (
+    EdgeStream,
     ReceiverStatistics,
     RemoteInput,
     RemoteOutput,
     SenderStatistics,
-    Stream,
 )
 from sqlfront_engine.engine import Engine, JobConfig
 from sqlfront_engine.jobs.execution import Execution
-from sqlfront_engine.plans.execution_plan import Member as Here
+from sqlfront_engine.plans.execution_plan import ExecutionSite as Here
 from sqlfront_values.errors import OperationalError
 
 
@@ -50,8 +50,8 @@ class Participation:
         self._engine = engine
         self._config = config
         self._plan = engine.plan(dag, execution, config, here)
-        self._inputs: Mapping[Stream, RemoteInput] = self._plan.inputs
-        self._outputs: Mapping[Stream, RemoteOutput] = self._plan.outputs
+        self._inputs: Mapping[EdgeStream, RemoteInput] = self._plan.inputs
+        self._outputs: Mapping[EdgeStream, RemoteOutput] = self._plan.outputs
         execution.hold(len(self._inputs))
 
     def start(self, on_end: Callable[[Execution], None]) -> None:
@@ -80,7 +80,7 @@ class Participation:
 
     def _data(self, sender: str, message: Data, body: Body) -> None:
         """Take a batch of a stream, or its end."""
-        stream = self._inputs.get(Stream(message.edge, sender))
+        stream = self._inputs.get(EdgeStream(message.edge, sender))
         if stream is not None and not stream.finished:
             stream.arrived(parcel(message, body))
             if message.last:
@@ -88,13 +88,13 @@ class Participation:
 
     def _acknowledged(self, sender: str, message: Acknowledge) -> None:
         """Take a receiver's new limit."""
-        output = self._outputs.get(Stream(message.edge, sender))
+        output = self._outputs.get(EdgeStream(message.edge, sender))
         if output is not None:
             output.allow(message.limit)
 
     def _input_closed(self, sender: str, message: InputClosed) -> None:
         """Note that a receiver wants no more."""
-        output = self._outputs.get(Stream(message.edge, sender))
+        output = self._outputs.get(EdgeStream(message.edge, sender))
         if output is not None:
             output.close()
 

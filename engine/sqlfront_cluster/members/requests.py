@@ -30,7 +30,7 @@ _LONG: Final = 65_536
 _LOOK: Final = 0.05
 
 
-class Service(ABC):
+class RequestService(ABC):
     """A resource for answering questions on the threads that receive them."""
 
     @abstractmethod
@@ -40,7 +40,7 @@ class Service(ABC):
         several threads. Errors are raised at the asker."""
 
 
-class BodyService(Service):
+class BodyService(RequestService):
     """A service that also takes and returns large data, which is neither copied nor put into messages."""
 
     @abstractmethod
@@ -49,7 +49,7 @@ class BodyService(Service):
         it. ``body`` came with the question; it may be kept."""
 
 
-class Asking(Protocol):
+class RequestingMember(Protocol):
     """The parts of a member needed for asking and answering."""
 
     name: str
@@ -63,7 +63,7 @@ class Requests:
     resources."""
 
     def __init__(
-        self, member: Asking, transport: Transport, services: Mapping[str, object], clock: Clock
+        self, member: RequestingMember, transport: Transport, services: Mapping[str, object], clock: Clock
     ) -> None:
         self._member = member
         self._transport = transport
@@ -167,9 +167,9 @@ class Requests:
             record = codec.ErrorData.of(error)
             peer.send(Answer(message.request, error=replace(record, member=self._member.name)))
 
-    def _find(self, service: str) -> Service:
+    def _find(self, service: str) -> RequestService:
         found = self._services.get(service)
-        if not isinstance(found, Service):
+        if not isinstance(found, RequestService):
             raise NotSupportedError(f"member {self._member.name} has no service {service!r}")
         return found
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 from sqlfront_cluster.codec import BatchDecoder, BatchEncoder
 from sqlfront_cluster.members.messages import Acknowledge, Data, InputClosed
 from sqlfront_cluster.network.transport import Body, Part, Peer
-from sqlfront_engine.edges.exchange import Parcel, Stream
+from sqlfront_engine.edges.exchange import EdgeStream, Parcel
 from sqlfront_values.errors import OperationalError
 
 
@@ -28,10 +28,10 @@ class JobWire:
         self._peers = peers
         self._by_reference = by_reference
         # The state of each stream's coding; used only by the tasklet at this end.
-        self._encoders: dict[Stream, BatchEncoder] = {}
-        self._decoders: dict[Stream, BatchDecoder] = {}
+        self._encoders: dict[EdgeStream, BatchEncoder] = {}
+        self._decoders: dict[EdgeStream, BatchDecoder] = {}
 
-    def send_data(self, stream: Stream, batch: pa.RecordBatch | None, *, last: bool) -> int:
+    def send_data(self, stream: EdgeStream, batch: pa.RecordBatch | None, *, last: bool) -> int:
         """Send a batch, or only the end; returns the bytes of the body."""
         if batch is None:
             self._send(stream, Data(self._job, stream.edge, last))
@@ -46,20 +46,20 @@ class JobWire:
         self._send(stream, Data(self._job, stream.edge, last, encoded.schema), encoded.body)
         return encoded.size
 
-    def acknowledge(self, stream: Stream, limit: int) -> None:
+    def acknowledge(self, stream: EdgeStream, limit: int) -> None:
         """Let the stream's sender send up to ``limit`` bytes in all."""
         self._send(stream, Acknowledge(self._job, stream.edge, limit))
 
-    def close_input(self, stream: Stream) -> None:
+    def close_input(self, stream: EdgeStream) -> None:
         """Tell the stream's sender that the receiver takes no more."""
         self._send(stream, InputClosed(self._job, stream.edge))
 
-    def _send(self, stream: Stream, message: msgspec.Struct, body: Sequence[Part] = ()) -> None:
+    def _send(self, stream: EdgeStream, message: msgspec.Struct, body: Sequence[Part] = ()) -> None:
         peer = self._peers.get(stream.member)
         if peer is not None:
             peer.send(message, body)
 
-    def unpack(self, stream: Stream, content: object) -> pa.RecordBatch:
+    def unpack(self, stream: EdgeStream, content: object) -> pa.RecordBatch:
         """The batch of a parcel made by :func:`parcel`. If the content is no batch, disconnects the sender
         and raises OperationalError."""
         if not isinstance(content, _Encoded):

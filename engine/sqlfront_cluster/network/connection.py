@@ -15,8 +15,8 @@ from sqlfront_cluster.network.attending import Gate
 from sqlfront_cluster.network.channels import Channel
 from sqlfront_cluster.network.frames import (
     UNAUTHENTICATED,
+    FrameKind,
     FrameReader,
-    Kind,
     Limits,
     MessageDecoder,
     encode_frame,
@@ -34,11 +34,11 @@ _REASON_LENGTH: Final = 500
 _CONTROL_DECODER: Final = MessageDecoder(CONTROL_TYPES)
 
 # As plain integers: an enum's attributes and comparisons would be a tenth of what a small message costs.
-_CONTROL: Final = int(Kind.CONTROL)
-_MESSAGE: Final = int(Kind.MESSAGE)
+_CONTROL: Final = int(FrameKind.CONTROL)
+_MESSAGE: Final = int(FrameKind.MESSAGE)
 
 
-class Connection:
+class MemberConnection:
     """A connection, from the handshake to its end. Only the reading thread closes the socket and calls the
     receiver (except for attending threads, see :mod:`.attending`); other threads may send and
     :meth:`close`."""
@@ -51,7 +51,7 @@ class Connection:
         self.id = b""
         self.identity: Identity | None = None
         #: The connection replaced by this one: its end is reported before this one's beginning.
-        self.replaces: Connection | None = None
+        self.replaces: MemberConnection | None = None
         #: Set when the connection is in use, or will never be.
         self.decided = Event()
         #: Set when the receiver has been told of the end.

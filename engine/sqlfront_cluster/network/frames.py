@@ -53,7 +53,7 @@ class OtherEncryption(InvalidMessage):
 _TLS_RECORDS: Final = (b"\x15\x03", b"\x16\x03")
 
 
-class Kind(IntEnum):
+class FrameKind(IntEnum):
     """The addressee of a frame's message."""
 
     CONTROL = 0  #: the transports themselves
@@ -72,8 +72,8 @@ class Limits:
 UNAUTHENTICATED: Final = Limits(message=4096, body=0)
 
 
-class Incoming(NamedTuple):
-    """A received frame; ``kind`` is one of :class:`Kind`, ``size`` in bytes, including the header."""
+class IncomingFrame(NamedTuple):
+    """A received frame; ``kind`` is one of :class:`FrameKind`, ``size`` in bytes, including the header."""
 
     kind: int
     message: msgspec.Struct
@@ -81,7 +81,7 @@ class Incoming(NamedTuple):
     size: int
 
 
-class Outgoing(NamedTuple):
+class OutgoingFrame(NamedTuple):
     """A frame to be sent, as non-empty pieces whose ``len`` is their size in bytes. ``name`` is the name of
     the message's type, for the statistics; empty for control messages."""
 
@@ -137,9 +137,9 @@ _encode = _Encoder().encode
 
 def encode_frame(
     kind: int, message: msgspec.Struct, body: Sequence[Part] = (), limits: Limits | None = None
-) -> Outgoing:
-    """The frame of a (frozen) message, with ``kind`` one of :class:`Kind`; the body's parts are referred to,
-    not copied. The same message to several peers is encoded once.
+) -> OutgoingFrame:
+    """The frame of a (frozen) message, with ``kind`` one of :class:`FrameKind`; the body's parts are referred
+    to, not copied. The same message to several peers is encoded once.
 
     Raises OperationalError if message or body is above the limits.
     """
@@ -157,7 +157,7 @@ def encode_frame(
         )
     head = _pack_header(MAGIC, PROTOCOL_VERSION, kind, len(encoded), size) + encoded
     parts.insert(0, head)
-    return Outgoing(name if kind else "", parts, len(head) + size)
+    return OutgoingFrame(name if kind else "", parts, len(head) + size)
 
 
 _PLAIN: Final = frozenset({bytes, pa.Buffer})
@@ -185,7 +185,7 @@ class FrameReader:
         """Whether a part of the next frame has been received."""
         return self._end > self._start
 
-    def read(self) -> Incoming | None:
+    def read(self) -> IncomingFrame | None:
         """The next frame; None at the end of the connection. Raises InvalidMessage, also if the connection
         ends within a frame, and the errors of the receiving function; after an error no more can be read."""
         if self._end - self._start < _HEADER_SIZE and not self._fill(_HEADER_SIZE, end_allowed=True):
@@ -209,7 +209,7 @@ class FrameReader:
             data = self._take(length)
         message = decoder.decode(data)
         body = self._take_body(body_length) if body_length else None
-        return Incoming(kind, message, body, _HEADER_SIZE + length + body_length)
+        return IncomingFrame(kind, message, body, _HEADER_SIZE + length + body_length)
 
     def _fill(self, needed: int, *, end_allowed: bool = False) -> bool:
         """Have ``needed`` bytes in the buffer; False if the connection ends before the first byte (and

@@ -68,7 +68,7 @@ class Refused(msgspec.Struct, frozen=True, tag=True):
     """A refusal: the other side's proof is wrong; or, from a side without proof yet, its encryption."""
 
 
-class Verdict(msgspec.Struct, frozen=True, tag=True):
+class ConnectionVerdict(msgspec.Struct, frozen=True, tag=True):
     """The decision on the connection (see :mod:`sqlfront_cluster.network.settlement`): ``instead`` is the id
     of another connection in use or in the making; None: use the connection itself."""
 
@@ -85,8 +85,8 @@ class Goodbye(msgspec.Struct, frozen=True, tag=True):
     reason: str
 
 
-Control: TypeAlias = Hello | Challenge | Proof | Refused | Verdict | Settled | Goodbye
-CONTROL_TYPES: Final = (Hello, Challenge, Proof, Refused, Verdict, Settled, Goodbye)
+Control: TypeAlias = Hello | Challenge | Proof | Refused | ConnectionVerdict | Settled | Goodbye
+CONTROL_TYPES: Final = (Hello, Challenge, Proof, Refused, ConnectionVerdict, Settled, Goodbye)
 
 _Result = TypeVar("_Result")
 #: A generator of the handshake's steps: yields a message to send, or None for the next received message;
@@ -103,7 +103,7 @@ class Unrelated(HandshakeFailed):
 
 
 @dataclass(frozen=True, slots=True)
-class Credentials:
+class MemberCredentials:
     """A member's credentials: the secret, and its identity."""
 
     identity: Identity
@@ -123,7 +123,7 @@ def new_nonce() -> bytes:
     return secrets.token_bytes(NONCE_SIZE)
 
 
-def initiate(mine: Credentials, nonce: bytes, binding: bytes) -> Steps[Identity]:
+def initiate(mine: MemberCredentials, nonce: bytes, binding: bytes) -> Steps[Identity]:
     """The connecting side's steps; ``nonce`` becomes the connection's id. Return the other side's identity.
     Raises HandshakeFailed."""
     yield Hello(nonce)
@@ -145,7 +145,7 @@ def initiate(mine: Credentials, nonce: bytes, binding: bytes) -> Steps[Identity]
 
 
 def accept(
-    mine: Credentials, binding: bytes, proven: Callable[[bytes, Identity], None]
+    mine: MemberCredentials, binding: bytes, proven: Callable[[bytes, Identity], None]
 ) -> Steps[tuple[bytes, Identity]]:
     """The accepting side's steps; return the connection's id and the other side's identity. Raises
     HandshakeFailed. ``proven`` is called with both before the other side can know of its acceptance."""

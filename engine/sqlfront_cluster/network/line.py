@@ -17,22 +17,22 @@ from sqlfront_cluster.network.addresses import Address, set_options
 from sqlfront_cluster.network.channels import Channel
 from sqlfront_cluster.network.frames import (
     UNAUTHENTICATED,
+    FrameKind,
     FrameReader,
-    Incoming,
-    Kind,
+    IncomingFrame,
     MessageDecoder,
     encode_frame,
 )
 from sqlfront_cluster.network.handshake import (
     CONTROL_TYPES,
+    ConnectionVerdict,
     Control,
-    Credentials,
     Goodbye,
     HandshakeFailed,
     Identity,
+    MemberCredentials,
     Settled,
     Steps,
-    Verdict,
     expect,
     initiate,
     new_nonce,
@@ -69,7 +69,9 @@ class Line:
         try:
             self._channel = _channel(settings, Address.parse(address))
             self._reader = FrameReader(
-                self._channel.receive, UNAUTHENTICATED, {int(Kind.CONTROL): MessageDecoder(CONTROL_TYPES)}
+                self._channel.receive,
+                UNAUTHENTICATED,
+                {int(FrameKind.CONTROL): MessageDecoder(CONTROL_TYPES)},
             )
             #: The member's own name.
             self.member = self._introduced(settings, name)
@@ -77,7 +79,7 @@ class Line:
             raise OperationalError(
                 f"no connection with the member at {address}: {error.message}", sqlstate="08001"
             ) from error
-        self._reader.decoders[int(Kind.MESSAGE)] = MessageDecoder(types)
+        self._reader.decoders[int(FrameKind.MESSAGE)] = MessageDecoder(types)
         self._reader.limits = settings.limits
 
     def _introduced(self, settings: NetworkSettings, name: str) -> str:
@@ -87,7 +89,7 @@ class Line:
         try:
             self._arm(settings.handshake_timeout)
             self._channel.open()
-            return perform(_steps(Credentials(mine, settings.secret), nonce, self._channel), self)
+            return perform(_steps(MemberCredentials(mine, settings.secret), nonce, self._channel), self)
         except OSError as error:
             self.close()
             raise self._broken(error) from error
@@ -102,7 +104,7 @@ class Line:
 
     def tell(self, message: Control) -> None:
         """See :meth:`~sqlfront_cluster.network.handshake.Conversation.tell`."""
-        self._channel.write(deque(encode_frame(int(Kind.CONTROL), message).parts), wait=True)
+        self._channel.write(deque(encode_frame(int(FrameKind.CONTROL), message).parts), wait=True)
 
     def hear(self) -> msgspec.Struct | None:
         """See :meth:`~sqlfront_cluster.network.handshake.Conversation.hear`."""
@@ -113,14 +115,14 @@ class Line:
 
     def send(self, message: msgspec.Struct, body: Sequence[Part] = ()) -> None:
         """Wait until the network has taken the message."""
-        frame = encode_frame(int(Kind.MESSAGE), message, body, self._limits)
+        frame = encode_frame(int(FrameKind.MESSAGE), message, body, self._limits)
         self._arm(self._timeout)
         try:
             self._channel.write(deque(frame.parts), wait=True)
         except OSError as error:
             raise self._broken(error) from error
 
-    def receive(self) -> Incoming:
+    def receive(self) -> IncomingFrame:
         """Wait for the next message; its ``body`` is 64-byte aligned and not shared."""
         self._arm(self._timeout)
         try:
@@ -159,15 +161,15 @@ def _channel(settings: NetworkSettings, target: Address) -> Channel:
         raise
 
 
-def _steps(mine: Credentials, nonce: bytes, channel: Channel) -> Steps[str]:
+def _steps(mine: MemberCredentials, nonce: bytes, channel: Channel) -> Steps[str]:
     """The handshake, and the agreement to use the only connection between the two sides; returns the member's
     name."""
     other = yield from initiate(mine, nonce, channel.binding)
     if mine.identity.name < other.name:
-        yield Verdict(None)
+        yield ConnectionVerdict(None)
         expect(Settled, (yield None))
     else:
-        verdict = expect(Verdict, (yield None))
+        verdict = expect(ConnectionVerdict, (yield None))
         if verdict.instead is not None:
             raise HandshakeFailed(f"it has another connection with {mine.identity.name}")
         yield Settled()

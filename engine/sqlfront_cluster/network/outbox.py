@@ -9,7 +9,7 @@ from threading import Lock, Thread, current_thread
 from types import TracebackType
 
 from sqlfront_cluster.network.channels import MAX_BUFFERS, Channel, Pending
-from sqlfront_cluster.network.frames import Outgoing
+from sqlfront_cluster.network.frames import OutgoingFrame
 from sqlfront_cluster.network.transport import TrafficCounter
 
 
@@ -36,8 +36,8 @@ class Outbox(AbstractContextManager[None]):
         self._limit = limit
         self._give_up = give_up
         self._broken = broken
-        self._arrived: deque[Outgoing] = deque()
-        self._admitted: deque[Outgoing] = deque()
+        self._arrived: deque[OutgoingFrame] = deque()
+        self._admitted: deque[OutgoingFrame] = deque()
         self._pending: Pending = deque()
         self._admission, self._turn = Lock(), Lock()
         # Invariant: waiting bytes = _admitted_bytes - channel.written; each of the two has one writer at a
@@ -57,7 +57,7 @@ class Outbox(AbstractContextManager[None]):
         """Take over the channel: from now on only this outbox writes. To be called before the first frame."""
         self._admitted_bytes = self._channel.written
 
-    def send(self, frame: Outgoing) -> None:
+    def send(self, frame: OutgoingFrame) -> None:
         """Send the frame after all earlier frames; dropped once the connection has ended."""
         self._arrived.append(frame)
         if not self._corks:
@@ -100,7 +100,7 @@ class Outbox(AbstractContextManager[None]):
                 self._hand_over()
                 return
 
-    def send_last(self, frame: Outgoing) -> None:
+    def send_last(self, frame: OutgoingFrame) -> None:
         """Send the frame and all corked frames, if possible at once."""
         self._arrived.append(frame)
         self.push()

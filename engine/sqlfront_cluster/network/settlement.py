@@ -1,10 +1,11 @@
 """Settlement: one connection per pair of members, though both may connect at once, twice, or anew.
 
-The member with the smaller name decides. After the mutual proof the decider sends a :class:`Verdict`: use the
-connection, or the id of a connection held already. The other member agrees by closing. Or, if it doesn't know
-the named connection any more (a connection may be dead at one end only), it insists by :class:`Settled`; then
-the named connection is replaced. A connection is in use when ``Settled`` has been sent and received, and no
-messages are sent before: so no message is lost with a connection that wasn't chosen.
+The member with the smaller name decides. After the mutual proof the decider sends a
+:class:`ConnectionVerdict`: use the connection, or the id of a connection held already. The other member
+agrees by closing. Or, if it doesn't know the named connection any more (a connection may be dead at one end
+only), it insists by :class:`Settled`; then the named connection is replaced. A connection is in use when
+``Settled`` has been sent and received, and no messages are sent before: so no message is lost with a
+connection that wasn't chosen.
 
 A member of the same name but another incarnation has been restarted: connections with the old member are
 dead.
@@ -13,8 +14,8 @@ dead.
 from threading import Lock
 from typing import Final
 
-from sqlfront_cluster.network.connection import Connection
-from sqlfront_cluster.network.handshake import Settled, Steps, Verdict, expect
+from sqlfront_cluster.network.connection import MemberConnection
+from sqlfront_cluster.network.handshake import ConnectionVerdict, Settled, Steps, expect
 
 _ANEW: Final = "the member has connected anew"
 
@@ -28,21 +29,21 @@ class Connections:
         # Invariant: a connection is in _all from its first byte until its receiver has been told of the end;
         # in _known from the moment when the other side may refer to it; in _chosen while its pair has no
         # better one.
-        self._all: set[Connection] = set()
-        self._known: dict[bytes, Connection] = {}
-        self._chosen: dict[str, Connection] = {}
+        self._all: set[MemberConnection] = set()
+        self._known: dict[bytes, MemberConnection] = {}
+        self._chosen: dict[str, MemberConnection] = {}
 
-    def add(self, connection: Connection) -> None:
+    def add(self, connection: MemberConnection) -> None:
         """Register a new connection."""
         with self._lock:
             self._all.add(connection)
 
-    def know(self, connection: Connection) -> None:
+    def know(self, connection: MemberConnection) -> None:
         """Register the connection's id, to which the other side may refer."""
         with self._lock:
             self._known[connection.id] = connection
 
-    def forget(self, connection: Connection) -> None:
+    def forget(self, connection: MemberConnection) -> None:
         """Remove an ended connection."""
         with self._lock:
             self._all.discard(connection)
@@ -56,12 +57,12 @@ class Connections:
                     del self._chosen[connection.name]
         connection.replaces = None
 
-    def all(self) -> list[Connection]:
+    def all(self) -> list[MemberConnection]:
         """All current connections, in use or not."""
         with self._lock:
             return list(self._all)
 
-    def in_use(self) -> list[Connection]:
+    def in_use(self) -> list[MemberConnection]:
         """The connections in use, by name."""
         with self._lock:
             chosen = sorted(self._chosen.items())
@@ -73,19 +74,19 @@ class Connections:
             connection = self._chosen.get(name)
         return connection is not None and connection.in_use
 
-    def settle(self, connection: Connection) -> Steps[Connection | None]:
+    def settle(self, connection: MemberConnection) -> Steps[MemberConnection | None]:
         """Agree with the other side: None if the connection is to be used, otherwise the connection to use
         instead. Raises HandshakeFailed."""
         if self._name < connection.name:
             instead = self._reserve(connection)
-            yield Verdict(None if instead is None else instead.id)
+            yield ConnectionVerdict(None if instead is None else instead.id)
             answer = yield None
             if answer is None and instead is not None:
                 return instead
             expect(Settled, answer)
             self._choose(connection)
         else:
-            verdict = expect(Verdict, (yield None))
+            verdict = expect(ConnectionVerdict, (yield None))
             if verdict.instead is not None:
                 with self._lock:
                     instead = self._known.get(verdict.instead)
@@ -95,7 +96,7 @@ class Connections:
             yield Settled()
         return None
 
-    def _reserve(self, connection: Connection) -> Connection | None:
+    def _reserve(self, connection: MemberConnection) -> MemberConnection | None:
         """Choose the connection, unless its pair has another that may be alive; then return the other."""
         with self._lock:
             held = self._chosen.get(connection.name)
@@ -107,7 +108,7 @@ class Connections:
             held.close(_ANEW)
         return None
 
-    def _choose(self, connection: Connection) -> None:
+    def _choose(self, connection: MemberConnection) -> None:
         """Make the connection the only one of its pair; close an older connection."""
         with self._lock:
             held = self._chosen.get(connection.name)

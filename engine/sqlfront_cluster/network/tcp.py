@@ -24,9 +24,9 @@ from sqlfront_cluster.network.addresses import (
 )
 from sqlfront_cluster.network.attending import attend
 from sqlfront_cluster.network.channels import Channel, EndedInTls
-from sqlfront_cluster.network.connection import Connection
+from sqlfront_cluster.network.connection import MemberConnection
 from sqlfront_cluster.network.frames import (
-    Kind,
+    FrameKind,
     Limits,
     MessageDecoder,
     OtherEncryption,
@@ -34,8 +34,8 @@ from sqlfront_cluster.network.frames import (
     encode_frame,
 )
 from sqlfront_cluster.network.handshake import (
-    Credentials,
     Identity,
+    MemberCredentials,
     Refused,
     Steps,
     Unrelated,
@@ -132,7 +132,7 @@ class TcpTransport:
         self.addresses: tuple[str, ...] = tuple(str(bound_address(listener)) for listener in self._listeners)
         self.name = self.addresses[0] if name is None else name
         identity = Identity(self.name, settings.cluster, settings.product, secrets.token_bytes(16))
-        self._credentials = Credentials(identity, settings.secret)
+        self._credentials = MemberCredentials(identity, settings.secret)
         self._connections = Connections(self.name)
         self._receiver: Receiver
         self._lock = Lock()
@@ -164,7 +164,7 @@ class TcpTransport:
         self, peers: Sequence[Peer], done: Callable[[], bool], send: Callable[[], None] = lambda: None
     ) -> bool:
         """See :meth:`~sqlfront_cluster.network.transport.Transport.attend`."""
-        return attend([peer for peer in peers if isinstance(peer, Connection)], done, send)
+        return attend([peer for peer in peers if isinstance(peer, MemberConnection)], done, send)
 
     def statistics(self) -> NetworkStatistics:
         """See :meth:`~sqlfront_cluster.network.transport.Transport.statistics`."""
@@ -300,19 +300,21 @@ class TcpTransport:
         elif failure is not None:
             logger.warning("connection with %s at %s given up: %s", connection.name, remote, failure.reason)
 
-    def _connection(self, channel: Channel, remote: str) -> Connection:
+    def _connection(self, channel: Channel, remote: str) -> MemberConnection:
         set_options(channel.socket)
         settings = self._settings
-        connection = Connection(channel, remote, limits=settings.limits, outbox_limit=settings.outbox_limit)
+        connection = MemberConnection(
+            channel, remote, limits=settings.limits, outbox_limit=settings.outbox_limit
+        )
         self._connections.add(connection)
         return connection
 
-    def _initiate(self, connection: Connection) -> Steps[Connection | None]:
+    def _initiate(self, connection: MemberConnection) -> Steps[MemberConnection | None]:
         identity = yield from initiate(self._credentials, connection.id, connection.channel.binding)
         connection.introduce(identity)
         return (yield from self._connections.settle(connection))
 
-    def _accept(self, connection: Connection) -> Steps[Connection | None]:
+    def _accept(self, connection: MemberConnection) -> Steps[MemberConnection | None]:
         def proven(number: bytes, identity: Identity) -> None:
             if identity.name == self._settings.never_calls:
                 raise Unrelated(f"it calls itself {identity.name}, who never connects to others")
@@ -324,7 +326,7 @@ class TcpTransport:
         return (yield from self._connections.settle(connection))
 
     def _serve(
-        self, connection: Connection, steps: Steps[Connection | None], settled: Callable[[], None]
+        self, connection: MemberConnection, steps: Steps[MemberConnection | None], settled: Callable[[], None]
     ) -> _Failure | None:
         """Run a connection from the handshake to its end; return the failure if the connection never came
         into use."""
@@ -368,14 +370,14 @@ class TcpTransport:
             self._end(connection)
         return None
 
-    def _refuse(self, connection: Connection) -> None:
+    def _refuse(self, connection: MemberConnection) -> None:
         """Answer without TLS, in this member's version of the protocol, so that the other side, too, sees the
         difference in encryption or version."""
-        frame = encode_frame(int(Kind.CONTROL), Refused())
+        frame = encode_frame(int(FrameKind.CONTROL), Refused())
         with suppress(OSError):
             Channel.write(connection.channel, deque(frame.parts), wait=False)
 
-    def _end(self, connection: Connection) -> None:
+    def _end(self, connection: MemberConnection) -> None:
         connection.release()
         with self._lock:
             for past, counted in zip(self._past, connection.traffic, strict=True):

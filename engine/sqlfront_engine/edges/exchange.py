@@ -23,7 +23,7 @@ from sqlfront_engine.edges.queues import NOTHING, Polled, Wakeable
 FLOW_CONTROL_PERIOD: Final = 0.1
 
 
-class Stream(msgspec.Struct, frozen=True):
+class EdgeStream(msgspec.Struct, frozen=True):
     """A direction of an edge between this member and another: the edge's position in the DAG, and the other
     member."""
 
@@ -44,7 +44,7 @@ class SenderStatistics(msgspec.Struct, frozen=True):
     """A snapshot of a stream's sending end: the bytes sent, their limit, and the number of
     ``acknowledgements``, each of which may raise the limit."""
 
-    stream: Stream
+    stream: EdgeStream
     sent: int
     limit: int
     acknowledgements: int
@@ -60,7 +60,7 @@ class ReceiverStatistics(msgspec.Struct, frozen=True):
     the current window and the widest window. ``acknowledgements``: the number sent, including ``late`` ones
     sent by the clock. Bytes in transit never exceed the widest window and one batch."""
 
-    stream: Stream
+    stream: EdgeStream
     arrived: int
     consumed: int
     waiting: int
@@ -74,16 +74,16 @@ class ReceiverStatistics(msgspec.Struct, frozen=True):
 class Wire(Protocol):
     """A job's connection to the other members. No method waits, or raises because of a lost connection."""
 
-    def send_data(self, stream: Stream, batch: pa.RecordBatch | None, *, last: bool) -> int:
+    def send_data(self, stream: EdgeStream, batch: pa.RecordBatch | None, *, last: bool) -> int:
         """Send a batch, or only the end of the stream; returns the bytes that count for the window."""
 
-    def acknowledge(self, stream: Stream, limit: int) -> None:
+    def acknowledge(self, stream: EdgeStream, limit: int) -> None:
         """Let the stream's sender send up to ``limit`` bytes in all."""
 
-    def close_input(self, stream: Stream) -> None:
+    def close_input(self, stream: EdgeStream) -> None:
         """Tell the stream's sender that the receiver takes no more."""
 
-    def unpack(self, stream: Stream, content: object) -> pa.RecordBatch:
+    def unpack(self, stream: EdgeStream, content: object) -> pa.RecordBatch:
         """Decode the batch of a parcel's content."""
 
 
@@ -108,7 +108,7 @@ class RemoteOutput:
         "producer",
     )
 
-    def __init__(self, wire: Wire, stream: Stream, window: int, *, patient: bool = False) -> None:
+    def __init__(self, wire: Wire, stream: EdgeStream, window: int, *, patient: bool = False) -> None:
         self._wire = wire
         self._patient = patient
         self._held: pa.RecordBatch | None = None
@@ -185,7 +185,7 @@ class RemoteInput:
         "consumer",
     )
 
-    def __init__(self, wire: Wire, stream: Stream, multiplier: int, window: int) -> None:
+    def __init__(self, wire: Wire, stream: EdgeStream, multiplier: int, window: int) -> None:
         self._wire = wire
         self._stream = stream
         self._multiplier = multiplier

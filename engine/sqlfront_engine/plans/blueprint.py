@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sqlfront_engine.dag import DAG, Distribution, Edge, EdgeConfig, Routing, Vertex
-from sqlfront_engine.edges.exchange import Stream
+from sqlfront_engine.edges.exchange import EdgeStream
 from sqlfront_engine.edges.routing import Owners
 from sqlfront_engine.plans.placement import Placement, resolve, vertex_members
 from sqlfront_engine.processors.sink import ResultSink
@@ -36,23 +36,23 @@ class Link(msgspec.Struct, frozen=True):
     size_limit: int
 
 
-class Outgoing(msgspec.Struct, frozen=True):
+class OutgoingStream(msgspec.Struct, frozen=True):
     """The sending end of a stream to another member, with the index of the tasklet in front of it."""
 
     producer: int
-    stream: Stream
+    stream: EdgeStream
     config: EdgeConfig
 
 
-class Incoming(msgspec.Struct, frozen=True):
+class IncomingStream(msgspec.Struct, frozen=True):
     """The receiving end of a stream from another member, with the index of the tasklet behind it."""
 
     consumer: int
-    stream: Stream
+    stream: EdgeStream
     config: EdgeConfig
 
 
-AnyLink: TypeAlias = Link | Outgoing | Incoming
+AnyLink: TypeAlias = Link | OutgoingStream | IncomingStream
 
 
 class InputWiring(msgspec.Struct, frozen=True):
@@ -78,7 +78,7 @@ class OutputWiring(msgspec.Struct, frozen=True):
     takes_turns: bool = False
 
 
-class Place(msgspec.Struct, frozen=True, kw_only=True):
+class TaskletPlace(msgspec.Struct, frozen=True, kw_only=True):
     """A tasklet's data: an instance of the vertex at position ``vertex``, or (-1) a sender or receiver."""
 
     name: str
@@ -101,7 +101,7 @@ class Blueprint(msgspec.Struct, frozen=True):
     """The tasklets of a DAG's shape and their links. ``sink``: index of the result's tasklet, whose queue
     follows all links."""
 
-    places: tuple[Place, ...]
+    places: tuple[TaskletPlace, ...]
     links: tuple[AnyLink, ...]
     sink: int | None
 
@@ -154,7 +154,7 @@ class _Drawing:
         self._own_partitions = placement.owned_by(member)
         self._all_partitions = placement.all_partitions()
         self._links: list[AnyLink] = []
-        self._places: list[Place] = []
+        self._places: list[TaskletPlace] = []
         self._inputs: list[dict[int, InputWiring]] = []
         self._outputs: list[dict[int, OutputWiring]] = []
         # The number of instances here, and the index of the first instance's tasklet, by vertex.
@@ -174,7 +174,7 @@ class _Drawing:
         index = members.index(self._member)
         for instance in range(parallelism):
             self._add_place(
-                Place(
+                TaskletPlace(
                     name=vertex.name,
                     vertex=position,
                     instance=instance,
@@ -187,7 +187,7 @@ class _Drawing:
                 )
             )
 
-    def _add_place(self, place: Place) -> int:
+    def _add_place(self, place: TaskletPlace) -> int:
         self._places.append(place)
         self._inputs.append({})
         self._outputs.append({})
@@ -204,7 +204,7 @@ class _Drawing:
         if reach.consumers and edge.distribution is not Distribution.LOCAL:
             for name in self._members[edge.source.name]:
                 if name != self._member:
-                    self._draw_arrival(edge, Stream(number, name), reach, incoming)
+                    self._draw_arrival(edge, EdgeStream(number, name), reach, incoming)
         first_consumer = self._first[edge.destination.name]
         for consumer, links in enumerate(incoming):
             self._inputs[first_consumer + consumer][edge.destination_ordinal] = InputWiring(
@@ -215,7 +215,7 @@ class _Drawing:
         """Make the links of the producers here: to the consumers, and to other members through shared senders
         or directly."""
         producers, first = self._parallelism[edge.source.name], self._first[edge.source.name]
-        streams = [Stream(number, name) for name in reach.remote]
+        streams = [EdgeStream(number, name) for name in reach.remote]
         senders = [self._add_end(edge, f"to {name}") for name in reach.remote] if producers > 1 else []
         shared: list[list[int]] = [[] for _ in senders]
         for producer in range(producers):
@@ -225,24 +225,24 @@ class _Drawing:
                 shares.append(self._add_link(Link(first + producer, sender, _config(edge).queue_size)))
                 links.append(shares[-1])
             if not senders:
-                links += [self._add_link(Outgoing(first, stream, _config(edge))) for stream in streams]
+                links += [self._add_link(OutgoingStream(first, stream, _config(edge))) for stream in streams]
             wiring = self._wiring(edge, reach, links, len(targets), remote=True)
             self._outputs[first + producer][edge.source_ordinal] = wiring
         for sender, shares, stream in zip(senders, shared, streams, strict=bool(senders)):
             self._inputs[sender][0] = InputWiring(tuple(shares), edge.sort_keys, 0)
-            leaving = self._add_link(Outgoing(sender, stream, _config(edge)))
+            leaving = self._add_link(OutgoingStream(sender, stream, _config(edge)))
             self._outputs[sender][0] = OutputWiring((leaving,), Routing.UNICAST, 0, str(edge))
 
-    def _draw_arrival(self, edge: Edge, stream: Stream, reach: _Reach, incoming: list[list[int]]) -> None:
+    def _draw_arrival(self, edge: Edge, stream: EdgeStream, reach: _Reach, incoming: list[list[int]]) -> None:
         """Make the end of a stream from another member: the only consumer, or a tasklet that routes the
         rows."""
         assert edge.destination is not None
         if reach.consumers == 1:
             consumer = self._first[edge.destination.name]
-            incoming[0].append(self._add_link(Incoming(consumer, stream, _config(edge))))
+            incoming[0].append(self._add_link(IncomingStream(consumer, stream, _config(edge))))
             return
         receiver = self._add_end(edge, f"from {stream.member}")
-        arriving = self._add_link(Incoming(receiver, stream, _config(edge)))
+        arriving = self._add_link(IncomingStream(receiver, stream, _config(edge)))
         self._inputs[receiver][0] = InputWiring((arriving,), (), 0)
         targets = self._targets(edge, reach, 0, 1)
         links = self._link(edge, receiver, targets, incoming)
@@ -250,7 +250,7 @@ class _Drawing:
 
     def _add_end(self, edge: Edge, which: str) -> int:
         """Add a sender or receiver; return its index."""
-        return self._add_place(Place(name=f"{edge} {which}", vertex=-1))
+        return self._add_place(TaskletPlace(name=f"{edge} {which}", vertex=-1))
 
     def _add_link(self, link: AnyLink) -> int:
         self._links.append(link)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 import msgspec
 
 from sqlfront_engine.dag import DAG, DEFAULT_QUEUE_SIZE, Routing
-from sqlfront_engine.edges.exchange import RemoteInput, RemoteOutput, Stream, Wire
+from sqlfront_engine.edges.exchange import EdgeStream, RemoteInput, RemoteOutput, Wire
 from sqlfront_engine.edges.queues import QUEUE_BYTES, BatchQueue, Input, Output, Wakeable
 from sqlfront_engine.edges.routing import (
     AnyOf,
@@ -26,18 +26,18 @@ from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 from sqlfront_engine.memory import MemoryBudget, OperatorAccount
 from sqlfront_engine.plans.blueprint import (
     Blueprint,
-    Incoming,
+    IncomingStream,
     InputWiring,
     Link,
-    Outgoing,
+    OutgoingStream,
     OutputWiring,
-    Place,
+    TaskletPlace,
     draw,
 )
 from sqlfront_engine.plans.placement import Placement, only
 from sqlfront_engine.processor import NO_RESOURCES, Processor, ProcessorContext
 from sqlfront_engine.processors.forward import Forward
-from sqlfront_engine.shares import Share
+from sqlfront_engine.shares import SharedObject
 from sqlfront_engine.tasklet import NO_INPUT, UNLINKED, Listener, Tasklet
 from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.settings import DEFAULT_PARTITIONS, DEFAULT_SETTINGS, EMBEDDED, Settings
@@ -61,11 +61,11 @@ class ExecutionPlan(msgspec.Struct, frozen=True):
 
     tasklets: Sequence[Tasklet]
     result: BatchQueue | None
-    outputs: Mapping[Stream, RemoteOutput]
-    inputs: Mapping[Stream, RemoteInput]
+    outputs: Mapping[EdgeStream, RemoteOutput]
+    inputs: Mapping[EdgeStream, RemoteInput]
 
 
-class Member(msgspec.Struct, frozen=True):
+class ExecutionSite(msgspec.Struct, frozen=True):
     """The member of an execution: the member's name, the job's placement, and the way to the other
     participants (None: no others)."""
 
@@ -84,7 +84,7 @@ def plan_execution(
     settings: Settings = DEFAULT_SETTINGS,
     resources: Mapping[str, object] = NO_RESOURCES,
     partition_count: int = DEFAULT_PARTITIONS,
-    member: Member | None = None,
+    member: ExecutionSite | None = None,
     measured: bool = False,
     files: FileAccess = EVERYWHERE,
 ) -> ExecutionPlan:
@@ -103,7 +103,9 @@ def plan_execution(
     return ExecutionPlan(tasklets, ends.result, ends.outputs, ends.inputs)
 
 
-def _blueprint(dag: DAG, member: Member | None, default_parallelism: int, partition_count: int) -> Blueprint:
+def _blueprint(
+    dag: DAG, member: ExecutionSite | None, default_parallelism: int, partition_count: int
+) -> Blueprint:
     """The blueprint of the DAG on the member, kept with the DAG."""
     if member is None:
         return dag.derive(
@@ -130,14 +132,14 @@ def _tasklets(
 ) -> list[Tasklet]:
     """The tasklets of the blueprint's places, not connected yet."""
     vertices = dag.validate()
-    shares: dict[int, Share] = {}
+    shares: dict[int, SharedObject] = {}
     tasklets = []
     for place in blueprint.places:
         processor: Processor = _FORWARD if place.vertex < 0 else vertices[place.vertex].processor
         account = OperatorAccount(budget, place.name)
         share = None
         if processor.shared:
-            share = shares.setdefault(place.vertex, Share(place.name, place.parallelism))
+            share = shares.setdefault(place.vertex, SharedObject(place.name, place.parallelism))
         context = ProcessorContext(
             place.name,
             account,
@@ -175,8 +177,8 @@ class _Ends:
         self._writable: list[Output] = []
         # The calls of a tasklet before it gives up its thread.
         self._flushes: dict[Tasklet, list[Callable[[], None]]] = {}
-        self.outputs: dict[Stream, RemoteOutput] = {}
-        self.inputs: dict[Stream, RemoteInput] = {}
+        self.outputs: dict[EdgeStream, RemoteOutput] = {}
+        self.inputs: dict[EdgeStream, RemoteInput] = {}
         self.result: BatchQueue | None = None
         byte_limit = max(1, min(QUEUE_BYTES, budget.limit // (QUEUE_SHARE * (len(blueprint.links) + 1))))
         for link in blueprint.links:
@@ -184,9 +186,9 @@ class _Ends:
                 producer, consumer = tasklets[link.producer], tasklets[link.consumer]
                 queue = BatchQueue(producer, consumer, link.size_limit, byte_limit)
                 self._add(queue, queue)
-            elif type(link) is Outgoing:
+            elif type(link) is OutgoingStream:
                 self._add(NO_INPUT, self._output(wire, link, tasklets[link.producer]))
-            elif type(link) is Incoming:
+            elif type(link) is IncomingStream:
                 self._add(self._input(wire, link, tasklets[link.consumer]), UNLINKED)
         if blueprint.sink is not None:
             self.result = BatchQueue(tasklets[blueprint.sink], reader, DEFAULT_QUEUE_SIZE, byte_limit)
@@ -196,7 +198,7 @@ class _Ends:
         self._readable.append(readable)
         self._writable.append(writable)
 
-    def _output(self, wire: Wire | None, link: Outgoing, producer: Tasklet) -> RemoteOutput:
+    def _output(self, wire: Wire | None, link: OutgoingStream, producer: Tasklet) -> RemoteOutput:
         assert wire is not None
         # A quick producer can hold back a batch, so that the last batch carries the end of the stream; a
         # non-cooperative step may take too long.
@@ -208,7 +210,7 @@ class _Ends:
             self._flushes.setdefault(producer, []).append(output.flush)
         return output
 
-    def _input(self, wire: Wire | None, link: Incoming, consumer: Tasklet) -> RemoteInput:
+    def _input(self, wire: Wire | None, link: IncomingStream, consumer: Tasklet) -> RemoteInput:
         assert wire is not None
         config = link.config
         source = RemoteInput(wire, link.stream, config.receive_window_multiplier, config.receive_window)
@@ -216,7 +218,7 @@ class _Ends:
         self.inputs[link.stream] = source
         return source
 
-    def connect(self, tasklet: Tasklet, place: Place, *, measured: bool) -> None:
+    def connect(self, tasklet: Tasklet, place: TaskletPlace, *, measured: bool) -> None:
         """Give a tasklet its inputs and its output."""
         if place.lone_output is not None:
             output = self._writable[place.lone_output]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
-from sqlfront_engine.row_programs.program import NotByRows, Row, RowOperator, Run
+from sqlfront_engine.row_programs.program import NotByRows, ProgramRun, Row, RowOperator
 from sqlfront_values.arrow.arrays import from_values, to_python
 from sqlfront_values.columns.batches import make_batch
 from sqlfront_values.evaluate import Rows, compile_projection
@@ -43,7 +43,7 @@ class Computed:
         self._is_open = any(isinstance(item, Parameter | RunValue) for part in parts for item in walk(part))
         self._compiled: _Project | None = None
 
-    def rows(self, run: Run) -> Sequence[Row]:
+    def rows(self, run: ProgramRun) -> Sequence[Row]:
         rows = self._source.rows(run)
         if not rows:
             return []
@@ -61,7 +61,7 @@ class Computed:
             return [()] * length
         return list(zip(*map(to_python, computed), strict=True))
 
-    def _project(self, run: Run) -> _Project:
+    def _project(self, run: ProgramRun) -> _Project:
         """The projection of this run; compiled only once if there are no parameters or values of the run."""
         if not self._is_open:
             if self._compiled is None:

@@ -9,9 +9,9 @@ from sqlfront_engine.row_programs.program import (
     MOST_ROWS,
     Evaluate,
     NotByRows,
+    ProgramRun,
     Row,
     RowOperator,
-    Run,
     checked,
 )
 from sqlfront_engine.row_programs.row_makers import MakeRows
@@ -36,7 +36,7 @@ class KeyPart:
 
 
 #: A function from a run to its distinct keys.
-Keys = Callable[[Run], Sequence[Row]]
+Keys = Callable[[ProgramRun], Sequence[Row]]
 
 
 class KeyParts:
@@ -50,7 +50,7 @@ class KeyParts:
         single = all(len(part.candidates) == 1 for part in parts)
         self._places = tuple(part.candidates[0] for part in parts) if single else None
 
-    def __call__(self, run: Run) -> Sequence[Row]:
+    def __call__(self, run: ProgramRun) -> Sequence[Row]:
         if self._places is None:
             return list(product(*[part.values(run.constants) for part in self._parts]))
         constants = run.constants
@@ -62,7 +62,7 @@ class KeyParts:
         return (key,)
 
 
-class Find:
+class RowFind:
     """A lookup of a table's rows by key; ``keys`` gives the keys of a run, ``source`` is the position of the
     table's lookup function."""
 
@@ -72,7 +72,7 @@ class Find:
         self._table = table
         self._columns = tuple(columns)
 
-    def rows(self, run: Run) -> Sequence[Row]:
+    def rows(self, run: ProgramRun) -> Sequence[Row]:
         keys = self.keys(run)
         if not keys:
             return []
@@ -86,14 +86,14 @@ class Find:
         return ()
 
 
-class Table:
+class RowTable:
     """A scan of a small table."""
 
     def __init__(self, place: int, table: str) -> None:
         self._place = place
         self._table = table
 
-    def rows(self, run: Run) -> Sequence[Row]:
+    def rows(self, run: ProgramRun) -> Sequence[Row]:
         return run.tables[self._place]
 
     def describe(self) -> str:
@@ -103,13 +103,13 @@ class Table:
         return ()
 
 
-class Listed:
+class RowList:
     """A list of rows of constants."""
 
     def __init__(self, rows: Sequence[Sequence[int]]) -> None:
         self._rows = tuple(map(tuple, rows))
 
-    def rows(self, run: Run) -> Sequence[Row]:
+    def rows(self, run: ProgramRun) -> Sequence[Row]:
         constants = run.constants
         return [tuple([constants[place] for place in row]) for row in self._rows]
 
@@ -120,7 +120,7 @@ class Listed:
         return ()
 
 
-class Rows:
+class RowTransform:
     """A filter and projection: the rows with a true condition (None: all rows), transformed by ``project``
     (None: unchanged). ``text`` gives the line in EXPLAIN."""
 
@@ -136,7 +136,7 @@ class Rows:
         self._project = project
         self._text = text
 
-    def rows(self, run: Run) -> Sequence[Row]:
+    def rows(self, run: ProgramRun) -> Sequence[Row]:
         rows, constants = self._source.rows(run), run.constants
         condition, project = self._condition, self._project
         if condition is not None:
@@ -165,7 +165,7 @@ class Matching(Enum):
     """The left row, if it has no match."""
 
 
-class Join:
+class RowJoin:
     """A join of left rows with their partners, found by ``partners`` for a list of keys.
 
     ``key`` makes the left rows' keys; a key with a null finds nothing unless ``null_safe`` is true at the
@@ -190,7 +190,7 @@ class Join:
         self._condition = condition
         self._nothing = (None,) * width
 
-    def rows(self, run: Run) -> Sequence[Row]:
+    def rows(self, run: ProgramRun) -> Sequence[Row]:
         left, constants = self._left.rows(run), run.constants
         if not left:
             return []
@@ -234,7 +234,7 @@ class Join:
 class Partners:
     """The right side of a join: rows by key."""
 
-    def find(self, keys: Sequence[Row], run: Run) -> Sequence[Sequence[Row]]:
+    def find(self, keys: Sequence[Row], run: ProgramRun) -> Sequence[Sequence[Row]]:
         """The rows of each key."""
         raise NotImplementedError
 
@@ -257,7 +257,7 @@ class PartnersByKey(Partners):
         self._condition = condition
         self._project = project
 
-    def find(self, keys: Sequence[Row], run: Run) -> Sequence[Sequence[Row]]:
+    def find(self, keys: Sequence[Row], run: ProgramRun) -> Sequence[Sequence[Row]]:
         found = run.finds[self.source](keys)
         condition, project, constants = self._condition, self._project, run.constants
         if condition is not None:
@@ -277,7 +277,7 @@ class PartnersInTable(Partners):
         self._right = right
         self._key = key
 
-    def find(self, keys: Sequence[Row], run: Run) -> Sequence[Sequence[Row]]:
+    def find(self, keys: Sequence[Row], run: ProgramRun) -> Sequence[Sequence[Row]]:
         table = grouped(self._right.rows(run), self._key, run.constants)
         return [table.get(key, ()) for key in keys]
 
@@ -288,7 +288,7 @@ class PartnersInTable(Partners):
         return (self._right,)
 
 
-class Group:
+class RowGrouping:
     """A grouping: one row per distinct key, or a single row without keys."""
 
     def __init__(self, source: RowOperator, key: MakeRows | None, computes: Sequence[Compute]) -> None:
@@ -296,7 +296,7 @@ class Group:
         self._key = key
         self._computes = tuple(computes)
 
-    def rows(self, run: Run) -> Sequence[Row]:
+    def rows(self, run: ProgramRun) -> Sequence[Row]:
         rows, constants = self._source.rows(run), run.constants
         if self._key is None:
             return [tuple([compute(rows, constants) for compute in self._computes])]
@@ -337,7 +337,7 @@ class SortOrder:
         self.nulls_first = nulls_first
 
 
-class Sort:
+class RowSort:
     """A sort with an optional limit: the rows in order, cut to ``limit`` rows (None: all) after
     ``offset``."""
 
@@ -349,7 +349,7 @@ class Sort:
         self._limit = limit
         self._offset = offset
 
-    def rows(self, run: Run) -> Sequence[Row]:
+    def rows(self, run: ProgramRun) -> Sequence[Row]:
         rows = list(self._source.rows(run))
         for order in self._order:  # least significant key first: each sort is stable
             _sort(rows, order)
@@ -374,13 +374,13 @@ def _sort(rows: list[Row], order: SortOrder) -> None:
         rows[:] = nulls + known if order.nulls_first else known + nulls
 
 
-class Append:
+class RowAppend:
     """A union: the rows of several steps."""
 
     def __init__(self, sources: Sequence[RowOperator]) -> None:
         self._sources = tuple(sources)
 
-    def rows(self, run: Run) -> Sequence[Row]:
+    def rows(self, run: ProgramRun) -> Sequence[Row]:
         return checked([row for source in self._sources for row in source.rows(run)])
 
     def describe(self) -> str:

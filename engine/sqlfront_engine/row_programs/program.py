@@ -23,7 +23,7 @@ class NotByRows(Exception):
     kernels know."""
 
 
-class Run(msgspec.Struct, frozen=True):
+class ProgramRun(msgspec.Struct, frozen=True):
     """The data of one run: the values of the program's constants, the lookup function of each source, and all
     rows of the small tables; ``literal`` gives the literals of parameters and of values of the run."""
 
@@ -36,7 +36,7 @@ class Run(msgspec.Struct, frozen=True):
 class RowOperator(Protocol):
     """One step of a program."""
 
-    def rows(self, run: Run) -> Sequence[Row]:
+    def rows(self, run: ProgramRun) -> Sequence[Row]:
         """All rows of the step; callers must not change them. Raises NotByRows."""
 
     def describe(self) -> str:

@@ -20,7 +20,7 @@ SMALL_BOUND: Final = 4096
 ROWS_PER_CODE: Final = 8
 
 
-class Grouping(msgspec.Struct, frozen=True):
+class RowGroups(msgspec.Struct, frozen=True):
     """``ids[row]`` is the group of each row, 0 to ``size`` - 1; ``rows[group]`` is an arbitrary row of each
     group; ``counts[group]``, if known, is the number of the group's rows."""
 
@@ -30,7 +30,7 @@ class Grouping(msgspec.Struct, frozen=True):
     counts: Integers | None = None
 
 
-def group_rows(columns: Sequence[pa.Array], length: int) -> Grouping:
+def group_rows(columns: Sequence[pa.Array], length: int) -> RowGroups:
     """Group rows by all columns; nulls are equal. Without columns all rows form a single group, even with
     zero rows.
 
@@ -39,7 +39,7 @@ def group_rows(columns: Sequence[pa.Array], length: int) -> Grouping:
     ([1, 0, 1, 2], 3)
     """
     if not columns:
-        return Grouping(np.zeros(length, np.int64), 1, np.zeros(1, np.int64))
+        return RowGroups(np.zeros(length, np.int64), 1, np.zeros(1, np.int64))
     plain = [column for column in columns if not _is_costly(column)]
     if not plain or len(plain) == len(columns):
         return group_codes(combine([encode(column) for column in columns], length))
@@ -56,7 +56,7 @@ def _is_costly(column: pa.Array) -> bool:
     return bool(pa.types.is_string(column.type) or pa.types.is_binary(column.type))
 
 
-def _follows(column: pa.Array, grouping: Grouping) -> bool:
+def _follows(column: pa.Array, grouping: RowGroups) -> bool:
     """Return whether all rows of a group have the same value, as all rows of a customer have the customer's
     name. Compares the first rows first."""
     if grouping.size == len(column):
@@ -70,7 +70,7 @@ def _follows(column: pa.Array, grouping: Grouping) -> bool:
     return True
 
 
-def group_codes(codes: Codes) -> Grouping:
+def group_codes(codes: Codes) -> RowGroups:
     """Group rows by code."""
     length = len(codes.values)
     if codes.bound <= max(DENSITY * length, SMALL_BOUND):
@@ -78,17 +78,17 @@ def group_codes(codes: Codes) -> Grouping:
     return _numbered(IntegerTable(codes.values).numbers)
 
 
-def _numbered(rows: Rows) -> Grouping:
+def _numbered(rows: Rows) -> RowGroups:
     """Build the groups from the number of a representative row for each row."""
     stands = np.zeros(len(rows), np.bool_)
     stands[rows] = True
     first = np.flatnonzero(stands)
     numbers = np.empty(len(rows), np.int64)
     numbers[first] = np.arange(len(first))
-    return Grouping(numbers[rows], len(first), first)
+    return RowGroups(numbers[rows], len(first), first)
 
 
-def _group_dense(codes: Codes) -> Grouping:
+def _group_dense(codes: Codes) -> RowGroups:
     """Group codes with a place for every possible code."""
     length = len(codes.values)
     if codes.bound * ROWS_PER_CODE <= length:
@@ -100,10 +100,10 @@ def _group_dense(codes: Codes) -> Grouping:
     # A row that finds itself represents its group.
     rows = np.flatnonzero(chosen == np.arange(length, dtype=np.int32))
     place[codes.values[rows]] = np.arange(len(rows), dtype=np.int32)
-    return Grouping(place[codes.values].astype(np.int64), len(rows), rows)
+    return RowGroups(place[codes.values].astype(np.int64), len(rows), rows)
 
 
-def _group_few(codes: Codes) -> Grouping:
+def _group_few(codes: Codes) -> RowGroups:
     """Group many rows per possible code: count the codes, then look for one row of each code, in the first
     rows first."""
     ids, counts = codes.values, np.bincount(codes.values, minlength=codes.bound)
@@ -117,4 +117,4 @@ def _group_few(codes: Codes) -> Grouping:
         part = ids[start : start + step]
         rows[part] = np.arange(start, start + len(part))
         start, step = start + step, 2 * step
-    return Grouping(ids, size, rows, counts)
+    return RowGroups(ids, size, rows, counts)

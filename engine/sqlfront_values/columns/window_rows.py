@@ -10,11 +10,11 @@ from sqlfront_values.columns.batches import Rows
 from sqlfront_values.columns.encoding import Codes
 from sqlfront_values.columns.grouping import group_rows
 from sqlfront_values.columns.ordering import combine_ranks, ranks, sorting_order
-from sqlfront_values.expressions import Frame, FrameUnit, SortKey
+from sqlfront_values.expressions import FrameUnit, SortKey, WindowFrame
 from sqlfront_values.room import check
 
 
-class Bounds(msgspec.Struct, frozen=True):
+class PositionRanges(msgspec.Struct, frozen=True):
     """A half-open range of positions for each position."""
 
     starts: Rows
@@ -35,8 +35,8 @@ class WindowRows(msgspec.Struct, frozen=True):
 
     order: Rows
     ids: Rows
-    partitions: Bounds
-    peers: Bounds
+    partitions: PositionRanges
+    peers: PositionRanges
 
     def __len__(self) -> int:
         return len(self.order)
@@ -46,7 +46,7 @@ class WindowRows(msgspec.Struct, frozen=True):
         """The number of partitions."""
         return int(self.ids[-1]) + 1 if len(self.ids) else 0
 
-    def frame(self, frame: Frame) -> Bounds:
+    def frame(self, frame: WindowFrame) -> PositionRanges:
         """Return the frame of each position; an empty frame ends where it starts."""
         positions = np.arange(len(self))
         first, last = self.partitions.starts, self.partitions.ends
@@ -61,7 +61,7 @@ class WindowRows(msgspec.Struct, frozen=True):
                 starts = self.peers.starts
             if frame.end is not None:
                 ends = self.peers.ends
-        return Bounds(starts, np.maximum(starts, ends))
+        return PositionRanges(starts, np.maximum(starts, ends))
 
 
 def window_rows(
@@ -83,9 +83,9 @@ def window_rows(
     return WindowRows(order, ids, _runs(ids), _runs(sorted_codes))
 
 
-def _runs(values: Rows) -> Bounds:
+def _runs(values: Rows) -> PositionRanges:
     """Return for each position the range of equal neighbours around the position."""
     length = len(values)
     begins = np.flatnonzero(np.concatenate([np.ones(min(length, 1), np.bool_), values[1:] != values[:-1]]))
     counts = np.diff(begins, append=length)
-    return Bounds(np.repeat(begins, counts), np.repeat(begins + counts, counts))
+    return PositionRanges(np.repeat(begins, counts), np.repeat(begins + counts, counts))

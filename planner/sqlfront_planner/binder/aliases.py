@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from sqlfront_planner.binder.collected import AliasOutput
-from sqlfront_planner.logical import LogicalPlan, Project
+from sqlfront_planner.logical import LogicalPlan, LogicalProject
 from sqlfront_values.errors import too_complex
 from sqlfront_values.expressions import Column, Expr, transform, walk
 
@@ -62,7 +62,7 @@ def apply_aliases(
         members = [index for index in levels if levels[index] == level]
         row = plan.row()
         values = tuple([placed(columns[index], places) for index in members])
-        plan = Project(
+        plan = LogicalProject(
             plan,
             (*row, *values),
             (*(column.name for column in row), *(names[index] for index in members)),

@@ -9,7 +9,7 @@ import msgspec
 import pyarrow as pa
 from sqlglot import exp
 
-from sqlfront_planner.logical import LogicalPlan, Window
+from sqlfront_planner.logical import LogicalPlan, LogicalWindow
 from sqlfront_planner.rewriting import is_deterministic
 from sqlfront_values.expressions import AggregateCall, Column, Expr, Literal, Parameter, WindowCall, walk
 
@@ -132,7 +132,7 @@ class Windows(msgspec.Struct):
         for (partition, order), members in groups.items():
             first = plan.width
             items = [self.items[index] for index in members]
-            plan = Window(
+            plan = LogicalWindow(
                 plan,
                 partition,
                 order,

@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from sqlfront_planner.binder.scope import BoundQuery
 from sqlfront_planner.catalog import Catalog
-from sqlfront_planner.logical import LogicalPlan, Scan
+from sqlfront_planner.logical import LogicalPlan, LogicalScan
 from sqlfront_planner.statistics.number_line import number_of
 from sqlfront_values import types
 from sqlfront_values.errors import ProgrammingError, spark_error
@@ -251,7 +251,7 @@ class StatementContext(msgspec.Struct):
     _repeatable: set[int] = msgspec.field(default_factory=set)
     _held: list[LogicalPlan] = msgspec.field(default_factory=list)
     _filled: dict[int, Literal] = msgspec.field(default_factory=dict)
-    _shared: dict[int, tuple[LogicalPlan, Scan]] = msgspec.field(default_factory=dict)
+    _shared: dict[int, tuple[LogicalPlan, LogicalScan]] = msgspec.field(default_factory=dict)
     _snapshots: "dict[int, tuple[Table, Snapshot]]" = msgspec.field(default_factory=dict)
     _path_tables: "dict[tuple[str, ...], Table | None]" = msgspec.field(default_factory=dict)
 
@@ -287,7 +287,7 @@ class StatementContext(msgspec.Struct):
             return True
         return False
 
-    def shared(self, plan: LogicalPlan, name: str) -> Scan:
+    def shared(self, plan: LogicalPlan, name: str) -> LogicalScan:
         """A scan of the plan's rows, which are computed once for all calls with the plan."""
         entry = self._shared.get(id(plan))
         if entry is None:

@@ -15,16 +15,16 @@ from sqlfront_planner.binder.groups import Grouping, is_same
 from sqlfront_planner.binder.outer import replace_outer
 from sqlfront_planner.binder.syntax import failure
 from sqlfront_planner.logical import (
-    Aggregate,
-    Join,
     JoinKind,
+    LogicalAggregate,
+    LogicalJoin,
     LogicalPlan,
+    LogicalProject,
+    LogicalSetOperation,
+    LogicalValues,
     OuterColumn,
-    Project,
     SetKind,
-    SetOperation,
     Subquery,
-    Values,
 )
 from sqlfront_planner.rewriting import FALSE, TRUE
 from sqlfront_planner.statistics.cardinality import Cardinality
@@ -55,7 +55,7 @@ def grouped_plan(
     if grouping.sets is None:
         if aggregates.groupings:
             raise no_grouping_sets(aggregates.groupings[0].node)
-        return Aggregate(plan, keys, calls, names), GroupRow(keys, len(calls), grouped, names)
+        return LogicalAggregate(plan, keys, calls, names), GroupRow(keys, len(calls), grouped, names)
     names = (*names, *("grouping" for _ in aggregates.groupings))
     row = GroupRow(keys, len(calls), grouped, names)
     if grouping.sets == ((),) and not keys:
@@ -65,7 +65,7 @@ def grouped_plan(
     branches = tuple(
         _one_set(plan, grouping, places, calls, aggregates.groupings, names) for places in grouping.sets
     )
-    return SetOperation(SetKind.UNION_ALL, branches), row
+    return LogicalSetOperation(SetKind.UNION_ALL, branches), row
 
 
 def _grand_total(
@@ -75,11 +75,11 @@ def _grand_total(
     names: tuple[str, ...],
 ) -> LogicalPlan:
     """The plan of ``GROUPING SETS (())`` alone: one row, even without input rows."""
-    total = Aggregate(plan, (), calls, names[: len(calls)])
+    total = LogicalAggregate(plan, (), calls, names[: len(calls)])
     if not groupings:
         return total
     values = (Literal(call.type, _grouping_value(call, (), ())) for call in groupings)
-    return Project(total, (*total.row(), *values), names)
+    return LogicalProject(total, (*total.row(), *values), names)
 
 
 def _expanded(
@@ -94,8 +94,10 @@ def _expanded(
     assert grouping.sets is not None
     keys = grouping.keys
     input_row = plan.row()
-    keyed = Project(plan, (*input_row, *keys), (*(column.name for column in input_row), *names[: len(keys)]))
-    joined = Join(keyed, _sets_table(grouping, groupings), JoinKind.INNER)
+    keyed = LogicalProject(
+        plan, (*input_row, *keys), (*(column.name for column in input_row), *names[: len(keys)])
+    )
+    joined = LogicalJoin(keyed, _sets_table(grouping, groupings), JoinKind.INNER)
     row = joined.row()
     first_flag = len(row) - len(keys)
     numbers, flags = row[keyed.width : first_flag], row[first_flag:]
@@ -103,7 +105,7 @@ def _expanded(
         Case(key.type, ((flag, key),), Literal(key.type, None))
         for key, flag in zip(row[len(input_row) : keyed.width], flags, strict=True)
     ]
-    groups = Aggregate(
+    groups = LogicalAggregate(
         joined,
         (*known, *numbers),
         calls,
@@ -115,10 +117,10 @@ def _expanded(
     )
     columns, width = groups.row(), len(keys) + len(numbers)
     shown = (*columns[: len(keys)], *columns[width:], *columns[len(keys) + 1 : width])
-    return Project(groups, shown, names)
+    return LogicalProject(groups, shown, names)
 
 
-def _sets_table(grouping: Grouping, groupings: Sequence[GroupingCall]) -> Values:
+def _sets_table(grouping: Grouping, groupings: Sequence[GroupingCall]) -> LogicalValues:
     """The grouping sets as rows, see :func:`_expanded`."""
     assert grouping.sets is not None
     schema = pa.schema(
@@ -136,7 +138,7 @@ def _sets_table(grouping: Grouping, groupings: Sequence[GroupingCall]) -> Values
         )
         for number, places in enumerate(grouping.sets)
     )
-    return Values(schema, rows)
+    return LogicalValues(schema, rows)
 
 
 def _one_set(
@@ -154,7 +156,7 @@ def _one_set(
     keys = tuple(grouping.keys[place] for place in places) or (Literal(INT, 0),)
     key_names = tuple(names[place] for place in places) or ("all",)
     count = len(grouping.keys)
-    aggregate = Aggregate(plan, keys, calls, (*key_names, *names[count : count + len(calls)]))
+    aggregate = LogicalAggregate(plan, keys, calls, (*key_names, *names[count : count + len(calls)]))
     columns = aggregate.row()
     values: list[Expr] = [
         columns[places.index(place)] if place in places else Literal(key.type, None)
@@ -162,7 +164,7 @@ def _one_set(
     ]
     values += columns[len(keys) :]
     values += [Literal(call.type, _grouping_value(call, grouping.keys, places)) for call in groupings]
-    return Project(aggregate, tuple(values), names)
+    return LogicalProject(aggregate, tuple(values), names)
 
 
 def _grouping_value(call: GroupingCall, keys: tuple[Expr, ...], places: tuple[int, ...]) -> int:

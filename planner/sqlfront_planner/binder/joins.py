@@ -10,7 +10,7 @@ from sqlfront_planner.binder.contracts import Queries
 from sqlfront_planner.binder.expressions import ExpressionBinder, unify
 from sqlfront_planner.binder.scope import Relation, Scope, ScopeColumn
 from sqlfront_planner.binder.syntax import failure, refuse_unknown, unsupported
-from sqlfront_planner.logical import FILTERING_JOINS, Join, JoinKind
+from sqlfront_planner.logical import FILTERING_JOINS, JoinKind, LogicalJoin
 from sqlfront_planner.rewriting import shift
 from sqlfront_planner.tokens import EXPLICIT_CROSS
 from sqlfront_values import types
@@ -93,13 +93,13 @@ def bind_join(
     if condition.find(exp.Query) is not None:
         outer.refuse_correlated(bound, "in ON", condition)
     plan = joined.plan
-    assert isinstance(plan, Join)
+    assert isinstance(plan, LogicalJoin)
     return replace(joined, plan=replace(plan, condition=bound))
 
 
 def side_by_side(left: Relation, right: Relation, kind: JoinKind) -> Relation:
     """The join without a condition."""
-    plan = Join(left.plan, right.plan, kind)
+    plan = LogicalJoin(left.plan, right.plan, kind)
     if kind in FILTERING_JOINS:
         return Relation(plan, left.columns)
     return Relation(plan, (*left.columns, *_shifted(right.columns, left.plan.width)))
@@ -144,7 +144,7 @@ def _join_using(
         equal = Call(BOOLEAN, "equal", pair)
         condition = equal if condition is None else Call(BOOLEAN, "and", (condition, equal))
         merged.append(_merged(name, mine, other, kind))
-    plan = Join(left.plan, right.plan, kind, condition)
+    plan = LogicalJoin(left.plan, right.plan, kind, condition)
     rest = [column for column in left.columns if column not in ours]
     if kind in FILTERING_JOINS:
         return Relation(plan, (*ours, *rest))

@@ -17,13 +17,13 @@ from sqlfront_planner.binder.select import bind_select
 from sqlfront_planner.binder.sorting import bind_order, check_rows_comparable, sorted_plan
 from sqlfront_planner.binder.syntax import failure, refuse_unknown, span, unsupported
 from sqlfront_planner.logical import (
-    Aggregate,
-    Limit,
+    LogicalAggregate,
+    LogicalLimit,
     LogicalPlan,
+    LogicalProject,
+    LogicalSetOperation,
     OuterColumn,
-    Project,
     SetKind,
-    SetOperation,
     distinct_nodes,
 )
 from sqlfront_values import types
@@ -180,7 +180,7 @@ class QueryBinder(msgspec.Struct, frozen=True):
         offset = self._count(query.args.get("offset"), "offset")
         if count is None and not offset:
             return bound
-        return replace(bound, plan=Limit(bound.plan, count, offset or 0))
+        return replace(bound, plan=LogicalLimit(bound.plan, count, offset or 0))
 
     def _count(self, node: exp.Expr | None, what: str) -> int | None:
         """The number of LIMIT or OFFSET; None without the clause (or for ALL)."""
@@ -245,7 +245,7 @@ class QueryBinder(msgspec.Struct, frozen=True):
         if distinct or word != "UNION":
             check_rows_comparable(kinds, node)
         kind = distinct_kind if distinct else all_kind
-        plan = SetOperation(kind, (*_branches(first, kind), second))
+        plan = LogicalSetOperation(kind, (*_branches(first, kind), second))
         if kind is SetKind.UNION_ALL and distinct:
             return replace(left, plan=distinct_rows(plan, left.names))
         return replace(left, plan=plan)
@@ -259,13 +259,13 @@ _BODIES: Final[dict[type[exp.Expr], frozenset[str]]] = {
 
 def distinct_rows(plan: LogicalPlan, names: tuple[str, ...]) -> LogicalPlan:
     """The distinct rows of the plan."""
-    return Aggregate(plan, plan.row(), (), names)
+    return LogicalAggregate(plan, plan.row(), (), names)
 
 
 def _branches(plan: LogicalPlan, kind: SetKind) -> tuple[LogicalPlan, ...]:
     """The branches of a UNION ALL that becomes a part of a longer UNION ALL; a plan of any other kind is a
     single branch."""
-    if kind is SetKind.UNION_ALL and isinstance(plan, SetOperation) and plan.kind is kind:
+    if kind is SetKind.UNION_ALL and isinstance(plan, LogicalSetOperation) and plan.kind is kind:
         return plan.branches
     return (plan,)
 
@@ -295,7 +295,7 @@ def _with_types(plan: LogicalPlan, kinds: list[pa.DataType]) -> LogicalPlan:
     if all(column.type == kind for column, kind in zip(row, kinds, strict=True)):
         return plan
     expressions = tuple(cast_to(column, kind) for column, kind in zip(row, kinds, strict=True))
-    return Project(plan, expressions, tuple(column.name for column in row))
+    return LogicalProject(plan, expressions, tuple(column.name for column in row))
 
 
 def _refuse_disorder(query: exp.Expr) -> None:

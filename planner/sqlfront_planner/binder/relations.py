@@ -16,7 +16,7 @@ from sqlfront_planner.binder.literals import literal_of
 from sqlfront_planner.binder.scope import BoundQuery, Relation, Scope, ScopeColumn, named, relation
 from sqlfront_planner.binder.syntax import failure, refuse_unknown, span, unparenthesized, unsupported
 from sqlfront_planner.catalog import DEFAULT_CATALOG, TableEntry, ViewEntry
-from sqlfront_planner.logical import JoinKind, Scan, Values
+from sqlfront_planner.logical import JoinKind, LogicalScan, LogicalValues
 from sqlfront_planner.query_parser import parse_query
 from sqlfront_planner.rewriting import is_deterministic
 from sqlfront_planner.shared_rows import varies_by_order_only
@@ -113,7 +113,7 @@ def _table(queries: Queries, node: exp.Table) -> Relation:
 
 
 def _scan(queries: Queries, table: Table, name: str, qualifier: tuple[str, ...]) -> Relation:
-    plan = Scan(name, table, queries.context.snapshot(table), tuple(range(len(table.schema))))
+    plan = LogicalScan(name, table, queries.context.snapshot(table), tuple(range(len(table.schema))))
     row = plan.row()
     return Relation(plan, relation([column.name for column in row], row, qualifier))
 
@@ -296,7 +296,7 @@ def inline_table(queries: Queries, node: exp.Values) -> Relation:
         _inline_column([row[place] for row in rows], f"col{place + 1}", node) for place in range(width)
     ]
     schema = pa.schema([(f"col{place}", column[0].type) for place, column in enumerate(columns, 1)])
-    plan = Values(schema, tuple(zip(*columns, strict=True)))
+    plan = LogicalValues(schema, tuple(zip(*columns, strict=True)))
     return Relation(plan, relation(schema.names, plan.row()))
 
 

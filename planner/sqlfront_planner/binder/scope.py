@@ -7,7 +7,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sqlfront_planner.binder.syntax import parts_of, refuse_unknown, unsupported
-from sqlfront_planner.logical import LogicalPlan, Values
+from sqlfront_planner.logical import LogicalPlan, LogicalValues
 from sqlfront_values.expressions import Column, Expr
 
 
@@ -106,7 +106,7 @@ class Relation(msgspec.Struct, frozen=True):
 
 
 #: The input of a SELECT without FROM: one row without columns.
-ONE_ROW = Values(pa.schema([]), ((),))
+ONE_ROW = LogicalValues(pa.schema([]), ((),))
 EMPTY_SCOPE = Scope((), 0)
 
 

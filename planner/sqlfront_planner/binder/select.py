@@ -25,7 +25,7 @@ from sqlfront_planner.binder.sorting import (
     sorted_plan,
 )
 from sqlfront_planner.binder.syntax import failure, parts_of, refuse_unknown, unsupported
-from sqlfront_planner.logical import Aggregate, Filter, LogicalPlan, OuterColumn
+from sqlfront_planner.logical import LogicalAggregate, LogicalFilter, LogicalPlan, OuterColumn
 from sqlfront_planner.query_parser import CHANGES
 from sqlfront_values.errors import Error, ProgrammingError
 from sqlfront_values.expressions import Call, Expr, transform, walk
@@ -157,7 +157,7 @@ class _Select(msgspec.Struct):
         where = self.node.args.get("where")
         if where is not None:
             condition = ExpressionBinder(self.queries, self.scope, "WHERE").condition(where.this)
-            self.plan = Filter(self.plan, condition)
+            self.plan = LogicalFilter(self.plan, condition)
         binder = self._binder("SELECT")
         self._bind_items(binder)
         grouping = self._bind_group(binder)
@@ -415,7 +415,7 @@ class _Select(msgspec.Struct):
             if any(isinstance(part, OuterColumn) for part in walk(item.expression)):
                 raise unsupported("A column of the enclosing query beside an aggregate", item.node)
         if self.having is not None and not self.having_last:
-            self.plan = Filter(self.plan, self.having.expression)
+            self.plan = LogicalFilter(self.plan, self.having.expression)
 
     def _check_grouped_subqueries(self, grouping: "groups.Grouping") -> None:
         """Refuse a correlated subquery that is a key and isn't in the select list."""
@@ -435,7 +435,7 @@ class _Select(msgspec.Struct):
             self._rewrite(lambda expression, node: transform(expression, place), windows=False)
         for condition in (self.having if self.having_last else None, self.qualify):
             if condition is not None:
-                self.plan = Filter(self.plan, condition.expression)
+                self.plan = LogicalFilter(self.plan, condition.expression)
 
     def _write_out_aliases(self) -> None:
         """Expand aliases in the expressions computed below the select list, which can't read its columns."""
@@ -501,7 +501,7 @@ class _Select(msgspec.Struct):
         projected = projection(self.plan, outputs, names)
         row = projected.row()
         check_rows_comparable([item.type for item in row], self.node)
-        plan = Aggregate(projected, row, (), names)
+        plan = LogicalAggregate(projected, row, (), names)
         order = self.node.args.get("order")
         if order is None:
             return plan

@@ -11,7 +11,7 @@ from sqlglot import exp
 from sqlfront_planner.binder.constants import may_be_position
 from sqlfront_planner.binder.expressions import ExpressionBinder
 from sqlfront_planner.binder.syntax import failure, refuse_unknown, unparenthesized
-from sqlfront_planner.logical import LogicalPlan, Project, Sort
+from sqlfront_planner.logical import LogicalPlan, LogicalProject, LogicalSort
 from sqlfront_values import types
 from sqlfront_values.expressions import Column, Expr, Literal, SortKey
 from sqlfront_values.lazy_modules import lazy_module
@@ -100,7 +100,7 @@ def sorted_plan(
     projected = projection(plan, carried, (*names, *hidden))
     if not keys:
         return projected
-    ordered = Sort(projected, tuple(keys))
+    ordered = LogicalSort(projected, tuple(keys))
     return projection(ordered, ordered.row()[: len(outputs)], names) if hidden else ordered
 
 
@@ -112,7 +112,7 @@ def projection(plan: LogicalPlan, expressions: Sequence[Expr], names: tuple[str,
         for item, column, name in zip(expressions, plan.row(), names, strict=True)
     ):
         return plan
-    return Project(plan, tuple(expressions), names)
+    return LogicalProject(plan, tuple(expressions), names)
 
 
 def check_rows_comparable(kinds: Sequence[pa.DataType], node: exp.Expr) -> None:

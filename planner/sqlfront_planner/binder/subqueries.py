@@ -12,7 +12,7 @@ from sqlfront_planner.binder.syntax import (
     unparenthesized,
     unsupported,
 )
-from sqlfront_planner.logical import Exists, InSubquery, LogicalPlan, Project, ScalarSubquery
+from sqlfront_planner.logical import Exists, InSubquery, LogicalPlan, LogicalProject, ScalarSubquery
 from sqlfront_planner.types import least_common_type, names_of
 from sqlfront_values.expressions import Column, Expr
 from sqlfront_values.types import BOOLEAN
@@ -90,7 +90,7 @@ def _cast_columns(plan: LogicalPlan, row: tuple[Column, ...], kinds: list[pa.Dat
     if all(column.type == kind for column, kind in zip(row, kinds, strict=True)):
         return plan
     expressions = tuple(cast_to(column, kind) for column, kind in zip(row, kinds, strict=True))
-    return Project(plan, expressions, tuple(column.name for column in row))
+    return LogicalProject(plan, expressions, tuple(column.name for column in row))
 
 
 def _bind(binder: ExpressionBinder, query: exp.Expr) -> BoundQuery:

@@ -12,14 +12,23 @@ from sqlfront_planner.binder.expressions import ExpressionBinder
 from sqlfront_planner.binder.syntax import failure, handles, refuse_unknown, unsupported
 from sqlfront_planner.types import is_orderable
 from sqlfront_values import types
-from sqlfront_values.expressions import AggregateCall, Case, Expr, Frame, FrameUnit, Literal, WindowCall, walk
+from sqlfront_values.expressions import (
+    AggregateCall,
+    Case,
+    Expr,
+    FrameUnit,
+    Literal,
+    WindowCall,
+    WindowFrame,
+    walk,
+)
 from sqlfront_values.functions.aggregates.registry import lookup_aggregate
 from sqlfront_values.functions.windows.registry import WindowFunction, lookup_window
 from sqlfront_values.types import INT
 
-_WHOLE: Final = Frame(FrameUnit.ROWS, None, None)
-_RUNNING: Final = Frame(FrameUnit.RANGE, None, 0)
-_RUNNING_ROWS: Final = Frame(FrameUnit.ROWS, None, 0)
+_WHOLE: Final = WindowFrame(FrameUnit.ROWS, None, None)
+_RUNNING: Final = WindowFrame(FrameUnit.RANGE, None, 0)
+_RUNNING_ROWS: Final = WindowFrame(FrameUnit.ROWS, None, 0)
 _OFFSETS: Final = frozenset({"lag", "lead"})
 #: Aggregates that require whole partitions.
 _UNORDERED: Final = frozenset({"median"})
@@ -276,7 +285,7 @@ def _check_positive(count: Expr, what: str, node: exp.Expr) -> None:
 # ---- frames
 
 
-def _frame(binder: ExpressionBinder, window: exp.Window, order: tuple[OrderItem, ...]) -> Frame:
+def _frame(binder: ExpressionBinder, window: exp.Window, order: tuple[OrderItem, ...]) -> WindowFrame:
     """The frame of an aggregate: as written, else all rows of the partition up to the current row's peers, or
     all rows without an order."""
     spec = window.args.get("spec")
@@ -304,7 +313,7 @@ def _frame(binder: ExpressionBinder, window: exp.Window, order: tuple[OrderItem,
             )
         if start or end:
             raise unsupported("A RANGE frame with a distance", spec)
-    return Frame(unit, start, end)
+    return WindowFrame(unit, start, end)
 
 
 def _bound(

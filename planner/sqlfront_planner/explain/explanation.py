@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sqlfront_planner import run_values
 
 
-class Place(Enum):
+class VertexPlace(Enum):
     """The members that run a vertex's instances."""
 
     HERE = "here"
@@ -69,7 +69,7 @@ class ExplainedVertex(msgspec.Struct, frozen=True):
     name: str
     operator: str
     parallel: bool
-    place: Place
+    place: VertexPlace
     counters: Counters | None = None
     members: Mapping[str, Counters] = msgspec.field(default_factory=dict)
 
@@ -107,7 +107,7 @@ class ExplainedEdge(msgspec.Struct, frozen=True):
         return ", ".join(words)
 
 
-class Part(msgspec.Struct, frozen=True):
+class PartialRead(msgspec.Struct, frozen=True):
     """``read`` of ``total`` are read."""
 
     read: int
@@ -133,11 +133,11 @@ class ExplainedScan(msgspec.Struct, frozen=True):
     partitioned_by: tuple[str, ...] = ()
     by: tuple[str, ...] = ()
     keys: tuple[tuple[str, ...], ...] | None = None
-    partitions: Part | None = None
-    members: Part | None = None
-    chunks: Part | None = None
-    files: Part | None = None
-    row_groups: Part | None = None
+    partitions: PartialRead | None = None
+    members: PartialRead | None = None
+    chunks: PartialRead | None = None
+    files: PartialRead | None = None
+    row_groups: PartialRead | None = None
     spark_seconds: float | None = None
 
 
@@ -187,7 +187,7 @@ class Explanation(msgspec.Struct, frozen=True):
     version: int = 1
 
 
-class Bound(msgspec.Struct, frozen=True):
+class RunArguments(msgspec.Struct, frozen=True):
     """A plan's values of one run: ``arguments`` for its parameters, ``values`` for its run values."""
 
     arguments: Sequence[object] = ()
@@ -200,7 +200,7 @@ FindParticipants = Callable[[DAG], Participants | None]
 
 def explanation(
     plan: QueryPlan,
-    bound: Bound | None = None,
+    bound: RunArguments | None = None,
     *,
     extended: bool = False,
     runs: Mapping[str, JobStatistics] | None = None,
@@ -231,7 +231,7 @@ def explanation(
 
 
 def _explained_template(
-    template: Template, bound: Bound | None, run: JobStatistics | None, participants: FindParticipants
+    template: Template, bound: RunArguments | None, run: JobStatistics | None, participants: FindParticipants
 ) -> ExplainedJob:
     if bound is None:
         return explained_job(template.dag, run)
@@ -245,7 +245,7 @@ def _explained_template(
 
 
 def explained_scans(
-    template: Template, bound: Bound, participants: Participants | None
+    template: Template, bound: RunArguments, participants: Participants | None
 ) -> tuple[ExplainedScan, ...]:
     """The reads of the plan's scans with the values of ``bound``."""
     found = []
@@ -254,15 +254,15 @@ def explained_scans(
         partitions = members = None
         if pruning.of_partitions:
             required = pruning.of_partitions if pruning.partitions is None else len(pruning.partitions)
-            partitions = Part(required, pruning.of_partitions)
+            partitions = PartialRead(required, pruning.of_partitions)
         if participants is not None and scan.vertex in participants.scans:
-            members = Part(participants.scans[scan.vertex], participants.total)
+            members = PartialRead(participants.scans[scan.vertex], participants.total)
         keys = None
         if scan.keys is not None and pruning.keys is not None:
             keys = key_texts(scan.keys.types, pruning.keys)
         placed = () if scan.partitioning is None else scan.partitioning.columns
         key = tuple(scan.columns[place] for place in placed)
-        pieces = {each.what: Part(each.read, each.total) for each in pruning.pieces}
+        pieces = {each.what: PartialRead(each.read, each.total) for each in pruning.pieces}
         found.append(
             ExplainedScan(
                 scan.vertex,
@@ -323,21 +323,21 @@ def _vertices(dag: DAG, run: JobStatistics | None) -> Iterator[ExplainedVertex]:
         )
 
 
-def _places(dag: DAG) -> dict[str, Place]:
+def _places(dag: DAG) -> dict[str, VertexPlace]:
     if all(edge.distribution is Distribution.LOCAL for edge in dag.edges):
-        return {vertex.name: Place.HERE for vertex in dag}
-    found: dict[str, Place] = {}
+        return {vertex.name: VertexPlace.HERE for vertex in dag}
+    found: dict[str, VertexPlace] = {}
     for vertex in dag:
         everywhere = _is_everywhere(dag, vertex, found)
-        found[vertex.name] = Place.ALL_MEMBERS if everywhere else Place.COORDINATOR
+        found[vertex.name] = VertexPlace.ALL_MEMBERS if everywhere else VertexPlace.COORDINATOR
     return found
 
 
-def _is_everywhere(dag: DAG, vertex: Vertex, places: Mapping[str, Place]) -> bool:
+def _is_everywhere(dag: DAG, vertex: Vertex, places: Mapping[str, VertexPlace]) -> bool:
     inbound = dag.inbound(vertex)
     reached = any(
         edge.distribution is Distribution.TO_ALL
-        or (edge.distribution is Distribution.LOCAL and places[edge.source.name] is Place.ALL_MEMBERS)
+        or (edge.distribution is Distribution.LOCAL and places[edge.source.name] is VertexPlace.ALL_MEMBERS)
         for edge in inbound
     )
     return reached or (not inbound and vertex.only_on is None)

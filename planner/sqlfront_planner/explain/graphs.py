@@ -10,7 +10,7 @@ from sqlfront_planner.explain.explanation import (
     ExplainedScan,
     ExplainedVertex,
     Explanation,
-    Place,
+    VertexPlace,
 )
 from sqlfront_planner.explain.text import in_bytes, milliseconds, scan_text
 
@@ -92,9 +92,9 @@ def _labels(job: ExplainedJob) -> Iterator[tuple[ExplainedVertex, list[str]]]:
 def _label(vertex: ExplainedVertex, scan: ExplainedScan | None) -> Iterator[str]:
     """Yield the lines of a label: the operator, the place, the counters, and the reads."""
     yield vertex.operator
-    if vertex.parallel or vertex.place is Place.ALL_MEMBERS:
+    if vertex.parallel or vertex.place is VertexPlace.ALL_MEMBERS:
         several = ["one per worker"] if vertex.parallel else []
-        yield ", ".join([*several, *(["on all members"] if vertex.place is Place.ALL_MEMBERS else [])])
+        yield ", ".join([*several, *(["on all members"] if vertex.place is VertexPlace.ALL_MEMBERS else [])])
     if vertex.counters is not None:
         yield f"{_flowed(vertex.counters)}, busy {milliseconds(vertex.counters.busy)}"
     if scan is not None:

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from sqlfront_engine.dag import Distribution, Routing
-from sqlfront_engine.row_programs.operators import Find, Join, PartnersByKey
-from sqlfront_engine.row_programs.program import NotByRows, RowOperator, Run
+from sqlfront_engine.row_programs.operators import PartnersByKey, RowFind, RowJoin
+from sqlfront_engine.row_programs.program import NotByRows, ProgramRun, RowOperator
 from sqlfront_planner.explain.explanation import (
     Counters,
     ExplainedEdge,
@@ -14,11 +14,11 @@ from sqlfront_planner.explain.explanation import (
     ExplainedScan,
     ExplainedVertex,
     Explanation,
-    Part,
-    Place,
+    PartialRead,
+    VertexPlace,
     key_texts,
 )
-from sqlfront_planner.row_lowering.row_plan import UNFIT, RowPlan, Source
+from sqlfront_planner.row_lowering.row_plan import UNFIT, RowPlan, RowSource
 from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.settings import DEFAULT_PARTITIONS, Settings
 
@@ -72,13 +72,15 @@ def _names(program: RowOperator) -> dict[int, str]:
     return names
 
 
-def _vertices(program: RowOperator, names: dict[int, str], run: Run | None) -> Iterator[ExplainedVertex]:
+def _vertices(
+    program: RowOperator, names: dict[int, str], run: ProgramRun | None
+) -> Iterator[ExplainedVertex]:
     for step in _steps(program):
         counters = None if run is None else _counted(step, run)
-        yield ExplainedVertex(names[id(step)], step.describe(), False, Place.HERE, counters)
+        yield ExplainedVertex(names[id(step)], step.describe(), False, VertexPlace.HERE, counters)
 
 
-def _counted(step: RowOperator, run: Run) -> Counters:
+def _counted(step: RowOperator, run: ProgramRun) -> Counters:
     """The counters of a step in a run. The step runs once, and the inputs run once more to subtract their
     time."""
     seconds = []
@@ -100,23 +102,23 @@ def _edges(program: RowOperator, names: dict[int, str]) -> Iterator[ExplainedEdg
 
 
 def _scans(
-    plan: RowPlan, names: dict[int, str], run: Run | None, owners: Sequence[str]
+    plan: RowPlan, names: dict[int, str], run: ProgramRun | None, owners: Sequence[str]
 ) -> Iterator[ExplainedScan]:
     """The tables whose rows are found by key. The keys of a join's lookups are known only at run time."""
-    readers: dict[int, Find | Join] = {}
+    readers: dict[int, RowFind | RowJoin] = {}
     for step in _steps(plan.program):
-        if isinstance(step, Find):
+        if isinstance(step, RowFind):
             readers[step.source] = step
-        elif isinstance(step, Join) and isinstance(step.partners, PartnersByKey):
+        elif isinstance(step, RowJoin) and isinstance(step.partners, PartnersByKey):
             readers[step.partners.source] = step
     for place, source in enumerate(plan.sources):
         reader = readers[place]
-        keys = reader.keys(run) if isinstance(reader, Find) and run is not None else None
+        keys = reader.keys(run) if isinstance(reader, RowFind) and run is not None else None
         yield _scan(source, names[id(reader)], keys, owners)
 
 
 def _scan(
-    source: Source, vertex: str, keys: Sequence[tuple[object, ...]] | None, owners: Sequence[str]
+    source: RowSource, vertex: str, keys: Sequence[tuple[object, ...]] | None, owners: Sequence[str]
 ) -> ExplainedScan:
     schema, placed = source.table.schema, source.table.partitioning
     types = [schema.field(ordinal).type for ordinal in source.by]
@@ -125,10 +127,10 @@ def _scan(
     if keys is not None and placed is not None and placed.columns == source.by:
         hash_key = partitions.key_hasher(types)
         hashes = [hash_key(key) for key in keys]
-        required = Part(len({each % placed.count for each in hashes}), placed.count)
+        required = PartialRead(len({each % placed.count for each in hashes}), placed.count)
         if owners:
             named = {owners[each % DEFAULT_PARTITIONS] for each in hashes}
-            members = Part(len(named), len(set(owners)))
+            members = PartialRead(len(named), len(set(owners)))
     texts = None if keys is None else key_texts(types, keys)
     key = () if placed is None else tuple(schema.field(ordinal).name for ordinal in placed.columns)
     return ExplainedScan(vertex, source.name, key, by, texts, required, members)

@@ -10,8 +10,8 @@ from sqlfront_planner.explain.explanation import (
     ExplainedScan,
     ExplainedVertex,
     Explanation,
-    Part,
-    Place,
+    PartialRead,
+    VertexPlace,
 )
 
 #: The most keys of a scan that are shown.
@@ -55,7 +55,8 @@ def scan_text(scan: ExplainedScan) -> str:
     """The part of its table that a scan reads; empty if nothing is to report.
 
     >>> key = ("k",)
-    >>> scan_text(ExplainedScan("scan t", "t", key, key, (("7",), ("8",)), Part(2, 271), chunks=Part(1, 5)))
+    >>> owners, chunks = PartialRead(2, 271), PartialRead(1, 5)
+    >>> scan_text(ExplainedScan("scan t", "t", key, key, (("7",), ("8",)), owners, chunks=chunks))
     't by k IN (7, 8): partitions 2 of 271, chunks 1 of 5 (4 skipped)'
     """
     facts = []
@@ -71,7 +72,7 @@ def scan_text(scan: ExplainedScan) -> str:
         facts.append(f"members {scan.members}")
     pieces = (("chunks", scan.chunks), ("files", scan.files), ("row groups", scan.row_groups))
     for name, part in pieces:
-        if part is not None and part != Part(1, 1):
+        if part is not None and part != PartialRead(1, 1):
             skipped = f" ({part.total - part.read:,} skipped)" if part.read < part.total else ""
             facts.append(f"{name} {part}{skipped}")
     if scan.spark_seconds is not None:
@@ -129,7 +130,7 @@ def tree(job: ExplainedJob) -> str:
 
 def _where(vertex: ExplainedVertex) -> str:
     several = " x n" if vertex.parallel else ""
-    return several + (" on all members" if vertex.place is Place.ALL_MEMBERS else "")
+    return several + (" on all members" if vertex.place is VertexPlace.ALL_MEMBERS else "")
 
 
 def _by_member(members: Mapping[str, Counters], indent: str) -> Iterator[str]:

@@ -4,7 +4,7 @@ from typing import Final
 
 from sqlfront_engine.processors.aggregation.aggregate import Aggregate as AggregateProcessor
 from sqlfront_engine.processors.aggregation.aggregate import AggregateMode
-from sqlfront_planner.logical import Aggregate
+from sqlfront_planner.logical import LogicalAggregate
 from sqlfront_planner.lowering.builder import Builder, Fragment
 
 #: Up to this many groups the second stage has one instance.
@@ -13,7 +13,9 @@ FEW_GROUPS: Final = 20_000
 HARDLY_GROUPED: Final = 0.4
 
 
-def lower_aggregate(builder: Builder, plan: Aggregate, keys: tuple[int, ...], source: Fragment) -> Fragment:
+def lower_aggregate(
+    builder: Builder, plan: LogicalAggregate, keys: tuple[int, ...], source: Fragment
+) -> Fragment:
     """Lower an aggregation. ``keys`` are the grouping columns' ordinals in the source's row; the calls read
     that row, too."""
 

@@ -8,7 +8,7 @@ import msgspec
 from sqlfront_engine.processors.joins.hash_join import HashJoin
 from sqlfront_engine.processors.joins.join_rows import wanted_rows
 from sqlfront_engine.processors.joins.nested_loop_join import NestedLoopJoin
-from sqlfront_planner.logical import FILTERING_JOINS, Join, JoinKind, LogicalPlan, Scan
+from sqlfront_planner.logical import FILTERING_JOINS, JoinKind, LogicalJoin, LogicalPlan, LogicalScan
 from sqlfront_planner.lowering.builder import Builder, Fragment, lies_by, narrowed
 from sqlfront_planner.lowering.scans import lower_filtered_by_keys, lower_found_by_keys
 from sqlfront_planner.pruning.joins import holds_left, keys_from_join
@@ -45,7 +45,7 @@ _STREAM_LEFT: Final = FILTERING_JOINS | {JoinKind.INNER, JoinKind.LEFT}
 class _Sides(msgspec.Struct, frozen=True):
     """A join's lowered inputs, with the ordinals of the keys."""
 
-    join: Join
+    join: LogicalJoin
     left: Fragment
     right: Fragment
     left_keys: tuple[int, ...]
@@ -53,13 +53,13 @@ class _Sides(msgspec.Struct, frozen=True):
     output: tuple[int, ...]
 
 
-def key_columns(join: Join) -> bool:
+def key_columns(join: LogicalJoin) -> bool:
     """True if all keys are columns, as the processor requires."""
     return all(isinstance(key.left, Column) and isinstance(key.right, Column) for key in join.keys)
 
 
 def lower_sides(
-    builder: Builder, join: Join, lower: Callable[[LogicalPlan], Fragment]
+    builder: Builder, join: LogicalJoin, lower: Callable[[LogicalPlan], Fragment]
 ) -> tuple[Fragment, Fragment]:
     """Lower both sides of a join. The held side's keys find or filter the rows of the streamed side if that
     pays.
@@ -74,17 +74,17 @@ def lower_sides(
         found, other = lower_found_by_keys(builder, wanted, lower(held))
         return (other, found) if hold_left else (found, other)
     keys = _filtering_keys(builder, join, hold_left)
-    if keys and isinstance(streamed, Scan):
+    if keys and isinstance(streamed, LogicalScan):
         filtered, other = lower_filtered_by_keys(builder, streamed, lower(held), keys)
         return (other, filtered) if hold_left else (filtered, other)
     return lower(join.left), lower(join.right)
 
 
-def _filtering_keys(builder: Builder, join: Join, hold_left: bool) -> list[tuple[int, int]]:
+def _filtering_keys(builder: Builder, join: LogicalJoin, hold_left: bool) -> list[tuple[int, int]]:
     """The pairs of ordinals of streamed and held keys by which a filter drops most streamed rows right after
     reading; empty if that is impossible or doesn't pay."""
     held, streamed = (join.left, join.right) if hold_left else (join.right, join.left)
-    if not builder.parallel or not isinstance(streamed, Scan) or not streamed.filters:
+    if not builder.parallel or not isinstance(streamed, LogicalScan) or not streamed.filters:
         return []
     wanted = wanted_rows(KINDS[join.kind], build_left=hold_left)
     if wanted.unmatched_probe or any(map(can_fail, streamed.filters)):
@@ -102,7 +102,7 @@ def _filtering_keys(builder: Builder, join: Join, hold_left: bool) -> list[tuple
 
 
 def lower_join(
-    builder: Builder, join: Join, left: Fragment, right: Fragment, output: tuple[int, ...]
+    builder: Builder, join: LogicalJoin, left: Fragment, right: Fragment, output: tuple[int, ...]
 ) -> Fragment:
     """Lower a join over lowered sides. ``output``: the wanted ordinals of the join's row."""
     if not join.keys:
@@ -140,7 +140,7 @@ def _processor(sides: _Sides, hold_left: bool) -> HashJoin:
     )
 
 
-def _broadcasts(builder: Builder, join: Join, hold_left: bool) -> bool:
+def _broadcasts(builder: Builder, join: LogicalJoin, hold_left: bool) -> bool:
     """Whether every instance gets the whole held side. A held side whose unmatched rows are emitted must
     exist only once."""
     if join.kind is JoinKind.NULL_AWARE_ANTI:
@@ -224,7 +224,7 @@ def _agreed_keys(sides: _Sides) -> tuple[int, ...]:
 
 
 def _lower_nested_loop(
-    builder: Builder, join: Join, left: Fragment, right: Fragment, output: tuple[int, ...]
+    builder: Builder, join: LogicalJoin, left: Fragment, right: Fragment, output: tuple[int, ...]
 ) -> Fragment:
     """Join every left row with every right row; the right side is held."""
     processor = NestedLoopJoin(KINDS[join.kind], join.condition, join.left.schema, join.right.schema, output)

@@ -13,20 +13,20 @@ from sqlfront_engine.processors.sources.values import Values as ValuesProcessor
 from sqlfront_planner.lanes import COLLECT_ROWS
 from sqlfront_planner.logical import (
     FILTERING_JOINS,
-    Aggregate,
-    Filter,
-    Join,
     JoinKey,
-    Limit,
+    LogicalAggregate,
+    LogicalFilter,
+    LogicalJoin,
+    LogicalLimit,
     LogicalPlan,
-    Project,
-    ScalarRow,
-    Scan,
+    LogicalProject,
+    LogicalScalarRow,
+    LogicalScan,
+    LogicalSetOperation,
+    LogicalSort,
+    LogicalValues,
+    LogicalWindow,
     SetKind,
-    SetOperation,
-    Sort,
-    Values,
-    Window,
 )
 from sqlfront_planner.lowering.builder import Builder, Fragment, ScanVertex, Store
 from sqlfront_planner.lowering.scans import lower_rows, lower_scan
@@ -132,63 +132,65 @@ class _Lowering:
 
     def _lower(self, plan: LogicalPlan) -> Fragment:
         match plan:
-            case Project():
+            case LogicalProject():
                 return self.rows(plan.input, plan.expressions, plan.schema)
-            case Filter() | Scan():
+            case LogicalFilter() | LogicalScan():
                 return self.rows(plan, None, plan.schema)
-            case Values():
+            case LogicalValues():
                 return self.values(plan)
-            case Join():
+            case LogicalJoin():
                 return self.join(plan, tuple(range(plan.width)))
-            case Aggregate():
+            case LogicalAggregate():
                 return self.aggregate(plan)
-            case Window():
+            case LogicalWindow():
                 return self.window(plan, None, None, plan.schema)
-            case Sort():
+            case LogicalSort():
                 return sorts.lower_sort(self.builder, plan, self.lower(plan.input))
-            case Limit():
+            case LogicalLimit():
                 return sorts.lower_limit(self.builder, plan, self.lower(plan.input))
-            case ScalarRow():
+            case LogicalScalarRow():
                 source = self.lower(plan.input)
                 return self.builder.gather("scalar", scalar_row.ScalarRow(plan.schema), source)
-            case SetOperation():
+            case LogicalSetOperation():
                 return self.set_operation(plan)
             case _:
-                raise InternalError(f"{type(plan).__name__} can't be lowered")
+                raise InternalError(f"{plan.label} can't be lowered")
 
     def rows(self, plan: LogicalPlan, expressions: Sequence[Expr] | None, schema: pa.Schema) -> Fragment:
         """Lower filters and a projection (None: all columns) into one vertex over the input."""
         condition: Expr | None = None
-        if isinstance(plan, Filter):
+        if isinstance(plan, LogicalFilter):
             condition, plan = plan.condition, plan.input
-        if isinstance(plan, Scan):
+        if isinstance(plan, LogicalScan):
             if condition is not None:
                 plan = plan.with_operands((*plan.filters, *conjuncts(remap(condition, plan.columns))))
             source, condition = lower_scan(self.builder, plan)
             if condition is not None and expressions is None:
                 expressions = plan.row()
             return lower_rows(self.builder, source, condition, expressions, schema)
-        if isinstance(plan, Join) and condition is None and expressions is not None:
+        if isinstance(plan, LogicalJoin) and condition is None and expressions is not None:
             ordinals = _ordinals(expressions)
             if ordinals is not None:
                 return self.join(plan, ordinals)
-        if isinstance(plan, Window):
+        if isinstance(plan, LogicalWindow):
             return self.window(plan, condition, expressions, schema)
         return lower_rows(self.builder, self.lower(plan), condition, expressions, schema)
 
-    def values(self, plan: Values) -> Fragment:
+    def values(self, plan: LogicalValues) -> Fragment:
         """Lower literal rows into one source; a row with computed values becomes a projection of an empty
         row."""
         rows = tuple(tuple(item for item in row if isinstance(item, Literal)) for row in plan.rows)
         if all(len(literals) == len(row) for literals, row in zip(rows, plan.rows, strict=True)):
             processor = ValuesProcessor(plan.output, rows)
             return Fragment(self.builder.source("values", processor, parallel=False), False)
-        one = Values(pa.schema([]), ((),))
+        one = LogicalValues(pa.schema([]), ((),))
         names = tuple(plan.output.names)
-        branches = tuple(Project(one, row, names) for row in plan.rows)
-        return self.lower(branches[0] if len(branches) == 1 else SetOperation(SetKind.UNION_ALL, branches))
+        branches = tuple(LogicalProject(one, row, names) for row in plan.rows)
+        return self.lower(
+            branches[0] if len(branches) == 1 else LogicalSetOperation(SetKind.UNION_ALL, branches)
+        )
 
-    def join(self, plan: Join, output: tuple[int, ...]) -> Fragment:
+    def join(self, plan: LogicalJoin, output: tuple[int, ...]) -> Fragment:
         from sqlfront_planner.lowering.joins import key_columns, lower_join, lower_sides  # noqa: PLC0415 - loaded when first needed
 
         if not key_columns(plan):
@@ -196,14 +198,18 @@ class _Lowering:
         left, right = lower_sides(self.builder, plan, self.lower)
         return lower_join(self.builder, plan, left, right, output)
 
-    def aggregate(self, plan: Aggregate) -> Fragment:
+    def aggregate(self, plan: LogicalAggregate) -> Fragment:
         from sqlfront_planner.lowering.aggregates import lower_aggregate  # noqa: PLC0415 - loaded when first needed
 
         child, keys = _with_columns(plan.input, plan.keys)
         return lower_aggregate(self.builder, plan, keys, self.lower(child))
 
     def window(
-        self, plan: Window, condition: Expr | None, expressions: Sequence[Expr] | None, schema: pa.Schema
+        self,
+        plan: LogicalWindow,
+        condition: Expr | None,
+        expressions: Sequence[Expr] | None,
+        schema: pa.Schema,
     ) -> Fragment:
         """Lower a window. The processor partitions and orders by columns: computed expressions are added as
         columns, and removed again by the filter and projection (None: no filter, all columns) of the window's
@@ -231,7 +237,7 @@ class _Lowering:
             return result
         return lower_rows(self.builder, result, condition, expressions, schema)
 
-    def set_operation(self, plan: SetOperation) -> Fragment:
+    def set_operation(self, plan: LogicalSetOperation) -> Fragment:
         branches = [self.lower(branch) for branch in plan.branches]
         builder = self.builder
         parallel = any(branch.parallel for branch in branches)
@@ -281,13 +287,13 @@ def _with_columns(plan: LogicalPlan, wanted: tuple[Expr, ...]) -> tuple[LogicalP
             places.append(len(items))
             items.append(expression)
     names = (*(column.name for column in row), *("" for _ in items[len(row) :]))
-    if isinstance(plan, Project) and all(map(is_deterministic, plan.expressions)):
+    if isinstance(plan, LogicalProject) and all(map(is_deterministic, plan.expressions)):
         merged = tuple(substitute(item, plan.expressions) for item in items[len(row) :])
-        return Project(plan.input, (*plan.expressions, *merged), names), tuple(places)
-    return Project(plan, tuple(items), names), tuple(places)
+        return LogicalProject(plan.input, (*plan.expressions, *merged), names), tuple(places)
+    return LogicalProject(plan, tuple(items), names), tuple(places)
 
 
-def _with_key_columns(plan: Join, output: tuple[int, ...]) -> tuple[Join, tuple[int, ...]]:
+def _with_key_columns(plan: LogicalJoin, output: tuple[int, ...]) -> tuple[LogicalJoin, tuple[int, ...]]:
     """The same join over sides that have a column for each key; ``output`` leaves the added columns out."""
     left, left_places = _with_columns(plan.left, tuple(key.left for key in plan.keys))
     right, right_places = _with_columns(plan.right, tuple(key.right for key in plan.keys))
@@ -302,7 +308,7 @@ def _with_key_columns(plan: Join, output: tuple[int, ...]) -> tuple[Join, tuple[
         *(left.width + place for place in range(plan.right.width)),
     ]
     condition = None if plan.condition is None else remap(plan.condition, where)
-    join = Join(left, right, plan.kind, condition, keys)
+    join = LogicalJoin(left, right, plan.kind, condition, keys)
     if plan.kind in FILTERING_JOINS:
         return join, output
     return join, tuple(where[place] for place in output)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from sqlfront_engine.processor import BATCH_ROWS, Processor
 from sqlfront_engine.processors.project import FilterProject
 from sqlfront_engine.processors.project import Project as ProjectProcessor
-from sqlfront_planner.logical import Scan
+from sqlfront_planner.logical import LogicalScan
 from sqlfront_planner.lowering.builder import Builder, Fragment, ScanVertex, narrowed
 from sqlfront_planner.pruning.joins import KeysFromJoin
 from sqlfront_planner.pruning.key_condition import KeyCondition
@@ -29,7 +29,7 @@ else:
     key_filter = lazy_module("sqlfront_engine.processors.joins.key_filter")
 
 
-def lower_scan(builder: Builder, scan: Scan) -> tuple[Fragment, Expr | None]:
+def lower_scan(builder: Builder, scan: LogicalScan) -> tuple[Fragment, Expr | None]:
     """Lower a scan to a source and the remaining condition over the source's row: the scan's columns,
     followed by the columns that only the condition reads.
 
@@ -95,7 +95,7 @@ def lower_found_by_keys(builder: Builder, wanted: KeysFromJoin, held: Fragment) 
 
 def scan_vertex(
     name: str,
-    scan: Scan,
+    scan: LogicalScan,
     request: "tables.ScanRequest",
     placed: "tables.Partitioning | None",
     keys: KeyCondition | None,
@@ -113,7 +113,7 @@ def scan_vertex(
     )
 
 
-def _is_parallel(builder: Builder, scan: Scan, planned: "tables.ScanPlan") -> bool:
+def _is_parallel(builder: Builder, scan: LogicalScan, planned: "tables.ScanPlan") -> bool:
     """Whether several instances read the table; over several members: on all of them."""
     keys = builder.conditions.of(scan)
     rows = table_rows(scan) if keys is None or keys.most is None else builder.cardinality.rows(scan)
@@ -153,7 +153,7 @@ def lower_rows(
 
 
 def lower_filtered_by_keys(
-    builder: Builder, scan: Scan, held: Fragment, keys: Sequence[tuple[int, int]]
+    builder: Builder, scan: LogicalScan, held: Fragment, keys: Sequence[tuple[int, int]]
 ) -> tuple[Fragment, Fragment]:
     """Lower a scan without the rows that have no partner among ``held``; return the fragment, and ``held``
     for the join itself. ``keys``: pairs of ordinals of the scan and of the held side."""

@@ -5,7 +5,7 @@ from typing import Final
 from sqlfront_engine.processors.limit import Limit as LimitProcessor
 from sqlfront_engine.processors.sort import Sort as SortProcessor
 from sqlfront_engine.processors.top_n import TopN
-from sqlfront_planner.logical import Limit, Sort
+from sqlfront_planner.logical import LogicalLimit, LogicalSort
 from sqlfront_planner.lowering.builder import Builder, Fragment
 
 #: Up to this many rows one instance sorts.
@@ -14,7 +14,7 @@ PARALLEL_SORT_ROWS: Final = 200_000
 MOST_TOP_ROWS: Final = 100_000
 
 
-def lower_sort(builder: Builder, plan: Sort, source: Fragment) -> Fragment:
+def lower_sort(builder: Builder, plan: LogicalSort, source: Fragment) -> Fragment:
     """Lower ORDER BY: each instance sorts its rows, and the consumer merges. A top-n runs on each instance,
     then over the instances' results."""
     if plan.limit is not None and plan.limit + plan.offset <= MOST_TOP_ROWS:
@@ -28,7 +28,7 @@ def lower_sort(builder: Builder, plan: Sort, source: Fragment) -> Fragment:
     return builder.gather("limit", LimitProcessor(plan.limit, plan.offset), sorted_rows)
 
 
-def _sorted(builder: Builder, plan: Sort, source: Fragment) -> Fragment:
+def _sorted(builder: Builder, plan: LogicalSort, source: Fragment) -> Fragment:
     processor = SortProcessor(plan.keys)
     most = builder.collect_rows if builder.distributed else PARALLEL_SORT_ROWS
     if source.parallel and builder.cardinality.rows(plan.input) > most:
@@ -40,7 +40,7 @@ def _sorted(builder: Builder, plan: Sort, source: Fragment) -> Fragment:
     return Fragment(vertex, False, None, plan.keys)
 
 
-def lower_limit(builder: Builder, plan: Limit, source: Fragment) -> Fragment:
+def lower_limit(builder: Builder, plan: LogicalLimit, source: Fragment) -> Fragment:
     """Lower LIMIT: every instance stops at the count, and the single consumer counts again."""
     if plan.count is not None and source.parallel:
         source = builder.follow("limit", LimitProcessor(plan.count + plan.offset, 0), source)

@@ -1,13 +1,17 @@
 """Lowering of window functions: one instance gets all rows of a partition."""
 
 from sqlfront_engine.processors.window import Window as WindowProcessor
-from sqlfront_planner.logical import Window
+from sqlfront_planner.logical import LogicalWindow
 from sqlfront_planner.lowering.builder import Builder, Fragment
 from sqlfront_values.expressions import SortKey
 
 
 def lower_window(
-    builder: Builder, plan: Window, partition: tuple[int, ...], order: tuple[SortKey, ...], source: Fragment
+    builder: Builder,
+    plan: LogicalWindow,
+    partition: tuple[int, ...],
+    order: tuple[SortKey, ...],
+    source: Fragment,
 ) -> Fragment:
     """Lower a window. ``partition`` and ``order`` are over the source's row; the window's calls read columns
     of that row, too."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 import pyarrow as pa
 
 from sqlfront_engine.processor import ProcessorContext
-from sqlfront_engine.processors.user_code.services import Scope, Service
+from sqlfront_engine.processors.user_code.services import Service, ServiceScope
 from sqlfront_engine.processors.user_code.sinks import NO_COLUMNS, FunctionSink, LoggerSink
 from sqlfront_engine.processors.user_code.sources import FunctionSource
 from sqlfront_values.user_functions import UserFunction
@@ -38,7 +38,7 @@ def service(
     make: Callable[[ProcessorContext], object],
     close: Callable[..., object] | None = None,
     *,
-    scope: Scope = Scope.MEMBER,
+    scope: ServiceScope = ServiceScope.MEMBER,
 ) -> Service:
     """A service for a step: ``make`` creates the service from the context, ``close`` closes it at the end;
     ``scope``: one service for each member, or for each instance."""

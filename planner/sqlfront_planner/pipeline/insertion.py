@@ -9,7 +9,7 @@ from sqlfront_engine.processors.user_code.values import to_physical
 from sqlfront_values.errors import InternalError
 
 if TYPE_CHECKING:
-    from sqlfront_connectors.base import WritableTable, Write
+    from sqlfront_connectors.base import TableWrite, WritableTable
 
 
 class Insertion:
@@ -30,7 +30,7 @@ class Insertion:
 class _Insert:
     """An atomic insert: committed after the last row, else aborted."""
 
-    def __init__(self, write: "Write", schema: pa.Schema) -> None:
+    def __init__(self, write: "TableWrite", schema: pa.Schema) -> None:
         self._write = write
         self._schema = schema
         self._complete = False

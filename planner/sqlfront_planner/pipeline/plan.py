@@ -32,14 +32,14 @@ from sqlfront_planner.pipeline.steps import (
     Apply,
     Definition,
     GroupAndAggregate,
-    Join,
+    JoinStep,
     OwnerOf,
-    Read,
+    ReadStep,
     ReadTable,
-    Rebalance,
+    RebalanceStep,
     Step,
     UseService,
-    Write,
+    WriteStep,
     WriteTable,
 )
 from sqlfront_values.errors import InterfaceError, ProgrammingError
@@ -86,7 +86,7 @@ def plan(definition: Definition, circumstances: Circumstances | None = None) -> 
 
 
 def _is_result(step: Step) -> bool:
-    return isinstance(step, Write) and isinstance(step.sink, ResultSink)
+    return isinstance(step, WriteStep) and isinstance(step.sink, ResultSink)
 
 
 def _check(definition: Definition) -> None:
@@ -95,7 +95,7 @@ def _check(definition: Definition) -> None:
     for position, step in enumerate(definition.steps):
         if not definition.is_sink(position) and not definition.consumers(position):
             raise InterfaceError(f"nothing takes from step {step.name!r}, and it is no sink")
-        if isinstance(step, Join):
+        if isinstance(step, JoinStep):
             left, right = (_origins(definition, place) for place in step.inputs)
             shared = sorted(definition.steps[place].name for place in left & right)
             if shared:
@@ -117,10 +117,10 @@ class _Outlet(msgspec.Struct, frozen=True):
     """The output of a step: a vertex, and the rebalancing that follows it, if any."""
 
     vertex: Vertex
-    rebalance: Rebalance | None = None
+    rebalance: RebalanceStep | None = None
 
 
-def _spread(edge: Edge, rebalance: Rebalance) -> Edge:
+def _spread(edge: Edge, rebalance: RebalanceStep) -> Edge:
     return (edge.partitioned(rebalance.keys) if rebalance.keys else edge).distributed()
 
 
@@ -141,7 +141,7 @@ class _Planning:
         steps = [self._definition.steps[position] for position in chain]
         step = steps[0]
         match step:
-            case Read():
+            case ReadStep():
                 outlet = _Outlet(self._vertex(step, step.source, self._resolved(step.only_on)))
             case ReadTable():
                 outlet = _Outlet(self._read_table(step))
@@ -150,13 +150,13 @@ class _Planning:
             case UseService():
                 vertex = self._vertex(step, self._using_service(step), parallelism=self._capped(step))
                 outlet = _Outlet(self._follow(step, vertex))
-            case Rebalance():
+            case RebalanceStep():
                 outlet = self._rebalanced(step)
             case GroupAndAggregate():
                 outlet = _Outlet(self._aggregated(step))
-            case Join():
+            case JoinStep():
                 outlet = _Outlet(self._joined(step))
-            case Write():
+            case WriteStep():
                 outlet = _Outlet(self._written(step, step.sink, self._resolved(step.only_on)))
             case WriteTable():
                 key = f"table of step {chain[0]}"
@@ -241,7 +241,7 @@ class _Planning:
             candidate = f"{name}-{number}"
         return candidate
 
-    def _joined(self, step: Join) -> Vertex:
+    def _joined(self, step: JoinStep) -> Vertex:
         left, right = (self._definition.steps[place].schema for place in step.inputs)
         if step.kind not in FILTERING_JOINS:
             right = pa.schema(list(step.schema)[len(left) :])  # with the suffixes
@@ -252,7 +252,7 @@ class _Planning:
             self.dag.edge(edge.partitioned(keys).distributed())
         return vertex
 
-    def _rebalanced(self, step: Rebalance) -> _Outlet:
+    def _rebalanced(self, step: RebalanceStep) -> _Outlet:
         if self._definition.preserve_order and not step.keys:
             raise InterfaceError(
                 f"step {step.name!r} spreads rows evenly, but the pipeline is to preserve their order;"

@@ -11,7 +11,7 @@ from sqlfront_engine.processor import Processor
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_engine.processors.user_code.services import Service
 from sqlfront_engine.processors.user_code.sinks import Sink
-from sqlfront_engine.processors.user_code.sources import Source
+from sqlfront_engine.processors.user_code.sources import OpenedSource
 from sqlfront_engine.processors.user_code.transform import OperationKind
 from sqlfront_planner.pipeline.aggregations import Aggregation, bind_aggregation, column_named
 from sqlfront_planner.pipeline.steps import (
@@ -19,15 +19,15 @@ from sqlfront_planner.pipeline.steps import (
     Apply,
     Definition,
     GroupAndAggregate,
-    Join,
     JoinKind,
+    JoinStep,
     OwnerOf,
-    Read,
+    ReadStep,
     ReadTable,
-    Rebalance,
+    RebalanceStep,
     Step,
     UseService,
-    Write,
+    WriteStep,
     WriteTable,
 )
 from sqlfront_values.errors import InterfaceError, ProgrammingError
@@ -56,7 +56,7 @@ class Pipeline:
 
     def read(
         self,
-        source: "Source | Table",
+        source: "OpenedSource | Table",
         *,
         name: str | None = None,
         parallelism: int | None = None,
@@ -64,8 +64,8 @@ class Pipeline:
     ) -> "Stage":
         """Read rows from a source (see :mod:`.endpoints`) or all rows of a table. ``only_on``: the place of
         the only instance in the whole cluster."""
-        if isinstance(source, Source):
-            return self._add(Read(name or source.title, source.schema, (), parallelism, source, only_on))
+        if isinstance(source, OpenedSource):
+            return self._add(ReadStep(name or source.title, source.schema, (), parallelism, source, only_on))
         if only_on is not None:
             raise InterfaceError("a table decides by itself where it is read")
         return self._add(ReadTable(name or "table", source.schema, (), parallelism, source))
@@ -205,7 +205,7 @@ class Stage:
         """Spread the rows over the instances of all members: rows that agree in ``columns`` go to the same
         instance; without columns rows are spread evenly."""
         keys = self._ordinals(columns)
-        return self._pipeline._add(Rebalance(name, self.schema, (self._position,), None, keys))
+        return self._pipeline._add(RebalanceStep(name, self.schema, (self._position,), None, keys))
 
     def group_by(self, *columns: str) -> "GroupedStage":
         """Group the rows by these columns; without columns by the whole row."""
@@ -257,7 +257,7 @@ class Stage:
             ]
             schema = pa.schema([*self.schema, *renamed])
         inputs = (self._position, right._position)
-        return self._pipeline._add(Join(name, schema, inputs, parallelism, kind, left_keys, right_keys))
+        return self._pipeline._add(JoinStep(name, schema, inputs, parallelism, kind, left_keys, right_keys))
 
     def _ordinals(self, columns: Sequence[str]) -> tuple[int, ...]:
         return tuple(column_named(column, self.schema).ordinal for column in columns)
@@ -293,7 +293,7 @@ class Stage:
         return self._write(ResultSink(), name, None, OnlyOn())
 
     def _write(self, sink: Processor, name: str, parallelism: int | None, only_on: _Place) -> Pipeline:
-        step = Write(name, self.schema, (self._position,), parallelism, sink, only_on=only_on)
+        step = WriteStep(name, self.schema, (self._position,), parallelism, sink, only_on=only_on)
         self._pipeline._add(step)
         return self._pipeline
 

@@ -41,7 +41,7 @@ class Step(msgspec.Struct, frozen=True, tag_field="step", tag=True):
     parallelism: int | None
 
 
-class Read(Step, frozen=True, tag_field="step", tag=True):
+class ReadStep(Step, frozen=True, tag_field="step", tag=True):
     """Read rows from a source; ``only_on``: one instance in the cluster."""
 
     source: Processor
@@ -71,7 +71,7 @@ class UseService(Step, frozen=True, tag_field="step", tag=True):
     concurrency: int | None = None
 
 
-class Rebalance(Step, frozen=True, tag_field="step", tag=True):
+class RebalanceStep(Step, frozen=True, tag_field="step", tag=True):
     """Spread rows over all members, by ``keys`` (ordinals), or evenly without keys."""
 
     keys: tuple[int, ...] = ()
@@ -84,7 +84,7 @@ class GroupAndAggregate(Step, frozen=True, tag_field="step", tag=True):
     calls: tuple[AggregateCall, ...]
 
 
-class Join(Step, frozen=True, tag_field="step", tag=True):
+class JoinStep(Step, frozen=True, tag_field="step", tag=True):
     """Join the rows of two inputs with equal keys; null equals nothing."""
 
     kind: JoinKind
@@ -92,7 +92,7 @@ class Join(Step, frozen=True, tag_field="step", tag=True):
     right_keys: tuple[int, ...]
 
 
-class Write(Step, frozen=True, tag_field="step", tag=True):
+class WriteStep(Step, frozen=True, tag_field="step", tag=True):
     """Write rows into a sink; ``only_on``: one instance in the cluster."""
 
     sink: Processor
@@ -114,7 +114,7 @@ class Definition(msgspec.Struct, frozen=True):
 
     def is_sink(self, position: int) -> bool:
         """Whether the step at ``position`` is an end of the pipeline."""
-        return isinstance(self.steps[position], Write | WriteTable)
+        return isinstance(self.steps[position], WriteStep | WriteTable)
 
     def consumers(self, position: int) -> tuple[int, ...]:
         """The positions of the steps that read the step at ``position``."""

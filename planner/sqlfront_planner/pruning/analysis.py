@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from sqlfront_planner.preimages import NoSuchValue, is_always_known, keeps_equality, keeps_order
 from sqlfront_planner.pruning import MOST_KEYS
 from sqlfront_planner.pruning.constraints import (
-    Bound,
     Candidate,
+    ColumnBound,
     Constraint,
     NotNull,
     OneOf,
@@ -281,12 +281,12 @@ class _Analysis:
         if not ordered or not (steps[-1] == other.type or (is_numeric(steps[-1]) and is_numeric(other.type))):
             return None
         if _is_open(other):
-            return _Space((self._box(place, Bound(function, other)),), exact=_is_told(other))
+            return _Space((self._box(place, ColumnBound(function, other)),), exact=_is_told(other))
         try:
             known = Literal(other.type, constant(other, lambda item: item, self.settings))
         except Unknown:
             return None
-        return _Space((self._box(place, Bound(function, known)),), exact=True)
+        return _Space((self._box(place, ColumnBound(function, known)),), exact=True)
 
 
 def _is_told(expression: Expr) -> bool:

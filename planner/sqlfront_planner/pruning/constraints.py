@@ -84,7 +84,7 @@ class OneOf(msgspec.Struct, frozen=True):
         return tuple(found)
 
 
-class Bound(msgspec.Struct, frozen=True):
+class ColumnBound(msgspec.Struct, frozen=True):
     """The column, an integer or a date, compares with a number by ``function``: ``less``, ``less_equal``,
     ``greater`` or ``greater_equal``. Null doesn't satisfy the constraint."""
 
@@ -108,7 +108,7 @@ class NotNull(msgspec.Struct, frozen=True):
     """The column is not null."""
 
 
-Constraint: TypeAlias = OneOf | Bound | NotNull
+Constraint: TypeAlias = OneOf | ColumnBound | NotNull
 
 
 class Span(msgspec.Struct, frozen=True):
@@ -152,7 +152,7 @@ def remaining(
                 case OneOf():
                     found = constraint.values(literal, settings)
                     kept = dict.fromkeys(item for item in found if kept is None or item in kept)
-                case Bound():
+                case ColumnBound():
                     span, nullable = span.within(constraint.span(literal, settings)), False
                 case NotNull():
                     nullable = False

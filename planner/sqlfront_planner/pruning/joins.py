@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from msgspec.structs import replace
 
-from sqlfront_planner.logical import Filter, Join, JoinKind, Scan
+from sqlfront_planner.logical import JoinKind, LogicalFilter, LogicalJoin, LogicalScan
 from sqlfront_planner.pruning.scans import KeyConditions
 from sqlfront_planner.rewriting import remap
 from sqlfront_planner.statistics.cardinality import Cardinality, table_rows
@@ -33,13 +33,13 @@ class KeysFromJoin(msgspec.Struct, frozen=True):
     ``given``. All rows of ``scan`` with a partner have these keys. ``node`` is the plan's own scan; filters
     may stand above ``node``."""
 
-    node: Scan
-    scan: Scan
+    node: LogicalScan
+    scan: LogicalScan
     by: tuple[int, ...]
     given: tuple[int, ...]
 
 
-def holds_left(join: Join, cardinality: Cardinality) -> bool:
+def holds_left(join: LogicalJoin, cardinality: Cardinality) -> bool:
     """Whether the left side is read first and held. The smaller side is held, except for NOT IN: it first has
     to know whether the right side has a null."""
     if join.kind is JoinKind.NULL_AWARE_ANTI:
@@ -47,20 +47,22 @@ def holds_left(join: Join, cardinality: Cardinality) -> bool:
     return cardinality.rows(join.left) < cardinality.rows(join.right)
 
 
-def keys_from_join(join: Join, cardinality: Cardinality, conditions: KeyConditions) -> KeysFromJoin | None:
+def keys_from_join(
+    join: LogicalJoin, cardinality: Cardinality, conditions: KeyConditions
+) -> KeysFromJoin | None:
     """The lookup of the streamed side's rows by keys of the held side; None if the streamed side should be
     read as a whole."""
     hold_left = bool(join.keys) and holds_left(join, cardinality)
     held, streamed = (join.left, join.right) if hold_left else (join.right, join.left)
     kinds = _NO_LONE_RIGHT if hold_left else _NO_LONE_LEFT
-    node = streamed.input if isinstance(streamed, Filter) else streamed
-    if not isinstance(node, Scan) or join.kind not in kinds or not conditions.limit:
+    node = streamed.input if isinstance(streamed, LogicalFilter) else streamed
+    if not isinstance(node, LogicalScan) or join.kind not in kinds or not conditions.limit:
         return None
     rows, most = cardinality.rows(held), table_rows(node)
     if most < FEWEST_ROWS or rows > conditions.limit or rows * ROWS_PER_KEY > most:
         return None
     scan = node
-    if isinstance(streamed, Filter):
+    if isinstance(streamed, LogicalFilter):
         parts = conjuncts(remap(streamed.condition, node.columns))
         scan = replace(node, filters=(*node.filters, *parts))
     keys = conditions.of(scan)

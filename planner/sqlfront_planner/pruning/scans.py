@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from sqlfront_planner.logical import Scan
+from sqlfront_planner.logical import LogicalScan
 from sqlfront_planner.pruning import MOST_KEYS
 from sqlfront_planner.pruning.key_condition import KeyCondition
 from sqlfront_values.lazy_modules import lazy_module
@@ -28,9 +28,9 @@ class KeyConditions:
         self.settings = settings or Settings()
         self.limit = limit
         # Invariant: the entry holds the scan, so that no other scan gets its id.
-        self._known: dict[int, tuple[Scan, KeyCondition | None]] = {}
+        self._known: dict[int, tuple[LogicalScan, KeyCondition | None]] = {}
 
-    def of(self, scan: Scan) -> KeyCondition | None:
+    def of(self, scan: LogicalScan) -> KeyCondition | None:
         """The condition on the keys by which the scan's source finds all required rows; None = no such
         keys."""
         if not scan.filters or not self.limit:
@@ -40,7 +40,7 @@ class KeyConditions:
             known = self._known[id(scan)] = scan, self._find(scan)
         return known[1]
 
-    def _find(self, scan: Scan) -> KeyCondition | None:
+    def _find(self, scan: LogicalScan) -> KeyCondition | None:
         """The condition of the first key with a known number of values, else the condition of the first
         key."""
         if not isinstance(scan.snapshot, base.KeyAccess):
@@ -52,7 +52,7 @@ class KeyConditions:
             found = found or condition
         return found
 
-    def _conditions(self, scan: Scan, keys: Iterable[tuple[int, ...]]) -> Iterable[KeyCondition]:
+    def _conditions(self, scan: LogicalScan, keys: Iterable[tuple[int, ...]]) -> Iterable[KeyCondition]:
         schema = scan.table.schema
         for columns in keys:
             types = [schema.field(ordinal).type for ordinal in columns]

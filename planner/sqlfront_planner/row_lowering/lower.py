@@ -17,17 +17,17 @@ from sqlfront_engine.row_programs.row_makers import MakeRows, rows_maker
 from sqlfront_planner import logical
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.logical import (
-    Aggregate,
-    Filter,
     JoinKind,
-    Limit,
+    LogicalAggregate,
+    LogicalFilter,
+    LogicalLimit,
     LogicalPlan,
-    Scan,
+    LogicalScan,
+    LogicalSetOperation,
     SetKind,
-    SetOperation,
     table_row,
 )
-from sqlfront_planner.logical import Project as ProjectPlan
+from sqlfront_planner.logical import LogicalProject as ProjectPlan
 from sqlfront_planner.rewriting import is_deterministic, remap
 from sqlfront_planner.row_lowering.row_plan import SMALL_ROWS, RowPlan, SmallTable
 from sqlfront_planner.row_lowering.sources import MOST_ESTIMATED, Sources, has_python_values
@@ -133,36 +133,36 @@ class _Lowering:
 
     def _lower(self, plan: LogicalPlan) -> RowOperator | None:
         match plan:
-            case Scan():
+            case LogicalScan():
                 return self.scan(plan)
-            case Filter():
+            case LogicalFilter():
                 return self.filtered(plan)
             case ProjectPlan():
                 return self.projected(plan)
-            case logical.Values():
+            case logical.LogicalValues():
                 return self.values(plan)
-            case logical.Join():
+            case logical.LogicalJoin():
                 self.is_lookup = False
                 return self.join(plan)
-            case Aggregate():
+            case LogicalAggregate():
                 self.is_lookup = False
                 return self.aggregate(plan)
-            case logical.Sort():
+            case logical.LogicalSort():
                 self.is_lookup = False
                 return self.sort(plan)
-            case Limit():
+            case LogicalLimit():
                 source = self.lower(plan.input)
-                return None if source is None else operators.Sort(source, (), plan.count, plan.offset)
-            case SetOperation(kind=SetKind.UNION_ALL):
+                return None if source is None else operators.RowSort(source, (), plan.count, plan.offset)
+            case LogicalSetOperation(kind=SetKind.UNION_ALL):
                 self.is_lookup = False
                 branches = [self.lower(branch) for branch in plan.branches]
                 known = [branch for branch in branches if branch is not None]
-                return operators.Append(known) if len(known) == len(branches) else None
+                return operators.RowAppend(known) if len(known) == len(branches) else None
             case _:
                 return None
 
-    def filtered(self, plan: Filter) -> RowOperator | None:
-        if isinstance(plan.input, Scan):
+    def filtered(self, plan: LogicalFilter) -> RowOperator | None:
+        if isinstance(plan.input, LogicalScan):
             scan = plan.input
             condition = remap(plan.condition, scan.columns)
             return self.scan(msgspec.structs.replace(scan, filters=(*scan.filters, condition)))
@@ -176,7 +176,7 @@ class _Lowering:
         test = self.expression(condition)
         if test is not None:
             cut = first_columns(width) if len(row) > width else None
-            return operators.Rows(source, test, cut, lambda: f"Filter: {display.describe(condition)}")
+            return operators.RowTransform(source, test, cut, lambda: f"Filter: {display.describe(condition)}")
         return self.computed(source, row, row[:width], condition)
 
     def computed(
@@ -198,18 +198,18 @@ class _Lowering:
             return self.computed(source, plan.input.row(), plan.expressions, None)
         if project is unchanged:
             return source
-        return operators.Rows(source, None, project, lambda: f"Project: {', '.join(plan.names)}")
+        return operators.RowTransform(source, None, project, lambda: f"Project: {', '.join(plan.names)}")
 
-    def values(self, plan: logical.Values) -> RowOperator | None:
+    def values(self, plan: logical.LogicalValues) -> RowOperator | None:
         if len(plan.rows) > SMALL_ROWS or not all(
             is_deterministic(item) for row in plan.rows for item in row
         ):
             return None
-        return operators.Listed([[self.sources.constants.place(item) for item in row] for row in plan.rows])
+        return operators.RowList([[self.sources.constants.place(item) for item in row] for row in plan.rows])
 
     # ---- scans
 
-    def scan(self, scan: Scan) -> RowOperator | None:
+    def scan(self, scan: LogicalScan) -> RowOperator | None:
         """Lower a scan to a lookup by key, or to a read of a whole small table."""
         access = row_access(scan.snapshot)
         if access is None or not all(has_python_values(column.type) for column in scan.row()):
@@ -225,22 +225,22 @@ class _Lowering:
         if condition is not None:
             names = [column.name for column in table_row(scan.table.schema, condition.columns)]
             place = self.sources.add(scan, condition.columns, columns)
-            source = operators.Find(place, scan.name, self.sources.keys(condition), names)
+            source = operators.RowFind(place, scan.name, self.sources.keys(condition), names)
         elif access.small_rows(columns, SMALL_ROWS) is not None:
             self.is_lookup = False
             table = self.sources.add_table(SmallTable(scan.table, columns))
-            source = operators.Table(table, scan.name)
+            source = operators.RowTable(table, scan.name)
         else:
             return None
         if wanted is not None:
             source = self.kept(source, table_row(scan.table.schema, columns), wanted, len(scan.columns))
         if source is None or scan.limit is None:
             return source
-        return operators.Sort(source, (), scan.limit, 0)
+        return operators.RowSort(source, (), scan.limit, 0)
 
     # ---- joins
 
-    def join(self, plan: logical.Join) -> RowOperator | None:
+    def join(self, plan: logical.LogicalJoin) -> RowOperator | None:
         matching = _MATCHING.get(plan.kind)
         if matching is None or not plan.keys:
             return None
@@ -263,7 +263,7 @@ class _Lowering:
         return found
 
     def looked_up(
-        self, plan: logical.Join, matching: Matching, condition: Evaluate | None
+        self, plan: logical.LogicalJoin, matching: Matching, condition: Evaluate | None
     ) -> RowOperator | None:
         """Lower a join that looks up each left row's partners by key; the right side is a table."""
         partners = self.partners(plan.right, [key.right for key in plan.keys])
@@ -275,9 +275,9 @@ class _Lowering:
         if left is None or key is None:
             return None
         safe = [plan.keys[place].null_safe for place in order]
-        return operators.Join(left, found, key, safe, matching, condition, plan.right.width)
+        return operators.RowJoin(left, found, key, safe, matching, condition, plan.right.width)
 
-    def swapped(self, plan: logical.Join) -> RowOperator | None:
+    def swapped(self, plan: logical.LogicalJoin) -> RowOperator | None:
         """Lower an inner join with swapped sides, and restore the order of the columns."""
         keys = tuple(logical.JoinKey(key.right, key.left, key.null_safe) for key in plan.keys)
         left, right = plan.left.width, plan.right.width
@@ -287,11 +287,11 @@ class _Lowering:
             condition = self.expression(remap(plan.condition, order))
             if condition is None:
                 return None
-        other = logical.Join(plan.right, plan.left, plan.kind, None, keys)
+        other = logical.LogicalJoin(plan.right, plan.left, plan.kind, None, keys)
         found = self.looked_up(other, Matching.INNER, condition)
         if found is None:
             return None
-        return operators.Rows(
+        return operators.RowTransform(
             found,
             None,
             lambda rows, _: [row[right:] + row[:right] for row in rows],
@@ -299,7 +299,7 @@ class _Lowering:
         )
 
     def both_sides(
-        self, plan: logical.Join, matching: Matching, condition: Evaluate | None
+        self, plan: logical.LogicalJoin, matching: Matching, condition: Evaluate | None
     ) -> RowOperator | None:
         """Lower a join of two sides with few rows each."""
         left, right = self.lower(plan.left), self.lower(plan.right)
@@ -309,7 +309,7 @@ class _Lowering:
             return None
         partners = operators.PartnersInTable(right, right_key)
         safe = [key.null_safe for key in plan.keys]
-        return operators.Join(left, partners, left_key, safe, matching, condition, plan.right.width)
+        return operators.RowJoin(left, partners, left_key, safe, matching, condition, plan.right.width)
 
     def partners(
         self, plan: LogicalPlan, keys: Sequence[Expr]
@@ -321,7 +321,7 @@ class _Lowering:
         if isinstance(plan, ProjectPlan):
             expressions, plan = plan.expressions, plan.input
             keys = [expressions[key.ordinal] if isinstance(key, Column) else key for key in keys]
-        if not isinstance(plan, Scan) or plan.limit is not None:
+        if not isinstance(plan, LogicalScan) or plan.limit is not None:
             return None
         access = row_access(plan.snapshot)
         if access is None or not all(isinstance(key, Column) for key in keys):
@@ -351,7 +351,7 @@ class _Lowering:
 
     # ---- the rest
 
-    def aggregate(self, plan: Aggregate) -> RowOperator | None:
+    def aggregate(self, plan: LogicalAggregate) -> RowOperator | None:
         source, key = self.lower(plan.input), self.row(plan.keys)
         if source is None or key is None or not all(is_comparable(key.type) for key in plan.keys):
             return None
@@ -368,9 +368,9 @@ class _Lowering:
             if compute is None:
                 return None
             computes.append(compute)
-        return operators.Group(source, key if plan.keys else None, computes)
+        return operators.RowGrouping(source, key if plan.keys else None, computes)
 
-    def sort(self, plan: logical.Sort) -> RowOperator | None:
+    def sort(self, plan: logical.LogicalSort) -> RowOperator | None:
         source, row = self.lower(plan.input), plan.input.row()
         if source is None or not all(is_comparable(row[key.ordinal].type) for key in plan.keys):
             return None
@@ -378,7 +378,7 @@ class _Lowering:
             operators.SortOrder(key.ordinal, descending=key.descending, nulls_first=key.nulls_first)
             for key in plan.keys
         ]
-        return operators.Sort(source, order, plan.limit, plan.offset)
+        return operators.RowSort(source, order, plan.limit, plan.offset)
 
 
 def first_columns(width: int) -> MakeRows:

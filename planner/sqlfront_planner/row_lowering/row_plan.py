@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from sqlfront_connectors.base import RowAccess, Table, TooManyRows
 from sqlfront_engine.jobs.query_run import QueryRun
-from sqlfront_engine.row_programs.program import Find, NotByRows, Row, RowOperator, Run
+from sqlfront_engine.row_programs.program import Find, NotByRows, ProgramRun, Row, RowOperator
 from sqlfront_planner.lanes import Lane
 from sqlfront_values.errors import DataError
 from sqlfront_values.expressions import Expr, Literal, Parameter, RunValue
@@ -31,7 +31,7 @@ UNFIT: Final = (OverflowError, ValueError, TooManyRows)
 SMALL_ROWS: Final = 500
 
 
-class Source(msgspec.Struct, frozen=True, eq=False):
+class RowSource(msgspec.Struct, frozen=True, eq=False):
     """A lookup of a table's rows: their ``columns`` by the values of the columns ``by`` (ordinals); ``name``
     is for display."""
 
@@ -55,7 +55,7 @@ class RowPlan(msgspec.Struct, frozen=True, eq=False):
 
     program: RowOperator
     constants: tuple[Expr, ...]
-    sources: tuple[Source, ...]
+    sources: tuple[RowSource, ...]
     tables: tuple[SmallTable, ...]
     schema: pa.Schema
     lane: Lane
@@ -73,7 +73,9 @@ class RowPlan(msgspec.Struct, frozen=True, eq=False):
             fields[column] = pa.field(names.value_text(literal), title.type)
         return pa.schema(fields)
 
-    def run(self, arguments: Sequence[object], settings: Settings, query: QueryRun | None = None) -> Run:
+    def run(
+        self, arguments: Sequence[object], settings: Settings, query: QueryRun | None = None
+    ) -> ProgramRun:
         """The inputs of the program for one run. Raises NotByRows if the query has to run as a job."""
         literal = _literals(arguments, settings)
         snapshots: dict[int, RowAccess] = {}
@@ -95,7 +97,7 @@ class RowPlan(msgspec.Struct, frozen=True, eq=False):
             else _value(expression, literal, settings)
             for expression in self.constants
         ]
-        return Run(constants, finds, tables, literal)
+        return ProgramRun(constants, finds, tables, literal)
 
     def rows(
         self, arguments: Sequence[object], settings: Settings, query: QueryRun | None = None

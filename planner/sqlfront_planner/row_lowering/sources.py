@@ -8,10 +8,10 @@ import pyarrow as pa
 from sqlfront_connectors.base import RowAccess
 from sqlfront_engine.row_programs import operators
 from sqlfront_engine.row_programs.expressions import Constants
-from sqlfront_engine.row_programs.program import NotByRows, Row, Run
-from sqlfront_planner.logical import Scan, table_row
+from sqlfront_engine.row_programs.program import NotByRows, ProgramRun, Row
+from sqlfront_planner.logical import LogicalScan, table_row
 from sqlfront_planner.rewriting import remap
-from sqlfront_planner.row_lowering.row_plan import SmallTable, Source
+from sqlfront_planner.row_lowering.row_plan import RowSource, SmallTable
 from sqlfront_planner.statistics.cardinality import Cardinality
 from sqlfront_values.expressions import Expr, columns_used, conjunction
 from sqlfront_values.lazy_modules import lazy_module
@@ -40,10 +40,10 @@ class Sources:
         self.most_keys = most_keys
         self.cardinality = Cardinality()
         self.constants = Constants()
-        self.found: list[Source] = []
+        self.found: list[RowSource] = []
         self.tables: list[SmallTable] = []
         # Invariant: the entry holds the scan, so that no other scan gets its id.
-        self._conditions: dict[int, tuple[Scan, KeyCondition | None]] = {}
+        self._conditions: dict[int, tuple[LogicalScan, KeyCondition | None]] = {}
 
     def state(self) -> tuple[int, int, int]:
         """The numbers of constants and sources so far, for :meth:`restore`."""
@@ -59,12 +59,12 @@ class Sources:
         self.tables.append(table)
         return len(self.tables) - 1
 
-    def add(self, scan: Scan, by: tuple[int, ...], columns: tuple[int, ...]) -> int:
+    def add(self, scan: LogicalScan, by: tuple[int, ...], columns: tuple[int, ...]) -> int:
         """Add a lookup by key; return its index."""
-        self.found.append(Source(scan.table, by, columns, scan.name))
+        self.found.append(RowSource(scan.table, by, columns, scan.name))
         return len(self.found) - 1
 
-    def reads(self, scan: Scan, rest: tuple[Expr, ...]) -> tuple[tuple[int, ...], Expr | None] | None:
+    def reads(self, scan: LogicalScan, rest: tuple[Expr, ...]) -> tuple[tuple[int, ...], Expr | None] | None:
         """The columns to read for the scan and for a condition over the table, and the condition over a row
         of these columns. None if a column's values aren't single Python objects."""
         extra = sorted({place for part in rest for place in columns_used(part)} - set(scan.columns))
@@ -74,7 +74,7 @@ class Sources:
         where = {column: place for place, column in enumerate(columns)}
         return columns, conjunction(tuple(remap(part, where) for part in rest))
 
-    def key_of(self, scan: Scan, access: RowAccess) -> "KeyCondition | None":
+    def key_of(self, scan: LogicalScan, access: RowAccess) -> "KeyCondition | None":
         """The condition of the scan's filters on a key by which the scan's rows can be found, or None;
         cached."""
         known = self._conditions.get(id(scan))
@@ -82,7 +82,7 @@ class Sources:
             known = self._conditions[id(scan)] = scan, self._key_of(scan, access)
         return known[1]
 
-    def _key_of(self, scan: Scan, access: RowAccess) -> "KeyCondition | None":
+    def _key_of(self, scan: LogicalScan, access: RowAccess) -> "KeyCondition | None":
         row = table_row(scan.table.schema)
         for by in access.keys if self.most_keys and scan.filters else ():
             types = [row[ordinal].type for ordinal in by]
@@ -106,7 +106,7 @@ class Sources:
             return operators.KeyParts(parts)
         from_literals = condition.keys
 
-        def keys(run: Run) -> Sequence[Row]:
+        def keys(run: ProgramRun) -> Sequence[Row]:
             found = from_literals(run.literal)
             if found is None:
                 raise NotByRows

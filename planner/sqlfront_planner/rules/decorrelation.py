@@ -14,16 +14,16 @@ from msgspec.structs import replace
 
 from sqlfront_planner.logical import (
     FILTERING_JOINS,
-    Aggregate,
-    Filter,
-    Join,
     JoinKind,
-    Limit,
+    LogicalAggregate,
+    LogicalFilter,
+    LogicalJoin,
+    LogicalLimit,
     LogicalPlan,
-    Project,
-    SetOperation,
-    Sort,
-    Window,
+    LogicalProject,
+    LogicalSetOperation,
+    LogicalSort,
+    LogicalWindow,
     call_operands,
     distinct_nodes,
     with_call_operands,
@@ -37,10 +37,10 @@ from sqlfront_values.expressions import (
     Call,
     Column,
     Expr,
-    Frame,
     FrameUnit,
     Literal,
     WindowCall,
+    WindowFrame,
     columns_used,
     conjunction,
     conjuncts,
@@ -85,32 +85,32 @@ def pull_up(plan: LogicalPlan, settings: Settings) -> Pulled:
     if not is_correlated(plan):
         return Pulled(plan, (), plan.row())
     match plan:
-        case Filter():
+        case LogicalFilter():
             return _pull_filter(plan, settings)
-        case Project():
+        case LogicalProject():
             inner = pull_up(plan.input, settings)
             values = tuple(substitute(item, inner.values) for item in plan.expressions)
             empty = None
             if inner.empty is not None:
                 empty = tuple(substitute(item, inner.empty) for item in plan.expressions)
             return replace(inner, values=values, empty=empty)
-        case Join():
+        case LogicalJoin():
             return _pull_join(plan, settings)
-        case Aggregate():
+        case LogicalAggregate():
             return _pull_aggregate(plan, settings)
-        case Sort(limit=None, offset=0):
+        case LogicalSort(limit=None, offset=0):
             return pull_up(plan.input, settings)
-        case Limit() | Sort():
+        case LogicalLimit() | LogicalSort():
             return _pull_limit(plan, settings)
-        case Window():
+        case LogicalWindow():
             return _pull_window(plan, settings)
-        case SetOperation(kind=kind):
+        case LogicalSetOperation(kind=kind):
             raise unsupported(f"the outer column inside of {kind.value.upper()}")
         case _:
-            raise unsupported(f"the outer column inside of {type(plan).__name__}")
+            raise unsupported(f"the outer column inside of {plan.label}")
 
 
-def _pull_filter(plan: Filter, settings: Settings) -> Pulled:
+def _pull_filter(plan: LogicalFilter, settings: Settings) -> Pulled:
     inner = pull_up(plan.input, settings)
     parts = tuple(substitute(part, inner.values) for part in conjuncts(plan.condition))
     lifted = tuple(part for part in parts if holds_outer_column(part))
@@ -132,7 +132,7 @@ def simplify_constant(expression: Expr, settings: Settings) -> Expr:
     return transform(fold(expression, settings), lambda item: fold(simplify(item), settings))
 
 
-def _pull_join(plan: Join, settings: Settings) -> Pulled:
+def _pull_join(plan: LogicalJoin, settings: Settings) -> Pulled:
     left = pull_up(plan.left, settings)
     right = pull_up(plan.right, settings)
     if left.empty is not None or right.empty is not None:
@@ -150,7 +150,7 @@ def _pull_join(plan: Join, settings: Settings) -> Pulled:
     if plan.kind in (JoinKind.RIGHT, JoinKind.FULL) and left.predicates:
         raise unsupported(f"the outer column inside of a {plan.kind.value} join")
     predicates = (*left.predicates, *(shift(part, width) for part in right.predicates), *lifted)
-    join = Join(left.plan, right.plan, plan.kind, conjunction(kept))
+    join = LogicalJoin(left.plan, right.plan, plan.kind, conjunction(kept))
     return Pulled(join, predicates, left.values if plan.kind in FILTERING_JOINS else values)
 
 
@@ -185,7 +185,7 @@ def _inner_only(expressions: tuple[Expr, ...], what: str) -> tuple[Expr, ...]:
     return expressions
 
 
-def _pull_aggregate(plan: Aggregate, settings: Settings) -> Pulled:
+def _pull_aggregate(plan: LogicalAggregate, settings: Settings) -> Pulled:
     inner = pull_up(plan.input, settings)
     if inner.empty is not None:
         raise unsupported("an aggregation of an aggregation that reads the outer column")
@@ -198,7 +198,7 @@ def _pull_aggregate(plan: Aggregate, settings: Settings) -> Pulled:
         *("" for _ in extra),
         *(column.name for column in row[len(keys) :]),
     )
-    grouped = Aggregate(inner.plan, (*keys, *extra), calls, names)
+    grouped = LogicalAggregate(inner.plan, (*keys, *extra), calls, names)
     columns = grouped.row()
     values = (*columns[: len(keys)], *columns[len(keys) + len(extra) :])
     empty = None if plan.keys else tuple(empty_value(call) for call in plan.calls)
@@ -223,19 +223,19 @@ def empty_value(call: AggregateCall) -> Expr:
     return Literal(call.type, None)
 
 
-def _pull_limit(plan: Limit | Sort, settings: Settings) -> Pulled:
+def _pull_limit(plan: LogicalLimit | LogicalSort, settings: Settings) -> Pulled:
     """Pull up a limit: keep the first rows for each value of the inner side, by row number in the order
     within that value."""
-    count = plan.count if isinstance(plan, Limit) else plan.limit
+    count = plan.count if isinstance(plan, LogicalLimit) else plan.limit
     inner = pull_up(plan.input, settings)
     if inner.empty is not None:
         if plan.offset == 0 and count != 0:
             return inner
         return replace(inner, plan=filtered(inner.plan, (FALSE,)), empty=None)
     extra, _tied = equalities(inner, "LIMIT")
-    number = WindowCall("row_number", (), INT, Frame(FrameUnit.ROWS, None, 0))
+    number = WindowCall("row_number", (), INT, WindowFrame(FrameUnit.ROWS, None, 0))
     order = _order(plan, settings) or tuple((item, False, True) for item in extra[:1])
-    window = Window(inner.plan, extra, order, (number,), ("row_number",))
+    window = LogicalWindow(inner.plan, extra, order, (number,), ("row_number",))
     place = Column(INT, inner.plan.width, "row_number")
     parts: list[Expr] = []
     if count is not None:
@@ -250,9 +250,9 @@ def _pull_limit(plan: Limit | Sort, settings: Settings) -> Pulled:
 def _order(plan: LogicalPlan, settings: Settings) -> tuple[tuple[Expr, bool, bool], ...]:
     """The order of a limit's rows, over the row of the pulled-up plan, which sorts and projections don't
     change."""
-    while isinstance(plan, Limit | Project):
+    while isinstance(plan, LogicalLimit | LogicalProject):
         plan = plan.input
-    if not isinstance(plan, Sort):
+    if not isinstance(plan, LogicalSort):
         return ()
     values = pull_up(plan.input, settings).values
     order = tuple((values[key.ordinal], key.descending, key.nulls_first) for key in plan.keys)
@@ -260,14 +260,14 @@ def _order(plan: LogicalPlan, settings: Settings) -> tuple[tuple[Expr, bool, boo
     return order
 
 
-def _pull_window(plan: Window, settings: Settings) -> Pulled:
+def _pull_window(plan: LogicalWindow, settings: Settings) -> Pulled:
     inner = pull_up(plan.input, settings)
     if inner.empty is not None:
         raise unsupported("a window over an aggregation that reads the outer column")
     extra, _tied = equalities(inner, "a window function")
     moved = tuple(substitute(operand, inner.values) for operand in plan.operands())
     node = plan.with_operands(_inner_only(moved, "a window function"))
-    assert isinstance(node, Window)
+    assert isinstance(node, LogicalWindow)
     window = replace(node, input=inner.plan, partition=(*node.partition, *extra))
     added = window.row()[inner.plan.width :]
     return Pulled(window, inner.predicates, (*inner.values, *added))

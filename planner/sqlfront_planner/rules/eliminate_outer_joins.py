@@ -5,14 +5,14 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from sqlfront_planner.logical import (
-    Aggregate,
-    Filter,
-    Join,
     JoinKind,
+    LogicalAggregate,
+    LogicalFilter,
+    LogicalJoin,
     LogicalPlan,
-    Project,
-    Sort,
-    Window,
+    LogicalProject,
+    LogicalSort,
+    LogicalWindow,
     over,
 )
 from sqlfront_planner.rewriting import null_rejected_columns, strict_columns
@@ -46,20 +46,20 @@ def _visit(plan: LogicalPlan, rejected: Rejected) -> LogicalPlan:
     """Visit a plan; ``rejected`` are columns of the plan's row that are not null in any row that the nodes
     above keep."""
     match plan:
-        case Filter():
+        case LogicalFilter():
             return _over(plan, [rejected | _rejected_by(conjuncts(plan.condition))])
-        case Project():
+        case LogicalProject():
             items = (strict_columns(plan.expressions[place]) for place in rejected)
             return _over(plan, [frozenset[int]().union(*items)])
-        case Aggregate():
+        case LogicalAggregate():
             keys = (strict_columns(plan.keys[place]) for place in rejected if place < len(plan.keys))
             return _over(plan, [frozenset[int]().union(*keys)])
-        case Sort(limit=None, offset=0):
+        case LogicalSort(limit=None, offset=0):
             return _over(plan, [rejected])
-        case Window():
+        case LogicalWindow():
             # Rows that are dropped above the window still count in the frames of other rows.
             return _over(plan, [frozenset()])
-        case Join():
+        case LogicalJoin():
             return _visit_join(plan, rejected)
         case _:
             return _over(plan, [frozenset()] * len(plan.inputs()))
@@ -74,7 +74,7 @@ def _rejected_by(parts: Iterable[Expr]) -> Rejected:
     return frozenset[int]().union(*(null_rejected_columns(part) for part in parts))
 
 
-def _visit_join(plan: Join, rejected: Rejected) -> LogicalPlan:
+def _visit_join(plan: LogicalJoin, rejected: Rejected) -> LogicalPlan:
     width = plan.left.width
     needs_left = any(place < width for place in rejected)
     needs_right = any(place >= width for place in rejected)

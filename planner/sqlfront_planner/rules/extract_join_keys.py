@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from sqlfront_planner.join_graph import split_keys
-from sqlfront_planner.logical import Join, LogicalPlan, transform_plan
+from sqlfront_planner.logical import LogicalJoin, LogicalPlan, transform_plan
 from sqlfront_values.expressions import conjunction, conjuncts
 from sqlfront_values.settings import Settings
 
@@ -24,7 +24,7 @@ def extract_join_keys(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
 
 
 def _extract(plan: LogicalPlan) -> LogicalPlan:
-    if not isinstance(plan, Join) or plan.condition is None:
+    if not isinstance(plan, LogicalJoin) or plan.condition is None:
         return plan
     keys, rest = split_keys(conjuncts(plan.condition), plan.left.width)
     if not keys:

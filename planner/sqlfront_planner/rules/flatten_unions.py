@@ -1,6 +1,6 @@
 """Flattening of nested unions."""
 
-from sqlfront_planner.logical import LogicalPlan, SetKind, SetOperation, transform_plan
+from sqlfront_planner.logical import LogicalPlan, LogicalSetOperation, SetKind, transform_plan
 from sqlfront_values.settings import Settings
 
 
@@ -21,10 +21,10 @@ def flatten_unions(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
 
 
 def _flatten(plan: LogicalPlan) -> LogicalPlan:
-    if not (isinstance(plan, SetOperation) and plan.kind is SetKind.UNION_ALL):
+    if not (isinstance(plan, LogicalSetOperation) and plan.kind is SetKind.UNION_ALL):
         return plan
     branches: list[LogicalPlan] = []
     for branch in plan.branches:
-        nested = isinstance(branch, SetOperation) and branch.kind is SetKind.UNION_ALL
+        nested = isinstance(branch, LogicalSetOperation) and branch.kind is SetKind.UNION_ALL
         branches.extend(branch.inputs() if nested else (branch,))
-    return plan if len(branches) == len(plan.branches) else SetOperation(plan.kind, tuple(branches))
+    return plan if len(branches) == len(plan.branches) else LogicalSetOperation(plan.kind, tuple(branches))

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from sqlfront_planner.logical import LogicalPlan, Project, transform_plan
+from sqlfront_planner.logical import LogicalPlan, LogicalProject, transform_plan
 from sqlfront_planner.rewriting import is_deterministic, is_trivial, substitute
 from sqlfront_values.expressions import Column, Expr, walk
 from sqlfront_values.settings import Settings
@@ -22,7 +22,7 @@ def merge_projections(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
 
 
 def _merge(plan: LogicalPlan) -> LogicalPlan:
-    if not (isinstance(plan, Project) and isinstance(plan.input, Project)):
+    if not (isinstance(plan, LogicalProject) and isinstance(plan.input, LogicalProject)):
         return plan
     inner = plan.input.expressions
     reads = Counter(
@@ -31,7 +31,7 @@ def _merge(plan: LogicalPlan) -> LogicalPlan:
     if not all(_may_move(inner[place], count) for place, count in reads.items()):
         return plan
     merged = tuple(substitute(outer, inner) for outer in plan.expressions)
-    return _merge(Project(plan.input.input, merged, plan.names))
+    return _merge(LogicalProject(plan.input.input, merged, plan.names))
 
 
 def _may_move(expression: Expr, reads: int) -> bool:

@@ -1,19 +1,19 @@
 """Removal of subplans without rows."""
 
 from sqlfront_planner.logical import (
-    Aggregate,
-    Filter,
-    Join,
     JoinKind,
-    Limit,
+    LogicalAggregate,
+    LogicalFilter,
+    LogicalJoin,
+    LogicalLimit,
     LogicalPlan,
-    Project,
-    Scan,
+    LogicalProject,
+    LogicalScan,
+    LogicalSetOperation,
+    LogicalSort,
+    LogicalValues,
+    LogicalWindow,
     SetKind,
-    SetOperation,
-    Sort,
-    Values,
-    Window,
     transform_plan,
 )
 from sqlfront_values.expressions import Literal
@@ -33,28 +33,28 @@ def propagate_empty(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
 
 def is_empty(plan: LogicalPlan) -> bool:
     """True for a relation that is known to have no rows."""
-    return isinstance(plan, Values) and not plan.rows
+    return isinstance(plan, LogicalValues) and not plan.rows
 
 
 def _empty(plan: LogicalPlan) -> LogicalPlan:
-    return Values(plan.schema, ())
+    return LogicalValues(plan.schema, ())
 
 
 def _propagate(plan: LogicalPlan) -> LogicalPlan:
     match plan:
-        case Scan(filters=filters) if any(_is_never(part) for part in filters):
+        case LogicalScan(filters=filters) if any(_is_never(part) for part in filters):
             return _empty(plan)
-        case Filter(condition=condition) if _is_never(condition):
+        case LogicalFilter(condition=condition) if _is_never(condition):
             return _empty(plan)
-        case Limit(count=0) | Sort(limit=0):
+        case LogicalLimit(count=0) | LogicalSort(limit=0):
             return _empty(plan)
-        case Filter() | Project() | Sort() | Limit() | Window():
+        case LogicalFilter() | LogicalProject() | LogicalSort() | LogicalLimit() | LogicalWindow():
             return _empty(plan) if is_empty(plan.input) else plan
-        case Aggregate(keys=(_, *_)):
+        case LogicalAggregate(keys=(_, *_)):
             return _empty(plan) if is_empty(plan.input) else plan
-        case Join():
+        case LogicalJoin():
             return _propagate_join(plan)
-        case SetOperation():
+        case LogicalSetOperation():
             return _propagate_set_operation(plan)
         case _:
             return plan
@@ -64,7 +64,7 @@ def _is_never(condition: object) -> bool:
     return isinstance(condition, Literal) and condition.value is not True
 
 
-def _propagate_join(plan: Join) -> LogicalPlan:
+def _propagate_join(plan: LogicalJoin) -> LogicalPlan:
     left, right = is_empty(plan.left), is_empty(plan.right)
     if left and plan.kind not in (JoinKind.RIGHT, JoinKind.FULL):
         return _empty(plan)
@@ -79,12 +79,12 @@ def _propagate_join(plan: Join) -> LogicalPlan:
             row = plan.row()
             nulls = (Literal(column.type, None) for column in row[plan.left.width :])
             items = (*row[: plan.left.width], *nulls)
-            return Project(plan.left, items, tuple(column.name for column in row))
+            return LogicalProject(plan.left, items, tuple(column.name for column in row))
         case _:
             return plan
 
 
-def _propagate_set_operation(plan: SetOperation) -> LogicalPlan:
+def _propagate_set_operation(plan: LogicalSetOperation) -> LogicalPlan:
     match plan.kind:
         case SetKind.UNION_ALL:
             branches = tuple(branch for branch in plan.branches if not is_empty(branch))
@@ -92,7 +92,7 @@ def _propagate_set_operation(plan: SetOperation) -> LogicalPlan:
                 return _empty(plan)
             if len(branches) == 1:
                 return branches[0]
-            return plan if len(branches) == len(plan.branches) else SetOperation(plan.kind, branches)
+            return plan if len(branches) == len(plan.branches) else LogicalSetOperation(plan.kind, branches)
         case SetKind.INTERSECT | SetKind.INTERSECT_ALL:
             return _empty(plan) if any(map(is_empty, plan.branches)) else plan
         case _:

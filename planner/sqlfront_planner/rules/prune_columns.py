@@ -5,20 +5,20 @@ from msgspec.structs import replace
 
 from sqlfront_planner.logical import (
     FILTERING_JOINS,
-    Aggregate,
-    Filter,
-    Join,
     JoinKey,
-    Limit,
+    LogicalAggregate,
+    LogicalFilter,
+    LogicalJoin,
+    LogicalLimit,
     LogicalPlan,
-    Project,
-    ScalarRow,
-    Scan,
+    LogicalProject,
+    LogicalScalarRow,
+    LogicalScan,
+    LogicalSetOperation,
+    LogicalSort,
+    LogicalValues,
+    LogicalWindow,
     SetKind,
-    SetOperation,
-    Sort,
-    Values,
-    Window,
     call_operands,
 )
 from sqlfront_planner.rewriting import map_operands, remap, selected
@@ -49,32 +49,32 @@ def prune_columns(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
 @deep
 def _prune(plan: LogicalPlan, needed: Needed) -> Pruned:
     match plan:
-        case Scan():
+        case LogicalScan():
             return _prune_scan(plan, needed)
-        case Values():
+        case LogicalValues():
             return _prune_values(plan, needed)
-        case Project():
+        case LogicalProject():
             return _prune_project(plan, needed)
-        case Filter():
+        case LogicalFilter():
             child, places = _prune(plan.input, needed | columns_used(plan.condition))
-            return _narrow(Filter(child, remap(plan.condition, places)), places, needed)
-        case Join():
+            return _narrow(LogicalFilter(child, remap(plan.condition, places)), places, needed)
+        case LogicalJoin():
             return _prune_join(plan, needed)
-        case Aggregate():
+        case LogicalAggregate():
             return _prune_aggregate(plan, needed)
-        case Window():
+        case LogicalWindow():
             return _prune_window(plan, needed)
-        case Sort():
+        case LogicalSort():
             child, places = _prune(plan.input, needed | {key.ordinal for key in plan.keys})
             keys = tuple(SortKey(places[key.ordinal], key.descending, key.nulls_first) for key in plan.keys)
             return _narrow(replace(plan, input=child, keys=keys), places, needed)
-        case Limit():
+        case LogicalLimit():
             child, places = _prune(plan.input, needed)
             return plan.with_inputs((child,)), places
-        case ScalarRow():
+        case LogicalScalarRow():
             child, places = _prune(plan.input, needed or frozenset((0,)))
-            return ScalarRow(child), places
-        case SetOperation():
+            return LogicalScalarRow(child), places
+        case LogicalSetOperation():
             return _prune_set_operation(plan, needed)
         case _:
             return _keep_all(plan)
@@ -119,7 +119,7 @@ def _some(plan: LogicalPlan, needed: Needed) -> Needed:
     return needed or frozenset((narrowest(plan),) if plan.width else ())
 
 
-def _prune_scan(plan: Scan, needed: Needed) -> Pruned:
+def _prune_scan(plan: LogicalScan, needed: Needed) -> Pruned:
     kept = sorted(needed)
     places = {place: position for position, place in enumerate(kept)}
     if len(kept) == len(plan.columns):
@@ -127,16 +127,16 @@ def _prune_scan(plan: Scan, needed: Needed) -> Pruned:
     return replace(plan, columns=tuple(plan.columns[place] for place in kept)), places
 
 
-def _prune_values(plan: Values, needed: Needed) -> Pruned:
+def _prune_values(plan: LogicalValues, needed: Needed) -> Pruned:
     kept = sorted(needed)
     places = {place: position for position, place in enumerate(kept)}
     if len(kept) == plan.width:
         return plan, places
     schema = pa.schema([plan.output.field(place) for place in kept])
-    return Values(schema, tuple(tuple(row[place] for place in kept) for row in plan.rows)), places
+    return LogicalValues(schema, tuple(tuple(row[place] for place in kept) for row in plan.rows)), places
 
 
-def _prune_project(plan: Project, needed: Needed) -> Pruned:
+def _prune_project(plan: LogicalProject, needed: Needed) -> Pruned:
     kept = sorted(needed)
     items = [plan.expressions[place] for place in kept]
     child, places = _prune(plan.input, frozenset().union(*(columns_used(item) for item in items)))
@@ -148,10 +148,10 @@ def _prune_project(plan: Project, needed: Needed) -> Pruned:
         }
     expressions = tuple(remap(item, places) for item in items)
     names = tuple(plan.names[place] for place in kept)
-    return Project(child, expressions, names), {place: position for position, place in enumerate(kept)}
+    return LogicalProject(child, expressions, names), {place: position for position, place in enumerate(kept)}
 
 
-def _prune_join(plan: Join, needed: Needed) -> Pruned:
+def _prune_join(plan: LogicalJoin, needed: Needed) -> Pruned:
     width = plan.left.width
     on = columns_used(plan.condition) if plan.condition is not None else frozenset()
     used = needed | on
@@ -169,29 +169,29 @@ def _prune_join(plan: Join, needed: Needed) -> Pruned:
         for key in plan.keys
     )
     condition = None if plan.condition is None else remap(plan.condition, places)
-    join = Join(left, right, plan.kind, condition, keys)
+    join = LogicalJoin(left, right, plan.kind, condition, keys)
     return _narrow(join, left_places if plan.kind in FILTERING_JOINS else places, needed)
 
 
-def _prune_aggregate(plan: Aggregate, needed: Needed) -> Pruned:
+def _prune_aggregate(plan: LogicalAggregate, needed: Needed) -> Pruned:
     count = len(plan.keys)
     kept = [place for place in range(len(plan.calls)) if count + place in needed]
     calls = [plan.calls[place] for place in kept]
     if not plan.keys and not calls:
-        return Values(pa.schema([]), ((),)), {}
+        return LogicalValues(pa.schema([]), ((),)), {}
     read = frozenset[int]().union(
         *(columns_used(key) for key in plan.keys),
         *(columns_used(operand) for call in calls for operand in call_operands(call)),
     )
     child, places = _prune(plan.input, read)
     names = (*plan.names[:count], *(plan.names[count + place] for place in kept))
-    smaller = Aggregate(plan.input, plan.keys, tuple(calls), names)
+    smaller = LogicalAggregate(plan.input, plan.keys, tuple(calls), names)
     node = map_operands(smaller, lambda operand: remap(operand, places)).with_inputs((child,))
     order = {place: place for place in range(count)}
     return node, order | {count + place: count + position for position, place in enumerate(kept)}
 
 
-def _prune_window(plan: Window, needed: Needed) -> Pruned:
+def _prune_window(plan: LogicalWindow, needed: Needed) -> Pruned:
     width = plan.input.width
     kept = [place for place in range(len(plan.calls)) if width + place in needed]
     through = frozenset(place for place in needed if place < width)
@@ -207,7 +207,7 @@ def _prune_window(plan: Window, needed: Needed) -> Pruned:
     return _narrow(node, places | added, needed)
 
 
-def _prune_set_operation(plan: SetOperation, needed: Needed) -> Pruned:
+def _prune_set_operation(plan: LogicalSetOperation, needed: Needed) -> Pruned:
     if plan.kind is not SetKind.UNION_ALL:
         return _keep_all(plan)
     kept = sorted(_some(plan, needed))

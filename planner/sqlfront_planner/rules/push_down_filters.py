@@ -11,24 +11,24 @@ from sqlfront_planner.constant_facts import Equalities, facts, is_fact, restated
 from sqlfront_planner.inference import implied, unknown_yet
 from sqlfront_planner.join_graph import (
     JoinGraph,
-    Relation,
+    JoinInput,
     build,
     flatten,
     is_join_tree,
     left_deep,
 )
 from sqlfront_planner.logical import (
-    Aggregate,
-    Filter,
-    Join,
     JoinKind,
+    LogicalAggregate,
+    LogicalFilter,
+    LogicalJoin,
     LogicalPlan,
-    Project,
-    Scan,
+    LogicalProject,
+    LogicalScan,
+    LogicalSetOperation,
+    LogicalSort,
+    LogicalWindow,
     SetKind,
-    SetOperation,
-    Sort,
-    Window,
     map_inputs,
 )
 from sqlfront_planner.rewriting import (
@@ -72,26 +72,26 @@ def _push(plan: LogicalPlan, parts: Parts) -> LogicalPlan:
     """Filter the rows of ``plan`` by ``parts`` (deterministic, over the plan's output row), which move
     down."""
     match plan:
-        case Filter():
+        case LogicalFilter():
             own = conjuncts(plan.condition)
             movable = tuple(part for part in own if is_deterministic(part))
             fixed = tuple(part for part in own if not is_deterministic(part))
             return filtered(_push(plan.input, (*movable, *parts)), fixed)
-        case Join() if is_join_tree(plan):
+        case LogicalJoin() if is_join_tree(plan):
             return _push_join_tree(plan, parts)
-        case Join():
+        case LogicalJoin():
             return _push_outer_join(plan, parts)
-        case Project():
+        case LogicalProject():
             return _push_project(plan, parts)
-        case Aggregate():
+        case LogicalAggregate():
             return _push_aggregate(plan, parts)
-        case Window():
+        case LogicalWindow():
             return _push_window(plan, parts)
-        case Sort(limit=None, offset=0):
+        case LogicalSort(limit=None, offset=0):
             return _over(plan, parts)
-        case SetOperation():
+        case LogicalSetOperation():
             return _push_set_operation(plan, parts)
-        case Scan(limit=None):
+        case LogicalScan(limit=None):
             return _push_scan(plan, parts)
         case _:
             return filtered(_over(plan, ()), parts)
@@ -102,7 +102,7 @@ def _over(plan: LogicalPlan, parts: Parts) -> LogicalPlan:
     return map_inputs(plan, lambda child: _push(child, parts))
 
 
-def _push_set_operation(plan: SetOperation, parts: Parts) -> LogicalPlan:
+def _push_set_operation(plan: LogicalSetOperation, parts: Parts) -> LogicalPlan:
     """Push filters and facts into the branches: a row of an intersection is in both branches, and only rows
     of the first branch can be excepted."""
     first, *others = plan.branches
@@ -118,7 +118,7 @@ def _push_set_operation(plan: SetOperation, parts: Parts) -> LogicalPlan:
     )
 
 
-def _push_scan(scan: Scan, parts: Parts) -> LogicalPlan:
+def _push_scan(scan: LogicalScan, parts: Parts) -> LogicalPlan:
     if not parts:
         return scan
     filters = without_repeats((*scan.filters, *(remap(part, scan.columns) for part in parts)))
@@ -126,7 +126,7 @@ def _push_scan(scan: Scan, parts: Parts) -> LogicalPlan:
     return scan.with_operands((*filters, *unknown_yet(derived, filters)))
 
 
-def _push_project(plan: Project, parts: Parts) -> LogicalPlan:
+def _push_project(plan: LogicalProject, parts: Parts) -> LogicalPlan:
     fixed = tuple(part for part in parts if not _may_move(part, plan.expressions))
     movable = (part for part in parts if part not in fixed)
     return filtered(_over(plan, tuple(substitute(part, plan.expressions) for part in movable)), fixed)
@@ -150,7 +150,7 @@ def _may_move(part: Expr, items: Sequence[Expr]) -> bool:
     return True
 
 
-def _push_aggregate(plan: Aggregate, parts: Parts) -> LogicalPlan:
+def _push_aggregate(plan: LogicalAggregate, parts: Parts) -> LogicalPlan:
     """Push conditions that read only keys, which keep or drop whole groups. Without keys nothing is pushed,
     since the aggregation has one row for any input."""
     movable = tuple(
@@ -162,7 +162,7 @@ def _push_aggregate(plan: Aggregate, parts: Parts) -> LogicalPlan:
     return filtered(_over(plan, tuple(substitute(part, plan.keys) for part in movable)), fixed)
 
 
-def _push_window(plan: Window, parts: Parts) -> LogicalPlan:
+def _push_window(plan: LogicalWindow, parts: Parts) -> LogicalPlan:
     """Push conditions that read only partitioning columns, which keep or drop whole partitions."""
     keys = {item.ordinal for item in plan.partition if isinstance(item, Column)}
     movable = tuple(part for part in parts if (used := columns_used(part)) and used <= keys)
@@ -170,7 +170,7 @@ def _push_window(plan: Window, parts: Parts) -> LogicalPlan:
     return filtered(_over(plan, movable), fixed)
 
 
-def _push_join_tree(plan: Join, parts: Parts) -> LogicalPlan:
+def _push_join_tree(plan: LogicalJoin, parts: Parts) -> LogicalPlan:
     spreading = _Spreading(flatten(plan), parts)
     graph = spreading.graph
     relations = tuple(
@@ -218,7 +218,7 @@ class _Spreading:
     def is_owned(self, index: int, used: frozenset[int]) -> bool:
         return self.owner(used) == index
 
-    def is_left_only(self, predicate: Expr, relation: Relation) -> bool:
+    def is_left_only(self, predicate: Expr, relation: JoinInput) -> bool:
         return all(
             place < relation.start or place >= relation.start + relation.plan.width
             for place in columns_used(predicate)
@@ -274,12 +274,12 @@ class _Spreading:
         return tuple(kept)
 
 
-def _facts_of(relation: Relation) -> tuple[Expr, ...]:
+def _facts_of(relation: JoinInput) -> tuple[Expr, ...]:
     """The facts of a relation, over the graph's row."""
     return tuple(shift(fact, relation.start) for fact in facts(relation.plan))
 
 
-def _push_outer_join(plan: Join, parts: Parts) -> LogicalPlan:
+def _push_outer_join(plan: LogicalJoin, parts: Parts) -> LogicalPlan:
     """Push through an outer join: the left side of a LEFT join takes conditions from above, the right side
     takes conditions of ON; other outer joins take none."""
     if plan.kind is not JoinKind.LEFT:

@@ -3,15 +3,15 @@
 from msgspec.structs import replace
 
 from sqlfront_planner.logical import (
-    Join,
     JoinKind,
-    Limit,
+    LogicalJoin,
+    LogicalLimit,
     LogicalPlan,
-    Project,
-    Scan,
+    LogicalProject,
+    LogicalScan,
+    LogicalSetOperation,
+    LogicalSort,
     SetKind,
-    SetOperation,
-    Sort,
     over,
 )
 from sqlfront_values.settings import Settings
@@ -37,7 +37,7 @@ def push_down_limits(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
 
 @deep
 def _top_down(plan: LogicalPlan) -> LogicalPlan:
-    if isinstance(plan, Limit):
+    if isinstance(plan, LogicalLimit):
         moved = _push(plan)
         if moved is not plan:
             return _top_down(moved)
@@ -45,31 +45,31 @@ def _top_down(plan: LogicalPlan) -> LogicalPlan:
     return over(plan, [_top_down(child) for child in plan.inputs()])
 
 
-def _push(limit: Limit) -> LogicalPlan:
+def _push(limit: LogicalLimit) -> LogicalPlan:
     """The limit one step further down; the node itself if the limit can't move."""
     child = limit.input
     match child:
-        case Limit():
+        case LogicalLimit():
             return _merge_limits(limit, child)
-        case Project():
+        case LogicalProject():
             return child.with_inputs((replace(limit, input=child.input),))
-        case Sort(limit=None, offset=0) if limit.count is not None:
+        case LogicalSort(limit=None, offset=0) if limit.count is not None:
             return replace(child, limit=limit.count, offset=limit.offset)
         case _:
             return _cut_below(limit)
 
 
-def _merge_limits(outer: Limit, inner: Limit) -> Limit:
+def _merge_limits(outer: LogicalLimit, inner: LogicalLimit) -> LogicalLimit:
     """Merge two limits: rows [a, a+n) of rows [b, b+m) are rows [a+b, ...) of the input."""
     counts = []
     if outer.count is not None:
         counts.append(outer.count)
     if inner.count is not None:
         counts.append(max(0, inner.count - outer.offset))
-    return Limit(inner.input, min(counts, default=None), outer.offset + inner.offset)
+    return LogicalLimit(inner.input, min(counts, default=None), outer.offset + inner.offset)
 
 
-def _cut_below(limit: Limit) -> LogicalPlan:
+def _cut_below(limit: LogicalLimit) -> LogicalPlan:
     """Keep the limit and restrict its input to the rows that the limit can use."""
     if limit.count is None:
         return limit
@@ -82,18 +82,18 @@ def _cut_below(limit: Limit) -> LogicalPlan:
 def _cut(plan: LogicalPlan, wanted: int) -> LogicalPlan:
     """A plan that may stop after any ``wanted`` rows."""
     match plan:
-        case Scan(limit=limit) if limit is None or limit > wanted:
+        case LogicalScan(limit=limit) if limit is None or limit > wanted:
             return replace(plan, limit=wanted)
-        case Limit(count=count) if count is not None and count <= wanted:
+        case LogicalLimit(count=count) if count is not None and count <= wanted:
             return plan
-        case Project():
+        case LogicalProject():
             cut = _cut(plan.input, wanted)
             return plan if cut is plan.input else plan.with_inputs((cut,))
-        case SetOperation(kind=SetKind.UNION_ALL):
+        case LogicalSetOperation(kind=SetKind.UNION_ALL):
             branches = tuple(_limited(branch, wanted) for branch in plan.branches)
             changed = any(new is not old for new, old in zip(branches, plan.branches, strict=True))
             return plan.with_inputs(branches) if changed else plan
-        case Join(kind=JoinKind.LEFT):
+        case LogicalJoin(kind=JoinKind.LEFT):
             left = _limited(plan.left, wanted)
             return plan if left is plan.left else replace(plan, left=left)
         case _:
@@ -102,9 +102,9 @@ def _cut(plan: LogicalPlan, wanted: int) -> LogicalPlan:
 
 def _limited(plan: LogicalPlan, wanted: int) -> LogicalPlan:
     match plan:
-        case Limit(count=count) if count is not None and count <= wanted:
+        case LogicalLimit(count=count) if count is not None and count <= wanted:
             return plan
-        case Sort(limit=count) if count is not None and count <= wanted:
+        case LogicalSort(limit=count) if count is not None and count <= wanted:
             return plan
         case _:
-            return Limit(plan, wanted)
+            return LogicalLimit(plan, wanted)

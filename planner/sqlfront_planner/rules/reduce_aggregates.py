@@ -7,20 +7,20 @@ from msgspec.structs import replace
 from sqlfront_planner.join_graph import (
     EqualityClasses,
     JoinGraph,
-    Relation,
+    JoinInput,
     build,
     flatten,
     is_join_tree,
     left_deep,
 )
 from sqlfront_planner.logical import (
-    Aggregate,
-    Filter,
-    Join,
     JoinKind,
+    LogicalAggregate,
+    LogicalFilter,
+    LogicalJoin,
     LogicalPlan,
-    Project,
-    Scan,
+    LogicalProject,
+    LogicalScan,
     map_inputs,
     walk_plan,
 )
@@ -52,7 +52,7 @@ def reduce_aggregates(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
 
 @deep
 def _visit(plan: LogicalPlan, cardinality: Cardinality) -> LogicalPlan:
-    if isinstance(plan, Join) and is_join_tree(plan):
+    if isinstance(plan, LogicalJoin) and is_join_tree(plan):
         graph = flatten(plan)
         relations = tuple(
             replace(relation, plan=_visit(relation.plan, cardinality)) for relation in graph.relations
@@ -80,7 +80,7 @@ def _reduce(graph: JoinGraph, cardinality: Cardinality) -> JoinGraph:
     return replace(graph, relations=tuple(relations))
 
 
-def _partners(graph: JoinGraph, reduced: Relation, members: frozenset[int]) -> list[tuple[LogicalPlan, int]]:
+def _partners(graph: JoinGraph, reduced: JoinInput, members: frozenset[int]) -> list[tuple[LogicalPlan, int]]:
     """The graph's relations, except ``reduced``, that have an equal column, or whose semi join keeps only
     rows with an equal value."""
     found = []
@@ -97,7 +97,7 @@ def _partners(graph: JoinGraph, reduced: Relation, members: frozenset[int]) -> l
     return found
 
 
-def _compared(relation: Relation, own: range, members: frozenset[int]) -> int | None:
+def _compared(relation: JoinInput, own: range, members: frozenset[int]) -> int | None:
     """The column of a semi join's right side that must equal one of the members."""
     for predicate in relation.predicates:
         match predicate:
@@ -108,11 +108,11 @@ def _compared(relation: Relation, own: range, members: frozenset[int]) -> int | 
     return None
 
 
-def _aggregation(plan: LogicalPlan) -> Aggregate | None:
+def _aggregation(plan: LogicalPlan) -> LogicalAggregate | None:
     """The aggregation with keys below the plan's filters and projections, or None."""
-    while isinstance(plan, Filter | Project):
+    while isinstance(plan, LogicalFilter | LogicalProject):
         plan = plan.input
-    return plan if isinstance(plan, Aggregate) and plan.keys else None
+    return plan if isinstance(plan, LogicalAggregate) and plan.keys else None
 
 
 def _with_semi_join(
@@ -121,25 +121,25 @@ def _with_semi_join(
     """The plan whose aggregation reads only rows with one of the partner's values; the plan itself if
     ``place`` is no key of the aggregation or the semi join doesn't pay."""
     match plan:
-        case Filter():
+        case LogicalFilter():
             return plan.with_inputs((_with_semi_join(plan.input, place, partner, column, cardinality),))
-        case Project():
+        case LogicalProject():
             item = plan.expressions[place]
             if not isinstance(item, Column):
                 return plan
             below = _with_semi_join(plan.input, item.ordinal, partner, column, cardinality)
             return plan.with_inputs((below,))
-        case Aggregate() if place < len(plan.keys) and _pays(plan, place, partner, cardinality):
+        case LogicalAggregate() if place < len(plan.keys) and _pays(plan, place, partner, cardinality):
             key = plan.keys[place]
             values = selected(partner, [column])
             other = shift(values.row()[0], plan.input.width)
             condition = Call(BOOLEAN, "equal", (key, other))
-            return plan.with_inputs((Join(plan.input, values, JoinKind.SEMI, condition),))
+            return plan.with_inputs((LogicalJoin(plan.input, values, JoinKind.SEMI, condition),))
         case _:
             return plan
 
 
-def _pays(plan: Aggregate, place: int, partner: LogicalPlan, cardinality: Cardinality) -> bool:
+def _pays(plan: LogicalAggregate, place: int, partner: LogicalPlan, cardinality: Cardinality) -> bool:
     key = plan.keys[place]
     if not columns_used(key) or not _is_cheap_again(partner):
         return False
@@ -149,11 +149,12 @@ def _pays(plan: Aggregate, place: int, partner: LogicalPlan, cardinality: Cardin
 
 
 def _rows_read(plan: LogicalPlan) -> float:
-    return sum(table_rows(node) for node in walk_plan(plan) if isinstance(node, Scan))
+    return sum(table_rows(node) for node in walk_plan(plan) if isinstance(node, LogicalScan))
 
 
 def _is_cheap_again(plan: LogicalPlan) -> bool:
     """True if computing the plan twice gives the same rows and costs no more than reading its tables."""
     return is_repeatable(plan) and all(
-        isinstance(node, Scan | Filter | Project | Join) for node in walk_plan(plan)
+        isinstance(node, LogicalScan | LogicalFilter | LogicalProject | LogicalJoin)
+        for node in walk_plan(plan)
     )

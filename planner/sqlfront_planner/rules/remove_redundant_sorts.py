@@ -2,7 +2,15 @@
 
 from typing import Final
 
-from sqlfront_planner.logical import Aggregate, Filter, Limit, LogicalPlan, Project, Sort, over
+from sqlfront_planner.logical import (
+    LogicalAggregate,
+    LogicalFilter,
+    LogicalLimit,
+    LogicalPlan,
+    LogicalProject,
+    LogicalSort,
+    over,
+)
 from sqlfront_values.settings import Settings
 from sqlfront_values.stacks import deep
 
@@ -41,13 +49,13 @@ def remove_redundant_sorts(plan: LogicalPlan, settings: Settings) -> LogicalPlan
 def _visit(plan: LogicalPlan, *, ordered: bool) -> LogicalPlan:
     """Visit a plan; ``ordered``: whether the order of the plan's rows has an effect above."""
     match plan:
-        case Sort(limit=None, offset=0) if not ordered:
+        case LogicalSort(limit=None, offset=0) if not ordered:
             return _visit(plan.input, ordered=False)
-        case Limit():
+        case LogicalLimit():
             below = True
-        case Project() | Filter():
+        case LogicalProject() | LogicalFilter():
             below = ordered
-        case Aggregate():
+        case LogicalAggregate():
             below = any(call.function in ORDER_SENSITIVE for call in plan.calls)
         case _:
             below = False

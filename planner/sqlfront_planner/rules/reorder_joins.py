@@ -10,7 +10,7 @@ from sqlfront_connectors.base import ColumnStatistics
 from sqlfront_planner.join_graph import (
     EqualityClasses,
     JoinGraph,
-    Relation,
+    JoinInput,
     Shape,
     build,
     flatten,
@@ -147,7 +147,7 @@ class _Search:
         side = self.cardinality.key_side(plan, (column,))
         return _Member(side.values, 1 << owner, self.cardinality.unfiltered_rows(plan), side.unique)
 
-    def _filter_needs(self, relation: Relation) -> tuple[int, ...]:
+    def _filter_needs(self, relation: JoinInput) -> tuple[int, ...]:
         own = range(relation.start, relation.start + relation.plan.width)
         needs = set[int]()
         for predicate in relation.predicates:
@@ -305,7 +305,7 @@ class _Search:
                 rows *= edge.share
         return rows
 
-    def _filter_share(self, relation: Relation, tree: _Tree) -> float:
+    def _filter_share(self, relation: JoinInput, tree: _Tree) -> float:
         """The share of rows that a semi or anti join keeps."""
         own = range(relation.start, relation.start + relation.plan.width)
         keys: list[Expr] = []

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import structs
 from msgspec.structs import replace
 
-from sqlfront_planner.logical import Aggregate, LogicalPlan, Project, transform_plan
+from sqlfront_planner.logical import LogicalAggregate, LogicalPlan, LogicalProject, transform_plan
 from sqlfront_planner.rewriting import nameless
 from sqlfront_values.expressions import AggregateCall, Call, Column, Expr, Literal
 from sqlfront_values.lazy_modules import lazy_module
@@ -42,7 +42,7 @@ def rewrite_distinct_aggregates(plan: LogicalPlan, settings: Settings) -> Logica
 
 
 def _rewrite(plan: LogicalPlan) -> LogicalPlan:
-    if not isinstance(plan, Aggregate) or not any(call.distinct for call in plan.calls):
+    if not isinstance(plan, LogicalAggregate) or not any(call.distinct for call in plan.calls):
         return plan
     calls = tuple(
         structs.replace(call, distinct=False) if call.distinct and call.function in _INDIFFERENT else call
@@ -71,12 +71,12 @@ def _is_mergeable(call: AggregateCall) -> bool:
 
 
 def _two_levels(
-    plan: Aggregate, given: tuple[Expr, ...], constants: tuple[int, ...], others: list[AggregateCall]
+    plan: LogicalAggregate, given: tuple[Expr, ...], constants: tuple[int, ...], others: list[AggregateCall]
 ) -> LogicalPlan:
     names = plan.names
     arguments = tuple(argument for place, argument in enumerate(given) if place not in constants)
     count = len(plan.keys)
-    inner = Aggregate(
+    inner = LogicalAggregate(
         plan.input,
         (*plan.keys, *arguments),
         tuple(others),
@@ -92,12 +92,12 @@ def _two_levels(
         else AggregateCall(_MERGED_BY[call.function], (next(parts),), call.type)
         for call in plan.calls
     )
-    outer = Aggregate(inner, row[:count], calls, names)
+    outer = LogicalAggregate(inner, row[:count], calls, names)
     if plan.keys or not any(call.function == "count" for call in others):
         return outer
     # Without keys and rows the inner grouping has no row, so the sum would be null instead of the count 0.
     items = tuple(_or_zero(column, call) for column, call in zip(outer.row(), plan.calls, strict=True))
-    return Project(outer, items, names)
+    return LogicalProject(outer, items, names)
 
 
 def _or_zero(column: Column, call: AggregateCall) -> Expr:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from operator import is_not
 from typing import Final
 
-from sqlfront_planner.logical import Filter, LogicalPlan, Subquery, transform_plan
+from sqlfront_planner.logical import LogicalFilter, LogicalPlan, Subquery, transform_plan
 from sqlfront_planner.rewriting import (
     FALSE,
     TRUE,
@@ -95,15 +95,15 @@ def simplified(expression: Expr) -> Expr:
 
 def _simplify_filter(plan: LogicalPlan) -> LogicalPlan:
     """Simplify a filter, for which unknown counts as false."""
-    if not isinstance(plan, Filter):
+    if not isinstance(plan, LogicalFilter):
         return plan
     parts = conjuncts(plan.condition)
     if any(isinstance(part, Literal) and part.value is not True for part in parts):
-        return plan if plan.condition == FALSE else Filter(plan.input, FALSE)
+        return plan if plan.condition == FALSE else LogicalFilter(plan.input, FALSE)
     condition = conjunction(tuple(part for part in parts if not isinstance(part, Literal)))
     if condition is None:
         return plan.input
-    return plan if condition == plan.condition else Filter(plan.input, condition)
+    return plan if condition == plan.condition else LogicalFilter(plan.input, condition)
 
 
 def simplify(expression: Expr) -> Expr:

@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 
-from sqlfront_planner.logical import Limit, LogicalPlan
+from sqlfront_planner.logical import LogicalLimit, LogicalPlan
 from sqlfront_planner.rules.fold_constants import is_constant
 from sqlfront_values.evaluate import check_constant
 from sqlfront_values.expressions import Call, Case, Expr, Literal
@@ -24,7 +24,7 @@ def surface_constant_errors(plan: LogicalPlan, settings: Settings) -> LogicalPla
     Traceback (most recent call last):
     sqlfront_values.errors.DataError: [DIVIDE_BY_ZERO] ...
     """
-    if not (isinstance(plan, Limit) and plan.count == 0):
+    if not (isinstance(plan, LogicalLimit) and plan.count == 0):
         for operand in plan.operands():
             _surface(operand, settings)
         for child in plan.inputs():

@@ -1,6 +1,6 @@
 """Replacement of right joins by left joins."""
 
-from sqlfront_planner.logical import Join, JoinKey, JoinKind, LogicalPlan, transform_plan
+from sqlfront_planner.logical import JoinKey, JoinKind, LogicalJoin, LogicalPlan, transform_plan
 from sqlfront_planner.rewriting import remap, selected
 from sqlfront_values.settings import Settings
 
@@ -20,10 +20,10 @@ def turn_right_joins(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
 
 
 def _turn(plan: LogicalPlan) -> LogicalPlan:
-    if not (isinstance(plan, Join) and plan.kind is JoinKind.RIGHT):
+    if not (isinstance(plan, LogicalJoin) and plan.kind is JoinKind.RIGHT):
         return plan
     left, right = plan.left.width, plan.right.width
     places = [*range(right, right + left), *range(right)]
     condition = None if plan.condition is None else remap(plan.condition, places)
     keys = tuple(JoinKey(key.right, key.left, key.null_safe) for key in plan.keys)
-    return selected(Join(plan.right, plan.left, JoinKind.LEFT, condition, keys), places)
+    return selected(LogicalJoin(plan.right, plan.left, JoinKind.LEFT, condition, keys), places)

@@ -5,21 +5,21 @@ from operator import is_not
 from msgspec.structs import replace
 
 from sqlfront_planner.logical import (
-    Aggregate,
     Exists,
-    Filter,
     InSubquery,
-    Join,
     JoinKind,
-    Limit,
+    LogicalAggregate,
+    LogicalFilter,
+    LogicalJoin,
+    LogicalLimit,
     LogicalPlan,
+    LogicalProject,
+    LogicalScalarRow,
+    LogicalSort,
+    LogicalValues,
     OuterColumn,
-    Project,
-    ScalarRow,
     ScalarSubquery,
-    Sort,
     Subquery,
-    Values,
     transform_plan,
 )
 from sqlfront_planner.rewriting import (
@@ -76,25 +76,27 @@ def _unnest(node: LogicalPlan, settings: Settings) -> LogicalPlan:
     if not any(holds_subquery(operand) for operand in node.operands()):
         return node
     match node:
-        case Filter():
+        case LogicalFilter():
             attaching = _Attaching(node.input, settings)
             parts = conjuncts(node.condition)
             attaching.plan = filtered(node.input, tuple(part for part in parts if not holds_subquery(part)))
             rest = tuple(attaching.conjunct(part) for part in parts if holds_subquery(part))
             plan = filtered(attaching.plan, tuple(part for part in rest if part != TRUE))
             return selected(plan, range(node.width))
-        case Project() | Aggregate():
+        case LogicalProject() | LogicalAggregate():
             attaching = _Attaching(node.input, settings)
             operands = tuple(attaching.value(operand) for operand in node.operands())
             return node.with_operands(operands).with_inputs((attaching.plan,))
-        case Join(kind=JoinKind.INNER, keys=(), condition=Expr() as condition):
-            return _unnest(Filter(Join(node.left, node.right, JoinKind.INNER), condition), settings)
+        case LogicalJoin(kind=JoinKind.INNER, keys=(), condition=Expr() as condition):
+            return _unnest(
+                LogicalFilter(LogicalJoin(node.left, node.right, JoinKind.INNER), condition), settings
+            )
         case _:
             raise _unsupported_place(node)
 
 
 def _unsupported_place(node: LogicalPlan) -> NotSupportedError:
-    what = f"the condition of a {node.kind.value} join" if isinstance(node, Join) else type(node).__name__
+    what = f"the condition of a {node.kind.value} join" if isinstance(node, LogicalJoin) else node.label
     return NotSupportedError(f"a subquery in {what} is not supported")
 
 
@@ -153,7 +155,7 @@ class _Attaching:
         """Join on the subquery's predicates, and on ``more`` over the same rows."""
         width = self.plan.width
         parts = tuple(_on(part, width) for part in (*more, *pulled.predicates))
-        self.plan = Join(self.plan, pulled.plan, kind, conjunction(parts))
+        self.plan = LogicalJoin(self.plan, pulled.plan, kind, conjunction(parts))
 
     # ---- conjuncts
 
@@ -162,7 +164,7 @@ class _Attaching:
         if pulled.empty is not None:
             return TRUE if kind is JoinKind.SEMI else FALSE
         if not pulled.predicates:
-            pulled = replace(pulled, plan=Limit(pulled.plan, 1))
+            pulled = replace(pulled, plan=LogicalLimit(pulled.plan, 1))
         self.join(pulled, kind)
         return TRUE
 
@@ -192,13 +194,17 @@ class _Attaching:
         (value,) = pulled.values
         if not pulled.predicates and pulled.empty is None:
             if any(isinstance(item, OuterColumn) for item in walk(value)):
-                if not isinstance(pulled.plan, Values) or len(pulled.plan.rows) != 1:
+                if not isinstance(pulled.plan, LogicalValues) or len(pulled.plan.rows) != 1:
                     raise unsupported("the outer column in the value of a row that is not aggregated")
                 return _on(value, width)  # SELECT without FROM
-            row = Project(pulled.plan, pulled.values, ("",)) if not isinstance(value, Column) else pulled.plan
+            row = (
+                LogicalProject(pulled.plan, pulled.values, ("",))
+                if not isinstance(value, Column)
+                else pulled.plan
+            )
             only = _only(row, value)
-            one = only if _gives_one_row(only) else ScalarRow(only)
-            self.plan = Join(self.plan, one, JoinKind.INNER)
+            one = only if _gives_one_row(only) else LogicalScalarRow(only)
+            self.plan = LogicalJoin(self.plan, one, JoinKind.INNER)
             return Column(value.type, width)
         if pulled.empty is None and not _is_unique(pulled):
             return self.only_value(pulled, value)
@@ -210,7 +216,7 @@ class _Attaching:
         if default is None and strict_columns(value):
             self.join(pulled, JoinKind.LEFT)
             return _on(value, width)
-        marked = Project(
+        marked = LogicalProject(
             pulled.plan,
             (*pulled.plan.row(), TRUE),
             (*(column.name for column in pulled.plan.row()), "matched"),
@@ -235,8 +241,10 @@ class _Attaching:
             return TRUE
         width = self.plan.width
         if not pulled.predicates:
-            count = Aggregate(Limit(pulled.plan, 1), (), (AggregateCall("count", (), BIGINT),), ("n",))
-            self.plan = Join(self.plan, count, JoinKind.INNER)
+            count = LogicalAggregate(
+                LogicalLimit(pulled.plan, 1), (), (AggregateCall("count", (), BIGINT),), ("n",)
+            )
+            self.plan = LogicalJoin(self.plan, count, JoinKind.INNER)
             return Call(BOOLEAN, "greater", (Column(BIGINT, width, "n"), Literal(BIGINT, 0)))
         self.join(_distinct_keys(pulled, (), "EXISTS below OR or in an expression"), JoinKind.LEFT)
         return Call(BOOLEAN, "is_not_null", (Column(BOOLEAN, self.plan.width - 1, "matched"),))
@@ -275,8 +283,8 @@ class _Attaching:
             self.join(_distinct_keys(pulled, (rows, known), what), JoinKind.LEFT)
             row = self.plan.row()
             return row[-3], row[-2]
-        counted = Aggregate(pulled.plan, (), (rows, known), ("rows", "known"))
-        self.plan = Join(self.plan, counted, JoinKind.INNER)
+        counted = LogicalAggregate(pulled.plan, (), (rows, known), ("rows", "known"))
+        self.plan = LogicalJoin(self.plan, counted, JoinKind.INNER)
         row = self.plan.row()
         return row[-2], row[-1]
 
@@ -298,9 +306,9 @@ def _only(plan: LogicalPlan, value: Expr) -> LogicalPlan:
 
 
 def _gives_one_row(plan: LogicalPlan) -> bool:
-    while isinstance(plan, Project | Sort):
+    while isinstance(plan, LogicalProject | LogicalSort):
         plan = plan.input
-    return isinstance(plan, Aggregate) and not plan.keys
+    return isinstance(plan, LogicalAggregate) and not plan.keys
 
 
 def _is_unique(pulled: Pulled) -> bool:
@@ -309,7 +317,7 @@ def _is_unique(pulled: Pulled) -> bool:
     if pulled.limited:
         return True
     plan = pulled.plan
-    while isinstance(plan, Filter):
+    while isinstance(plan, LogicalFilter):
         plan = plan.input
     fixed = {
         side.ordinal
@@ -318,7 +326,7 @@ def _is_unique(pulled: Pulled) -> bool:
         for side in part.arguments
         if isinstance(side, Column)
     }
-    return isinstance(plan, Aggregate) and fixed >= set(range(len(plan.keys)))
+    return isinstance(plan, LogicalAggregate) and fixed >= set(range(len(plan.keys)))
 
 
 def _aggregated_membership() -> NotSupportedError:
@@ -332,21 +340,21 @@ def _distinct_keys(pulled: Pulled, calls: tuple[AggregateCall, ...], what: str) 
     last column."""
     inner, tied = equalities(pulled, what)
     names = (*("" for _ in inner), *(call.function for call in calls))
-    grouped = Aggregate(pulled.plan, inner, calls, names)
-    marked = Project(grouped, (*grouped.row(), TRUE), (*names, "matched"))
+    grouped = LogicalAggregate(pulled.plan, inner, calls, names)
+    marked = LogicalProject(grouped, (*grouped.row(), TRUE), (*names, "matched"))
     return Pulled(marked, tied(0), marked.row())
 
 
 def _for_existence(plan: LogicalPlan) -> LogicalPlan:
     """A simpler plan that has rows exactly if ``plan`` has rows."""
     match plan:
-        case Project() | Sort(limit=None, offset=0):
+        case LogicalProject() | LogicalSort(limit=None, offset=0):
             return _for_existence(plan.input)
-        case Limit(count=count, offset=0) if count is None or count > 0:
+        case LogicalLimit(count=count, offset=0) if count is None or count > 0:
             return _for_existence(plan.input)
-        case Sort(limit=int() as count, offset=0) if count > 0:
+        case LogicalSort(limit=int() as count, offset=0) if count > 0:
             return _for_existence(plan.input)
-        case Aggregate(keys=(_, *_)):
+        case LogicalAggregate(keys=(_, *_)):
             return _for_existence(plan.input)
         case _:
             return plan
@@ -355,9 +363,9 @@ def _for_existence(plan: LogicalPlan) -> LogicalPlan:
 def _for_membership(plan: LogicalPlan) -> LogicalPlan:
     """A simpler plan with the same set of rows."""
     match plan:
-        case Sort(limit=None, offset=0):
+        case LogicalSort(limit=None, offset=0):
             return _for_membership(plan.input)
-        case Aggregate(calls=(), keys=(_, *_)):
-            return Project(plan.input, plan.keys, plan.names)
+        case LogicalAggregate(calls=(), keys=(_, *_)):
+            return LogicalProject(plan.input, plan.keys, plan.names)
         case _:
             return plan

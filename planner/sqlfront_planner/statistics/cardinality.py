@@ -6,20 +6,20 @@ from msgspec.structs import replace
 
 from sqlfront_planner.logical import (
     FILTERING_JOINS,
-    Aggregate,
-    Filter,
-    Join,
     JoinKind,
-    Limit,
+    LogicalAggregate,
+    LogicalFilter,
+    LogicalJoin,
+    LogicalLimit,
     LogicalPlan,
-    Project,
-    ScalarRow,
-    Scan,
+    LogicalProject,
+    LogicalScalarRow,
+    LogicalScan,
+    LogicalSetOperation,
+    LogicalSort,
+    LogicalValues,
+    LogicalWindow,
     SetKind,
-    SetOperation,
-    Sort,
-    Values,
-    Window,
     table_row,
 )
 from sqlfront_values.expressions import Cast, Column, Expr, conjunction
@@ -67,26 +67,26 @@ class Cardinality:
         filters."""
         while True:
             match plan:
-                case Scan():
+                case LogicalScan():
                     return scan_column(plan, plan.columns[ordinal])
-                case Project():
+                case LogicalProject():
                     item, plan = plan.expressions[ordinal], plan.input
                     if not isinstance(item, Column):
                         return self._expression(plan, item)
                     ordinal = item.ordinal
-                case Aggregate():
+                case LogicalAggregate():
                     if ordinal >= len(plan.keys):
                         return None
                     return self._expression(plan.input, plan.keys[ordinal])
-                case Join():
+                case LogicalJoin():
                     width = plan.left.width
                     on_left = ordinal < width
                     plan, ordinal = (plan.left, ordinal) if on_left else (plan.right, ordinal - width)
-                case Window() if ordinal >= plan.input.width:
+                case LogicalWindow() if ordinal >= plan.input.width:
                     return None
-                case Filter() | Sort() | Limit() | Window() | ScalarRow():
+                case LogicalFilter() | LogicalSort() | LogicalLimit() | LogicalWindow() | LogicalScalarRow():
                     plan = plan.input
-                case SetOperation() if plan.kind is not SetKind.UNION_ALL:
+                case LogicalSetOperation() if plan.kind is not SetKind.UNION_ALL:
                     plan = plan.branches[0]
                 case _:
                     return None
@@ -123,42 +123,42 @@ class Cardinality:
     @deep
     def _estimate(self, plan: LogicalPlan) -> float:
         match plan:
-            case Scan():
+            case LogicalScan():
                 return self._scan(plan)
-            case Values():
+            case LogicalValues():
                 return float(len(plan.rows))
-            case Filter():
+            case LogicalFilter():
                 share = selectivities.selectivity(
                     plan.condition, lambda ordinal: self.column(plan.input, ordinal)
                 )
                 return self.rows(plan.input) * share
-            case Join():
+            case LogicalJoin():
                 return self.join(plan)
-            case Aggregate():
+            case LogicalAggregate():
                 return self.groups(plan.input, plan.keys) if plan.keys else 1.0
-            case Limit(count=count):
+            case LogicalLimit(count=count):
                 rows = max(0.0, self.rows(plan.input) - plan.offset)
                 return rows if count is None else min(rows, float(count))
-            case Sort(limit=count):
+            case LogicalSort(limit=count):
                 rows = self.rows(plan.input)
                 return rows if count is None else min(rows, float(count))
-            case SetOperation(kind=SetKind.UNION_ALL):
+            case LogicalSetOperation(kind=SetKind.UNION_ALL):
                 return sum(self.rows(branch) for branch in plan.branches)
-            case SetOperation():
+            case LogicalSetOperation():
                 return self.rows(plan.branches[0])
-            case ScalarRow():
+            case LogicalScalarRow():
                 return 1.0
             case _:
                 return self.rows(plan.inputs()[0])
 
-    def _scan(self, scan: Scan) -> float:
+    def _scan(self, scan: LogicalScan) -> float:
         rows = table_rows(scan)
         condition = conjunction(scan.filters)
         if condition is not None:
             rows *= selectivities.selectivity(condition, lambda ordinal: scan_column(scan, ordinal))
         return rows if scan.limit is None else min(rows, float(scan.limit))
 
-    def join(self, plan: Join) -> float:
+    def join(self, plan: LogicalJoin) -> float:
         """The estimated rows of a join of any kind."""
         left, right = self.rows(plan.left), self.rows(plan.right)
         matches = self.matches(plan)
@@ -175,7 +175,7 @@ class Cardinality:
             case _:
                 return matches
 
-    def matches(self, plan: Join) -> float:
+    def matches(self, plan: LogicalJoin) -> float:
         """The estimated pairs of rows that satisfy keys and condition."""
         pairs = self.rows(plan.left) * self.rows(plan.right) / self._key_values(plan)
         if plan.condition is not None:
@@ -188,7 +188,7 @@ class Cardinality:
             )
         return pairs
 
-    def _key_values(self, plan: Join) -> float:
+    def _key_values(self, plan: LogicalJoin) -> float:
         """The number of different key combinations of a join, at least 1."""
         if not plan.keys:
             return 1.0
@@ -209,16 +209,16 @@ class Cardinality:
         """The estimated rows without the filters and filtering joins at the top of the plan."""
         while True:
             match plan:
-                case Filter() | Project() | Sort(limit=None) | Window():
+                case LogicalFilter() | LogicalProject() | LogicalSort(limit=None) | LogicalWindow():
                     plan = plan.input
-                case Join(kind=kind) if kind in FILTERING_JOINS:
+                case LogicalJoin(kind=kind) if kind in FILTERING_JOINS:
                     plan = plan.left
-                case Scan():
+                case LogicalScan():
                     return table_rows(plan)
                 case _:
                     return self.rows(plan)
 
-    def _matched_share(self, plan: Join) -> float:
+    def _matched_share(self, plan: LogicalJoin) -> float:
         """The share of left rows that find a match, in a semi or anti join."""
         if not plan.keys:
             return 0.5
@@ -250,7 +250,7 @@ def joined_values(left: KeySide, right: KeySide) -> float:
     return max(1.0, left.values, right.values)
 
 
-def table_rows(scan: Scan) -> float:
+def table_rows(scan: LogicalScan) -> float:
     """The rows of the scanned version of the table, estimated from its size if unknown."""
     known = scan.snapshot.statistics
     if known.rows is not None:
@@ -258,7 +258,7 @@ def table_rows(scan: Scan) -> float:
     return UNKNOWN_ROWS if known.size is None else max(1.0, known.size / ROW_BYTES)
 
 
-def scan_column(scan: Scan, ordinal: int) -> "base.ColumnStatistics | None":
+def scan_column(scan: LogicalScan, ordinal: int) -> "base.ColumnStatistics | None":
     """The statistics of a table's column; an unknown distinct count is estimated from minimum and maximum."""
     known = scan.snapshot.statistics.columns.get(table_row(scan.table.schema)[ordinal].name)
     if known is None or known.distinct is not None:

@@ -21,7 +21,6 @@ from sqlfront_values.expressions import (
     Column,
     EngineExpr,
     Expr,
-    Frame,
     FrameUnit,
     Literal,
     Parameter,
@@ -29,6 +28,7 @@ from sqlfront_values.expressions import (
     RunValue,
     SortKey,
     WindowCall,
+    WindowFrame,
 )
 from sqlfront_values.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, decimal
 from tests.cluster.codec.values import LOGICAL, PHYSICAL, values
@@ -49,10 +49,10 @@ EXAMPLES = [
 ARGUMENTS = (COLUMN, Literal(INT, 1))
 CALLS = [
     SortKey(1, descending=True, nulls_first=False),
-    Frame(FrameUnit.ROWS, -1, None),
+    WindowFrame(FrameUnit.ROWS, -1, None),
     AggregateCall("sum", ARGUMENTS, BIGINT, distinct=True, filter=CALL),
     AggregateCall("count", (), BIGINT),
-    WindowCall("lag", ARGUMENTS, DATE, Frame(FrameUnit.RANGE, None, 0), ignore_nulls=True),
+    WindowCall("lag", ARGUMENTS, DATE, WindowFrame(FrameUnit.RANGE, None, 0), ignore_nulls=True),
 ]
 
 

@@ -24,11 +24,11 @@ from sqlfront_values.expressions import (
     Column,
     EngineExpr,
     Expr,
-    Frame,
     FrameUnit,
     Literal,
     SortKey,
     WindowCall,
+    WindowFrame,
 )
 from sqlfront_values.types import BIGINT, BOOLEAN, DATE, STRING, decimal
 from sqlfront_values.user_functions import UserFunction
@@ -46,7 +46,7 @@ EXAMPLES: dict[object, object] = {
     Literal: Literal(STRING, "x"),
     SortKey: SortKey(2, descending=True),
     AggregateCall: AggregateCall("sum", (EXPRESSION,), BIGINT, filter=EXPRESSION),
-    WindowCall: WindowCall("lag", (EXPRESSION,), DATE, Frame(FrameUnit.ROWS, -1, None)),
+    WindowCall: WindowCall("lag", (EXPRESSION,), DATE, WindowFrame(FrameUnit.ROWS, -1, None)),
     EngineExpr: EXPRESSION,
     Expr: EXPRESSION,
     Mapping[str, str]: {"header": "true"},

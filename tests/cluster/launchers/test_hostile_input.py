@@ -16,8 +16,8 @@ from sqlfront_cluster.launchers.local import LocalCluster
 from sqlfront_cluster.launchers.running import Resources, RunningMember, network_settings
 from sqlfront_cluster.members.cluster_messages import MESSAGES
 from sqlfront_cluster.members.messages import Answer, Data, Init, Request
-from sqlfront_cluster.members.requests import Service
-from sqlfront_cluster.network.frames import HEADER, Kind, encode_frame
+from sqlfront_cluster.members.requests import RequestService
+from sqlfront_cluster.network.frames import HEADER, FrameKind, encode_frame
 from sqlfront_cluster.network.handshake import Hello
 from sqlfront_cluster.network.tcp import TcpTransport
 from sqlfront_cluster.network.tls.security import Security
@@ -54,7 +54,7 @@ class Town:
         assert rows(self.client.member.submit(exchanged())) == EVERYTHING
 
 
-class Echo(Service):
+class Echo(RequestService):
     """Gives back the text that it is asked."""
 
     def answer(self, content: bytes) -> bytes:
@@ -118,11 +118,11 @@ def test_what_is_no_handshake(town: Town) -> None:
     for data in (
         b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
         random.Random(1).randbytes(5000),
-        HEADER.pack(b"sf", 1, Kind.CONTROL, 1 << 31, 0),
-        HEADER.pack(b"sf", 1, Kind.MESSAGE, 10, 0) + bytes(10),
+        HEADER.pack(b"sf", 1, FrameKind.CONTROL, 1 << 31, 0),
+        HEADER.pack(b"sf", 1, FrameKind.MESSAGE, 10, 0) + bytes(10),
         HEADER.pack(b"sf", 1, 77, 10, 0) + bytes(10),
-        HEADER.pack(b"sf", 1, Kind.CONTROL, 3, 0) + b"abc",
-        joined(encode_frame(Kind.CONTROL, Hello(bytes(32))))[:-5],
+        HEADER.pack(b"sf", 1, FrameKind.CONTROL, 3, 0) + b"abc",
+        joined(encode_frame(FrameKind.CONTROL, Hello(bytes(32))))[:-5],
     ):
         with connected(town.address) as stranger:
             stranger.sendall(data)
@@ -161,11 +161,11 @@ def traitor(town: Town) -> Iterator[Traitor]:
     ("data", "reason"),
     [
         (random.Random(2).randbytes(5000), "don't begin a frame"),
-        (HEADER.pack(b"sf", 1, Kind.MESSAGE, 1 << 31, 0), "the limits are"),
-        (HEADER.pack(b"sf", 1, Kind.MESSAGE, 10, 1 << 60), "limits are"),
-        (HEADER.pack(b"sf", 1, Kind.MESSAGE, 10, 0) + b"0123456789", "a message that isn't one"),
+        (HEADER.pack(b"sf", 1, FrameKind.MESSAGE, 1 << 31, 0), "the limits are"),
+        (HEADER.pack(b"sf", 1, FrameKind.MESSAGE, 10, 1 << 60), "limits are"),
+        (HEADER.pack(b"sf", 1, FrameKind.MESSAGE, 10, 0) + b"0123456789", "a message that isn't one"),
         (HEADER.pack(b"sf", 1, 9, 10, 0), "kind 9"),
-        (joined(encode_frame(Kind.MESSAGE, Note(1))), "a message that isn't one"),
+        (joined(encode_frame(FrameKind.MESSAGE, Note(1))), "a message that isn't one"),
     ],
     ids=["random", "oversized", "oversized-body", "no-message", "kind", "unknown-message"],
 )
@@ -184,7 +184,7 @@ def test_a_member_that_sends_nonsense(
 
 def test_a_truncated_frame_of_a_member(town: Town, traitor: Traitor, one_line: OneLine) -> None:
     member, connection = traitor
-    connection.sendall(joined(encode_frame(Kind.MESSAGE, Data(1, 0), (bytes(100),)))[:-10])
+    connection.sendall(joined(encode_frame(FrameKind.MESSAGE, Data(1, 0), (bytes(100),)))[:-10])
     connection.shutdown(socket.SHUT_WR)
     member.lost(TARGET)
     one_line("the connection ended within a frame")
@@ -255,10 +255,10 @@ def test_answers_that_nobody_waits_for_are_dropped(town: Town, traitor: Traitor)
 def test_a_thousand_mutated_frames_leave_nothing_behind(town: Town) -> None:
     seed = random.Random(4)
     valid = [
-        joined(encode_frame(Kind.CONTROL, Hello(bytes(32)))),
-        joined(encode_frame(Kind.MESSAGE, Note(1))),
-        joined(encode_frame(Kind.MESSAGE, Request(1, 1, "memory:store", b"what?"))),
-        joined(encode_frame(Kind.MESSAGE, Answer(1, b"so"))),
+        joined(encode_frame(FrameKind.CONTROL, Hello(bytes(32)))),
+        joined(encode_frame(FrameKind.MESSAGE, Note(1))),
+        joined(encode_frame(FrameKind.MESSAGE, Request(1, 1, "memory:store", b"what?"))),
+        joined(encode_frame(FrameKind.MESSAGE, Answer(1, b"so"))),
     ]
     before = ask(town.client.member)[TARGET]
     for _ in range(1000):

@@ -10,7 +10,7 @@ from sqlfront_cluster.members.listing import Listings
 from sqlfront_cluster.members.member import Member
 from sqlfront_cluster.members.participation import Participation
 from sqlfront_cluster.members.wire import JobWire
-from sqlfront_engine.edges.exchange import Parcel, RemoteInput, RemoteOutput, Stream
+from sqlfront_engine.edges.exchange import EdgeStream, Parcel, RemoteInput, RemoteOutput
 from sqlfront_engine.edges.routing import Partitioned
 from sqlfront_engine.jobs.execution import Execution
 from tests.cluster.members.chaos import Bug, Chaos, explore
@@ -64,7 +64,7 @@ def half_the_pieces(self: Partitioned, batch: Any) -> bool:
     return True
 
 
-def sent_twice(self: JobWire, stream: Stream, batch: Any, *, last: bool) -> int:
+def sent_twice(self: JobWire, stream: EdgeStream, batch: Any, *, last: bool) -> int:
     SEND_DATA(self, stream, batch, last=last)
     return SEND_DATA(self, stream, batch, last=last)
 

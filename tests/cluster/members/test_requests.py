@@ -3,7 +3,7 @@
 import pytest
 
 from sqlfront_cluster.members.messages import Answer, Request
-from sqlfront_cluster.members.requests import Service
+from sqlfront_cluster.members.requests import RequestService
 from sqlfront_values.errors import DataError, Error, InternalError, NotSupportedError, OperationalError
 from tests.cluster.members.cluster import Cluster
 from tests.cluster.members.kept import Kept
@@ -11,7 +11,7 @@ from tests.cluster.members.kept import Kept
 ECHO = "echo"
 
 
-class Echo(Service):
+class Echo(RequestService):
     """Gives back what it is asked; some questions are answered with an error."""
 
     def __init__(self, name: str) -> None:

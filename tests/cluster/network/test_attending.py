@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sqlfront_cluster.network.attending import Gate
-from sqlfront_cluster.network.frames import HEADER, Kind
+from sqlfront_cluster.network.frames import HEADER, FrameKind
 from sqlfront_cluster.network.transport import Body, InvalidMessage, Peer
 from tests.cluster.network.meeting import Note, Town, certificates, network_threads, open_files, until
 
@@ -175,7 +175,7 @@ def test_an_error_in_handling_closes_the_connection_with_its_text(asking: Asking
 def test_an_answer_that_is_none_closes_the_connection(town: Town) -> None:
     asking = Asking(town)
     asking.warm_up()
-    nonsense = HEADER.pack(b"sf", 1, Kind.MESSAGE, 3, 0) + b"abc"
+    nonsense = HEADER.pack(b"sf", 1, FrameKind.MESSAGE, 3, 0) + b"abc"
     threading.Timer(0.05, lambda: asking.back.channel.socket.sendall(nonsense)).start()
     asking.transport.attend([asking.peer], lambda: False)
 

@@ -13,9 +13,9 @@ from sqlfront_cluster.network.frames import (
     HEADER,
     MAGIC,
     PROTOCOL_VERSION,
+    FrameKind,
     FrameReader,
-    Incoming,
-    Kind,
+    IncomingFrame,
     Limits,
     MessageDecoder,
     OtherProtocol,
@@ -45,17 +45,17 @@ class Fed:
 
 
 def reader(data: bytes, piece: int = 1 << 30, limits: Limits = SMALL) -> FrameReader:
-    return FrameReader(Fed(data, piece), limits, {Kind.MESSAGE: MessageDecoder(TYPES)})
+    return FrameReader(Fed(data, piece), limits, {FrameKind.MESSAGE: MessageDecoder(TYPES)})
 
 
-def read_all(data: bytes, piece: int = 1 << 30) -> Iterator[Incoming]:
+def read_all(data: bytes, piece: int = 1 << 30) -> Iterator[IncomingFrame]:
     frames = reader(data, piece)
     while (frame := frames.read()) is not None:
         yield frame
 
 
 def frame(message: msgspec.Struct, *body: Part) -> bytes:
-    return b"".join(map(bytes, encode_frame(Kind.MESSAGE, message, body).parts))
+    return b"".join(map(bytes, encode_frame(FrameKind.MESSAGE, message, body).parts))
 
 
 SENT = [
@@ -91,13 +91,13 @@ def test_a_body_is_one_aligned_buffer_of_its_own() -> None:
 
 def test_parts_of_a_body_are_not_copied() -> None:
     body = pa.py_buffer(bytes(1000))
-    assert encode_frame(Kind.MESSAGE, Note(1), (body, b"")).parts[1:] == [body]
-    assert encode_frame(Kind.MESSAGE, Note(1), (body, b"")).parts[1] is body
+    assert encode_frame(FrameKind.MESSAGE, Note(1), (body, b"")).parts[1:] == [body]
+    assert encode_frame(FrameKind.MESSAGE, Note(1), (body, b"")).parts[1] is body
 
 
 def test_a_view_of_wider_items_counts_its_bytes() -> None:
     view = memoryview(struct.pack("4q", 1, 2, 3, 4)).cast("q")
-    assert encode_frame(Kind.MESSAGE, Note(1), (view,)).size == len(frame(Note(1))) + 32
+    assert encode_frame(FrameKind.MESSAGE, Note(1), (view,)).size == len(frame(Note(1))) + 32
 
 
 def test_an_end_between_two_frames_is_an_end() -> None:
@@ -113,7 +113,7 @@ def test_an_end_within_a_frame_is_refused(cut: int) -> None:
 def header(
     magic: bytes = MAGIC,
     version: int = PROTOCOL_VERSION,
-    kind: int = int(Kind.MESSAGE),
+    kind: int = int(FrameKind.MESSAGE),
     message: int = 0,
     body: int = 0,
 ) -> bytes:
@@ -125,7 +125,7 @@ def header(
     [
         (b"GET / HTTP/1.1\r\n\r\n", "don't begin a frame"),
         (header(kind=7), "kind 7"),
-        (header(kind=Kind.CONTROL), "kind 0"),
+        (header(kind=FrameKind.CONTROL), "kind 0"),
         (header(message=SMALL.message + 1), "the limits are"),
         (header(body=SMALL.body + 1), "the limits are"),
         (header(body=(1 << 64) - 1), "the limits are"),
@@ -164,9 +164,9 @@ def test_a_message_must_be_one_of_the_types_to_the_last_byte(message: bytes) -> 
 
 def test_a_frame_above_the_limits_is_not_sent() -> None:
     with pytest.raises(OperationalError, match=r"Note has a message of .* the limits are 1000 and 10"):
-        encode_frame(Kind.MESSAGE, Note(1), (bytes(11),), Limits(1000, 10))
+        encode_frame(FrameKind.MESSAGE, Note(1), (bytes(11),), Limits(1000, 10))
     with pytest.raises(OperationalError, match="limits"):
-        encode_frame(Kind.MESSAGE, Note(1, "x" * 1000), (), Limits(1000, 10))
+        encode_frame(FrameKind.MESSAGE, Note(1, "x" * 1000), (), Limits(1000, 10))
 
 
 def test_messages_keep_nothing_of_the_buffer() -> None:

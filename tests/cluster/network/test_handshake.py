@@ -10,10 +10,10 @@ import pytest
 
 from sqlfront_cluster.network.handshake import (
     Challenge,
-    Credentials,
     HandshakeFailed,
     Hello,
     Identity,
+    MemberCredentials,
     Proof,
     Refused,
     Steps,
@@ -25,8 +25,8 @@ from sqlfront_cluster.network.handshake import (
 
 def member(
     name: str, *, secret: bytes = b"secret", cluster: str = "c", product: str = "1.2.3"
-) -> Credentials:
-    return Credentials(Identity(name, cluster, product, secrets.token_bytes(16)), secret)
+) -> MemberCredentials:
+    return MemberCredentials(Identity(name, cluster, product, secrets.token_bytes(16)), secret)
 
 
 #: Replaces a message on its way.
@@ -84,8 +84,8 @@ class Talk:
 
 
 def talk(
-    a: Credentials,
-    b: Credentials,
+    a: MemberCredentials,
+    b: MemberCredentials,
     tamper: Tamper = lambda message: message,
     bindings: tuple[bytes, bytes] = (b"", b""),
 ) -> Talk:

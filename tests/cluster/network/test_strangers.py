@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from sqlfront_cluster.network.channels import Channel
-from sqlfront_cluster.network.frames import HEADER, Kind, Limits, encode_frame
+from sqlfront_cluster.network.frames import HEADER, FrameKind, Limits, encode_frame
 from sqlfront_cluster.network.handshake import Challenge, Hello, Refused
 from sqlfront_values.errors import ProgrammingError
 from tests.cluster.network.meeting import Member, Note, Town, settings, until
@@ -54,7 +54,7 @@ class Stranger:
         with suppress(ConnectionError):
             self.socket.sendall(data)
 
-    def tell(self, message: msgspec.Struct, kind: Kind = Kind.CONTROL) -> None:
+    def tell(self, message: msgspec.Struct, kind: FrameKind = FrameKind.CONTROL) -> None:
         self.say(b"".join(map(bytes, encode_frame(kind, message).parts)))
 
     def hear(self) -> bytes:
@@ -79,11 +79,11 @@ def still_there(town: Town, address: str) -> None:
     [
         (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "don't begin a frame"),
         (b"\x16\x03\x01\x02\x00" + bytes(100), "it speaks TLS"),
-        (HEADER.pack(b"sf", 1, Kind.CONTROL, 5000, 0), "limits are 4096 and 0"),
-        (HEADER.pack(b"sf", 1, Kind.CONTROL, 1, 1), "limits are 4096 and 0"),
-        (HEADER.pack(b"sf", 1, Kind.MESSAGE, 10, 0) + bytes(10), "kind 1, which isn't taken now"),
-        (HEADER.pack(b"sf", 1, Kind.CONTROL, 3, 0) + b"abc", "a message that isn't one"),
-        (HEADER.pack(b"sf", 2, Kind.CONTROL, 3, 0) + b"abc", "speaks version 2 of the protocol"),
+        (HEADER.pack(b"sf", 1, FrameKind.CONTROL, 5000, 0), "limits are 4096 and 0"),
+        (HEADER.pack(b"sf", 1, FrameKind.CONTROL, 1, 1), "limits are 4096 and 0"),
+        (HEADER.pack(b"sf", 1, FrameKind.MESSAGE, 10, 0) + bytes(10), "kind 1, which isn't taken now"),
+        (HEADER.pack(b"sf", 1, FrameKind.CONTROL, 3, 0) + b"abc", "a message that isn't one"),
+        (HEADER.pack(b"sf", 2, FrameKind.CONTROL, 3, 0) + b"abc", "speaks version 2 of the protocol"),
     ],
 )
 def test_what_is_no_handshake_is_refused(
@@ -109,10 +109,10 @@ def test_a_stranger_learns_nothing_but_that_it_is_refused(
         stranger.tell(Hello(bytes(32)))
         identity = {"name": "x", "cluster": "y", "product": "z", "incarnation": bytes(16)}
         proof = msgspec.msgpack.encode({"type": "Proof", "identity": identity, "code": bytes(32)})
-        stranger.say(HEADER.pack(b"sf", 1, Kind.CONTROL, len(proof), 0) + proof)
+        stranger.say(HEADER.pack(b"sf", 1, FrameKind.CONTROL, len(proof), 0) + proof)
         heard = stranger.hear()
-    expected = len(b"".join(map(bytes, encode_frame(Kind.CONTROL, Challenge(bytes(32))).parts)))
-    assert heard[expected:] == b"".join(map(bytes, encode_frame(Kind.CONTROL, Refused()).parts))
+    expected = len(b"".join(map(bytes, encode_frame(FrameKind.CONTROL, Challenge(bytes(32))).parts)))
+    assert heard[expected:] == b"".join(map(bytes, encode_frame(FrameKind.CONTROL, Refused()).parts))
     until(logged)
     assert "another secret" in logged()[0]
 
@@ -136,7 +136,7 @@ def test_a_handshake_that_drips_must_be_complete_in_time_too(town: Town) -> None
     transport, _ = town.member("a", handshake_timeout=0.2)
     pause = threading.Event()
     with Stranger(transport.addresses[0]) as stranger:
-        for byte in HEADER.pack(b"sf", 1, Kind.CONTROL, 4000, 0) + bytes(4000):
+        for byte in HEADER.pack(b"sf", 1, FrameKind.CONTROL, 4000, 0) + bytes(4000):
             if transport.statistics().refused:
                 break
             stranger.say(bytes([byte]))
@@ -194,7 +194,7 @@ def test_who_does_not_belong_hears_why_as_far_as_it_may(
 def test_a_member_of_another_version_of_the_protocol_hears_so(town: Town) -> None:
     transport, _ = town.member("a")
     with Stranger(transport.addresses[0]) as stranger:
-        stranger.say(HEADER.pack(b"sf", 200, Kind.CONTROL, 0, 0))
+        stranger.say(HEADER.pack(b"sf", 200, FrameKind.CONTROL, 0, 0))
         assert stranger.hear()[:3] == b"sf\x01"
 
 
@@ -216,11 +216,11 @@ def test_who_connects_is_not_taken_in_by_a_false_member(town: Town) -> None:
     ("data", "reason"),
     [
         (b"nonsense that is no frame", "don't begin a frame"),
-        (HEADER.pack(b"sf", 1, Kind.MESSAGE, 10_000, 0), "limits are 1000 and 1000"),
-        (HEADER.pack(b"sf", 1, Kind.MESSAGE, 10, 1 << 40), "limits are 1000 and 1000"),
-        (HEADER.pack(b"sf", 1, Kind.MESSAGE, 10, 0) + b"0123456789", "a message that isn't one"),
+        (HEADER.pack(b"sf", 1, FrameKind.MESSAGE, 10_000, 0), "limits are 1000 and 1000"),
+        (HEADER.pack(b"sf", 1, FrameKind.MESSAGE, 10, 1 << 40), "limits are 1000 and 1000"),
+        (HEADER.pack(b"sf", 1, FrameKind.MESSAGE, 10, 0) + b"0123456789", "a message that isn't one"),
         (HEADER.pack(b"sf", 1, 9, 10, 0), "kind 9"),
-        (b"".join(map(bytes, encode_frame(Kind.CONTROL, Hello(bytes(32))).parts)), "sent Hello"),
+        (b"".join(map(bytes, encode_frame(FrameKind.CONTROL, Hello(bytes(32))).parts)), "sent Hello"),
     ],
 )
 def test_a_member_that_sends_nonsense_is_disconnected(
@@ -242,7 +242,7 @@ def test_a_member_that_sends_nonsense_is_disconnected(
 def test_a_frame_cut_off_by_the_end_is_not_received(town: Town, logged: Callable[[], list[str]]) -> None:
     (_, a), (_, b) = town.pair()
     channel: Channel = a.peer("b").channel
-    frame = b"".join(map(bytes, encode_frame(Kind.MESSAGE, Note(1), (bytes(1000),)).parts))
+    frame = b"".join(map(bytes, encode_frame(FrameKind.MESSAGE, Note(1), (bytes(1000),)).parts))
     channel.socket.sendall(frame[:-10])
     channel.socket.shutdown(socket.SHUT_WR)
     assert b.lost("a") == "the connection ended within a frame"
@@ -258,7 +258,7 @@ def test_thousands_of_random_bytes_and_mutated_frames_on_sockets(
     seed = random.Random(proven)
     target, b = town.member("b")
     sent = (Note(1), ()), (Note(2, "x" * 50), (b"body",)), (Hello(bytes(32)), ())
-    frames = [encode_frame(kind, message, body) for kind in Kind for message, body in sent]
+    frames = [encode_frame(kind, message, body) for kind in FrameKind for message, body in sent]
     valid = [b"".join(map(bytes, frame.parts)) for frame in frames]
     transport, a = town.member("a", listen=None) if proven else (target, b)
     for number in range(1000):

@@ -11,7 +11,7 @@ from sqlfront_cluster.network.tls.security import Security
 from sqlfront_connectors.spark.executors import bootstrap
 from sqlfront_connectors.spark.executors.cluster import ExecutorCluster
 from sqlfront_connectors.spark.executors.job import reason_of
-from sqlfront_connectors.spark.executors.member import Orders
+from sqlfront_connectors.spark.executors.member import ExecutorOrders
 from sqlfront_connectors.spark.executors.packages import on_executors
 from sqlfront_values.errors import OperationalError
 from tests.connectors.spark.executors import PACKAGES, python_with, until
@@ -28,7 +28,7 @@ print([name for name in sys.modules if name.partition(".")[0] in ("sqlglot", "la
 
 
 def test_our_code_runs_where_there_are_four_packages_only(tmp_path: Path) -> None:
-    orders = Orders(MemberOptions("", "127.0.0.1:1"), ("a", "b"), Security(b"secret"), ())
+    orders = ExecutorOrders(MemberOptions("", "127.0.0.1:1"), ("a", "b"), Security(b"secret"), ())
     task = on_executors("sqlfront_connectors.spark.executors.member:serve", orders, 0)
     cloudpickle.register_pickle_by_value(bootstrap)  # as Spark's own cloudpickle, which isn't there
     (tmp_path / "task").write_bytes(cloudpickle.dumps(task))

@@ -15,13 +15,13 @@ from sqlfront_cluster import codec
 from sqlfront_cluster.codec import BatchEncoder
 from sqlfront_connectors.base import ScanRequest, TableDefinition
 from sqlfront_connectors.files.text_lines import TextLines
-from sqlfront_connectors.memory.exchange import EXCHANGE, BeginLoad, Exchange, Put, StagedRows
+from sqlfront_connectors.memory.exchange import EXCHANGE, BeginLoad, Put, RowExchange, StagedRows
 from sqlfront_connectors.memory.merging import merged
 from sqlfront_connectors.memory.scan import MemoryScan
 from sqlfront_connectors.memory.segment import build_segments
 from sqlfront_connectors.memory.share import ChangeShare, ShareScan, StoreShare
 from sqlfront_connectors.memory.share_statistics import report
-from sqlfront_connectors.memory.store import STORE, Share, TableStore
+from sqlfront_connectors.memory.store import STORE, TableShare, TableStore
 from sqlfront_connectors.registry import create
 from sqlfront_engine import shares
 from sqlfront_engine.processor import Processor, ProcessorContext
@@ -58,11 +58,11 @@ from sqlfront_values.expressions import (
     AggregateCall,
     Call,
     Column,
-    Frame,
     FrameUnit,
     Literal,
     SortKey,
     WindowCall,
+    WindowFrame,
 )
 from sqlfront_values.types import BIGINT, BOOLEAN, STRING
 from sqlfront_values.user_functions import UserFunction
@@ -92,7 +92,7 @@ class Example(msgspec.Struct):
     def context(self) -> ProcessorContext:
         """A context with the example's resources, and with a share for the operators that want one."""
         return msgspec.structs.replace(
-            lone_context(), resources=self.resources(), share=shares.Share("tested", 1)
+            lone_context(), resources=self.resources(), share=shares.SharedObject("tested", 1)
         )
 
 
@@ -100,7 +100,7 @@ def engine_examples() -> list[Example]:
     counted = pa.schema([("s", STRING), ("c", BIGINT)])
     numbered = pa.schema([*SCHEMA, ("c", BIGINT)])
     count = AggregateCall("count", (), BIGINT)
-    whole = Frame(FrameUnit.ROWS, None, None)
+    whole = WindowFrame(FrameUnit.ROWS, None, None)
     return [
         Example(
             Aggregate((1,), (count,), AggregateMode.SINGLE, counted),
@@ -190,7 +190,10 @@ def connector_examples(folder: Path) -> list[Example]:
     return [
         Example(MemoryScan("m", "t", (0, 1)), [], ROWS, lambda: {"m": segments}),
         Example(
-            ShareScan("m", "t", (0, 1)), [], ROWS, lambda: {STORE: TableStore(), "m": Share(segments, ())}
+            ShareScan("m", "t", (0, 1)),
+            [],
+            ROWS,
+            lambda: {STORE: TableStore(), "m": TableShare(segments, ())},
         ),
         Example(
             StoreShare("t", "t@1", None, alone),
@@ -202,7 +205,7 @@ def connector_examples(folder: Path) -> list[Example]:
             ChangeShare("t", "t@2", "t@1", alone),
             [[pa.record_batch([pa.array([0, 2])], ["number"])]],
             [tuple(column.to_pylist()[0] for column in changed.columns)],
-            lambda: {STORE: TableStore(), "t@1": Share(whole, ())},
+            lambda: {STORE: TableStore(), "t@1": TableShare(whole, ())},
         ),
         Example(StagedRows("l", "t", (("", ("a",), len(ROWS)),)), [], ROWS, lambda: staged(PHYSICAL, SCHEMA)),
         Example(table.snapshot().scan(ScanRequest((0, 1))).source, [], ROWS),
@@ -214,7 +217,7 @@ def connector_examples(folder: Path) -> list[Example]:
 
 def staged(batch: pa.RecordBatch, schema: pa.Schema) -> dict[str, object]:
     """What a member has when the attempt ``a`` of the load ``l`` has brought the batch."""
-    exchange = Exchange(TableStore())
+    exchange = RowExchange(TableStore())
     encoded = BatchEncoder().encode(batch)
     body = pa.py_buffer(b"".join(map(bytes, encoded.body)))
     exchange.answer(codec.encode(BeginLoad("l", "t", schema, 0, "holder")))

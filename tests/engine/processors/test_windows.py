@@ -11,21 +11,21 @@ import pytest
 
 from sqlfront_engine.processors.window import Window
 from sqlfront_engine.testing import batch_of, verify_processor
-from sqlfront_values.expressions import Column, Frame, FrameUnit, Literal, SortKey, WindowCall
+from sqlfront_values.expressions import Column, FrameUnit, Literal, SortKey, WindowCall, WindowFrame
 from sqlfront_values.types import BIGINT, DOUBLE, INT, STRING, decimal
 
 SCHEMA = pa.schema(
     [("p", STRING), ("o", INT), ("x", INT), ("d", decimal(12, 2)), ("f", DOUBLE), ("s", STRING)]
 )
 FRAMES = {
-    "running": Frame(FrameUnit.ROWS, None, 0),
-    "default": Frame(FrameUnit.RANGE, None, 0),
-    "partition": Frame(FrameUnit.ROWS, None, None),
-    "sliding": Frame(FrameUnit.ROWS, -2, 1),
-    "following": Frame(FrameUnit.ROWS, 1, 3),
-    "to the end": Frame(FrameUnit.ROWS, 0, None),
-    "later to the end": Frame(FrameUnit.ROWS, 2, None),
-    "empty": Frame(FrameUnit.ROWS, 0, -1),
+    "running": WindowFrame(FrameUnit.ROWS, None, 0),
+    "default": WindowFrame(FrameUnit.RANGE, None, 0),
+    "partition": WindowFrame(FrameUnit.ROWS, None, None),
+    "sliding": WindowFrame(FrameUnit.ROWS, -2, 1),
+    "following": WindowFrame(FrameUnit.ROWS, 1, 3),
+    "to the end": WindowFrame(FrameUnit.ROWS, 0, None),
+    "later to the end": WindowFrame(FrameUnit.ROWS, 2, None),
+    "empty": WindowFrame(FrameUnit.ROWS, 0, -1),
 }
 CALLS = [
     ("count", "x", BIGINT),
@@ -158,7 +158,7 @@ def test_values_at_other_rows() -> None:
         WindowCall("lead", (x, two, seven), INT, DEFAULT),
         WindowCall("lag", (x, Literal(INT, -1)), INT, DEFAULT),
         WindowCall("nth_value", (x, two), INT, whole, ignore_nulls=True),
-        WindowCall("first", (x,), INT, Frame(FrameUnit.ROWS, -1, 1), ignore_nulls=True),
+        WindowCall("first", (x,), INT, WindowFrame(FrameUnit.ROWS, -1, 1), ignore_nulls=True),
         WindowCall("last", (x,), INT, DEFAULT),
     ]
     results = [
@@ -174,7 +174,7 @@ def test_values_at_other_rows() -> None:
 def test_a_nan_or_an_infinity_touches_only_the_frames_that_hold_it() -> None:
     schema = pa.schema([("y", INT), ("f", DOUBLE)])
     rows = [(1, nan), (2, 1.0), (3, 2.0), (4, inf), (5, 3.0), (6, 4.0)]
-    call = WindowCall("sum", (Column(DOUBLE, 1),), DOUBLE, Frame(FrameUnit.ROWS, -1, 0))
+    call = WindowCall("sum", (Column(DOUBLE, 1),), DOUBLE, WindowFrame(FrameUnit.ROWS, -1, 0))
     sums = [nan, nan, 3.0, inf, inf, 7.0]
     expected = [(*row, total) for row, total in zip(rows, sums, strict=True)]
     names = pa.schema([*schema, ("w", DOUBLE)])

@@ -11,7 +11,7 @@ import pytest
 
 from sqlfront_connectors.arrow import ArrowTable
 from sqlfront_engine.processor import ProcessorContext
-from sqlfront_engine.processors.user_code.services import Scope
+from sqlfront_engine.processors.user_code.services import ServiceScope
 from sqlfront_planner.pipeline import Pipeline, aggregation, service, sink, source
 from sqlfront_planner.pipeline.steps import JoinKind
 from tests.planner.pipeline.pipelines import Rows, numbers, run, run_out, table
@@ -236,7 +236,7 @@ def test_an_awaited_service_may_be_opened_and_closed_by_coroutines() -> None:
         Pipeline()
         .read(numbers(3))
         .map_using_service_async(
-            service(opened, close, scope=Scope.INSTANCE), call, pa.field("s", pa.string())
+            service(opened, close, scope=ServiceScope.INSTANCE), call, pa.field("s", pa.string())
         )
     )
 

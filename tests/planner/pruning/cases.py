@@ -11,7 +11,7 @@ from sqlfront_connectors.base import Partitioning
 from sqlfront_connectors.memory.table import MemoryTable
 from sqlfront_planner.binder import Arguments, BindSettings, bind
 from sqlfront_planner.catalog import Catalog, TableEntry
-from sqlfront_planner.logical import Scan, walk_plan
+from sqlfront_planner.logical import LogicalScan, walk_plan
 from sqlfront_planner.optimizer import optimize
 from sqlfront_planner.pruning import MOST_KEYS
 from sqlfront_planner.pruning.analysis import key_condition
@@ -85,7 +85,7 @@ class Said:
         self.settings = Settings(zone)
         query = parse_query(f"select * from t where {where}")
         plan = optimize(bind(query, catalog(*keys), BindSettings(zone), self.arguments), self.settings)
-        scans = [node for node in walk_plan(plan) if isinstance(node, Scan) and node.name == "t"]
+        scans = [node for node in walk_plan(plan) if isinstance(node, LogicalScan) and node.name == "t"]
         self.filters = scans[0].filters if scans else ()
         self.is_empty = not scans
         columns = tuple(SCHEMA.names.index(name) for name in keys)

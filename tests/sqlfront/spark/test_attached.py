@@ -14,7 +14,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 import sqlfront
 from sqlfront.session import Session
 from sqlfront.spark.attached import AttachedSession
-from sqlfront_connectors.spark.rows import Rows
+from sqlfront_connectors.spark.rows import SparkRows
 from sqlfront_values.errors import NotSupportedError, ProgrammingError
 from tests.connectors.spark.conftest import CONNECT, jvm_context
 from tests.sqlfront.spark.conftest import Sessions, views
@@ -436,7 +436,7 @@ def test_a_query_that_spark_runs_is_its_dataframe(
     def refuse(*_: object) -> None:
         raise AssertionError("rows go through this process")
 
-    monkeypatch.setattr(Rows, "frame", refuse)
+    monkeypatch.setattr(SparkRows, "frame", refuse)
     beside.range(1 << 40).createOrReplaceTempView("huge")
     frame = session.sql("SELECT id, sin(id) AS wave FROM huge")
     assert frame.stats.lane == "spark"

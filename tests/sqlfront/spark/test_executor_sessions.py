@@ -15,7 +15,7 @@ import sqlfront
 from sqlfront.config import Config, Launcher
 from sqlfront.session import Session
 from sqlfront.spark.attached import AttachedSession
-from sqlfront_connectors.spark.rows import Rows
+from sqlfront_connectors.spark.rows import SparkRows
 from sqlfront_values.errors import OperationalError, ProgrammingError
 from tests.connectors.spark import executors
 from tests.connectors.spark.executors import until
@@ -55,7 +55,7 @@ def test_rows_go_from_executors_to_executors(session: Session, monkeypatch: pyte
     def refuse(*_: object) -> None:
         raise AssertionError("rows go through the driver")
 
-    monkeypatch.setattr(Rows, "frame", refuse)
+    monkeypatch.setattr(SparkRows, "frame", refuse)
     assert isinstance(session, AttachedSession)
     session.execute("CREATE TABLE large USING memory AS SELECT id AS k, id % 7 AS g FROM range(4000000)")
     frame = session.sql("SELECT count(*), sum(k) FROM large TABLESAMPLE (100 PERCENT)")

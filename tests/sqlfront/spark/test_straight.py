@@ -21,7 +21,7 @@ from sqlfront.spark.frame import Frame
 from sqlfront_connectors.memory.spread_loads import HeldVersion
 from sqlfront_connectors.spark import loading
 from sqlfront_connectors.spark.link import SparkLink
-from sqlfront_connectors.spark.rows import Rows
+from sqlfront_connectors.spark.rows import SparkRows
 from tests.sqlfront.spark.conftest import Sessions
 
 pytestmark = pytest.mark.spark
@@ -68,7 +68,7 @@ def nothing_here(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise AssertionError("rows go through this process")
 
-    monkeypatch.setattr(Rows, "frame", refuse)
+    monkeypatch.setattr(SparkRows, "frame", refuse)
 
 
 @pytest.fixture

@@ -62,7 +62,7 @@ _PLAIN: Final = {
 }
 
 
-class Inference:
+class CsvInference:
     """An inference of the types of texts under the settings of one table."""
 
     def __init__(self, settings: CsvSettings) -> None:

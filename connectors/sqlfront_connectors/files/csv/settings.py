@@ -27,7 +27,7 @@ _ESCAPED_SEPARATORS: Final = {"t": "\t", "r": "\r", "b": "\b", "f": "\f", '"': '
 _ALL_ROWS: Final = 0.99
 
 
-class Mode(Enum):
+class CsvMode(Enum):
     """The treatment of a malformed record."""
 
     #: Keep the readable fields; null for the others.
@@ -46,7 +46,7 @@ class CsvSettings(msgspec.Struct, frozen=True):
     header: bool
     infers: bool
     several_lines: bool
-    mode: Mode
+    mode: CsvMode
     encoding: str
     corrupt: str
     not_a_number: str
@@ -65,7 +65,7 @@ def csv_settings(options: Mapping[str, str]) -> CsvSettings:
     ProgrammingError for values that Spark refuses.
 
     >>> csv_settings({"SEP": ";", "mode": "failfast"}).mode
-    <Mode.FAIL: 'FAILFAST'>
+    <CsvMode.FAIL: 'FAILFAST'>
     """
     given = _Given(options)
     several_lines = given.truth("multiline")
@@ -191,9 +191,9 @@ class _Given:
                 raise ProgrammingError(f"Unsupported special character for delimiter: {text[at:]}")
         return found
 
-    def mode(self) -> Mode:
+    def mode(self) -> CsvMode:
         text = self.text("mode", "PERMISSIVE").upper()
-        return next((mode for mode in Mode if mode.value == text), Mode.PERMISSIVE)
+        return next((mode for mode in CsvMode if mode.value == text), CsvMode.PERMISSIVE)
 
     def encoding(self) -> str:
         text = self.text("encoding", "utf-8").lower()

@@ -12,7 +12,7 @@ import msgspec
 import pyarrow as pa
 
 from sqlfront_connectors.files.json.moments import is_timestamp
-from sqlfront_connectors.files.json.settings import JsonSettings, Mode
+from sqlfront_connectors.files.json.settings import JsonMode, JsonSettings
 from sqlfront_values.errors import NotSupportedError, ProgrammingError
 from sqlfront_values.functions.json.scanner import JsonSyntaxError
 from sqlfront_values.functions.json.tokens import JsonTokens, Token
@@ -30,7 +30,7 @@ from sqlfront_values.types import (
 )
 
 
-class Fields(msgspec.Struct, frozen=True):
+class ObjectFields(msgspec.Struct, frozen=True):
     """The type of an object: names, in Java's order, and types."""
 
     members: tuple[tuple[str, "Kind"], ...] = ()
@@ -42,23 +42,23 @@ class Items(msgspec.Struct, frozen=True):
     item: "Kind"
 
 
-class Malformed(msgspec.Struct, frozen=True):
+class MalformedRecord(msgspec.Struct, frozen=True):
     """The type of a malformed record in mode FAILFAST. The error is raised later, since a record before it
     may raise another error."""
 
 
-Kind: TypeAlias = pa.DataType | Fields | Items | Malformed
+Kind: TypeAlias = pa.DataType | ObjectFields | Items | MalformedRecord
 
 _LONG_DIGITS: Final = decimal(20, 0)
 
 
-class Inference:
+class JsonInference:
     """An inference of the types of records one by one; ``kind`` covers the added types."""
 
     def __init__(self, settings: JsonSettings) -> None:
         self._settings = settings
         self._is_timestamp = is_timestamp(settings)
-        self.kind: Kind = Fields()
+        self.kind: Kind = ObjectFields()
 
     def add(self, kind: Kind) -> None:
         """Add the type of another record."""
@@ -67,12 +67,12 @@ class Inference:
     def malformed(self) -> Kind | None:
         """Return the type of a malformed record, None if malformed records are left out."""
         match self._settings.mode:
-            case Mode.PERMISSIVE:
-                return Fields(((self._settings.corrupt_column, STRING),))
-            case Mode.DROPMALFORMED:
+            case JsonMode.PERMISSIVE:
+                return ObjectFields(((self._settings.corrupt_column, STRING),))
+            case JsonMode.DROPMALFORMED:
                 return None
-            case Mode.FAILFAST:
-                return Malformed()
+            case JsonMode.FAILFAST:
+                return MalformedRecord()
 
     def of_tokens(self, tokens: JsonTokens) -> Kind:
         """Infer the type of the value that begins with the current token. Raises JsonSyntaxError."""
@@ -124,30 +124,30 @@ class Inference:
     def wider_root(self, left: Kind, right: Kind) -> Kind:
         """Return the type that covers two types of a file's records; arrays at the top are their elements. In
         mode FAILFAST, raises ProgrammingError for a malformed record, or a record that is not an object."""
-        if isinstance(left, Malformed) or isinstance(right, Malformed):
+        if isinstance(left, MalformedRecord) or isinstance(right, MalformedRecord):
             raise _malformed_schema()
         if isinstance(left, Items):
             return self.wider_root(left.item, right)
         if isinstance(right, Items):
             return self.wider_root(left, right.item)
         match left, right:
-            case Fields(), Fields():
+            case ObjectFields(), ObjectFields():
                 return wider(left, right)
-            case (Fields() as record, other) | (other, Fields() as record):
+            case (ObjectFields() as record, other) | (other, ObjectFields() as record):
                 return record if other == VOID else self._with_corrupt_column(record, other)
             case _:
                 return wider(left, right)
 
-    def _with_corrupt_column(self, record: Fields, other: Kind) -> Fields:
+    def _with_corrupt_column(self, record: ObjectFields, other: Kind) -> ObjectFields:
         match self._settings.mode:
-            case Mode.PERMISSIVE:
+            case JsonMode.PERMISSIVE:
                 name = self._settings.corrupt_column
                 if any(known == name for known, _ in record.members):
                     return record
                 return in_java_order([(name, STRING), *record.members])
-            case Mode.DROPMALFORMED:
+            case JsonMode.DROPMALFORMED:
                 return record
-            case Mode.FAILFAST:
+            case JsonMode.FAILFAST:
                 assert isinstance(other, pa.DataType)
                 raise _invalid_record(other)
 
@@ -166,7 +166,7 @@ class Inference:
             case Items(item):
                 inner = self._settled(item)
                 return None if inner is None else pa.list_(inner)
-            case Fields(members):
+            case ObjectFields(members):
                 settled = [(name, self._settled(of)) for name, of in members if name]
                 fields = [pa.field(_stored(name), of) for name, of in settled if of is not None]
                 return pa.struct(fields) if fields else None
@@ -184,7 +184,7 @@ def inferred(files: Sequence[Sequence[Kind]], settings: JsonSettings) -> pa.Sche
     """
     schemas = []
     for ordered in (files, files[::-1]) if len(files) > 1 else (files,):
-        inference = Inference(settings)
+        inference = JsonInference(settings)
         for kinds in ordered:
             if kinds:
                 inference.add(reduce(inference.wider_root, kinds))
@@ -211,7 +211,7 @@ def has_names_by_case(kinds: Iterable[Kind]) -> bool:
 
 def _add_names(kind: Kind, names: set[str]) -> None:
     match kind:
-        case Fields(members):
+        case ObjectFields(members):
             for name, inner in members:
                 names.add(name)
                 _add_names(inner, names)
@@ -248,11 +248,11 @@ def wider(left: Kind, right: Kind) -> Kind:
     if tight is not None:
         return tight
     match left, right:
-        case Fields(), Fields():
-            return Fields(_merged(left.members, right.members))
+        case ObjectFields(), ObjectFields():
+            return ObjectFields(_merged(left.members, right.members))
         case Items(), Items():
             return Items(wider(left.item, right.item))
-        case (Fields() | Items(), _) | (_, Fields() | Items()):
+        case (ObjectFields() | Items(), _) | (_, ObjectFields() | Items()):
             return STRING
     if is_decimal(left) or is_decimal(right):
         if DOUBLE in (left, right):
@@ -274,12 +274,12 @@ def _tightest(left: Kind, right: Kind) -> Kind | None:
     """Return a type that holds both without loss by Spark's general rule, in which names that differ by case
     alone are equal; None if no type does."""
     match left, right:
-        case Fields(), Fields():
+        case ObjectFields(), ObjectFields():
             return left if left == right else _tightest_fields(left, right)
         case Items(), Items():
             item = _tightest(left.item, right.item)
             return None if item is None else Items(item)
-        case (Fields() | Items(), other) | (other, Fields() | Items()):
+        case (ObjectFields() | Items(), other) | (other, ObjectFields() | Items()):
             if isinstance(other, pa.DataType) and other == VOID:
                 return right if other is left else left
             return None
@@ -295,7 +295,7 @@ def _tightest(left: Kind, right: Kind) -> Kind | None:
     return None
 
 
-def _tightest_fields(left: Fields, right: Fields) -> Fields | None:
+def _tightest_fields(left: ObjectFields, right: ObjectFields) -> ObjectFields | None:
     if len(left.members) != len(right.members):
         return None
     members: list[tuple[str, Kind]] = []
@@ -306,7 +306,7 @@ def _tightest_fields(left: Fields, right: Fields) -> Fields | None:
         if tight is None:
             return None
         members.append((name, tight))
-    return Fields(tuple(members))
+    return ObjectFields(tuple(members))
 
 
 def _merged(
@@ -328,9 +328,9 @@ def _merged(
     return (*merged, *left[one:], *right[two:])
 
 
-def in_java_order(members: Iterable[tuple[str, Kind]]) -> Fields:
+def in_java_order(members: Iterable[tuple[str, Kind]]) -> ObjectFields:
     """Return the type of an object with these members, sorted in Java's order."""
-    return Fields(tuple(sorted(members, key=_java_order)))
+    return ObjectFields(tuple(sorted(members, key=_java_order)))
 
 
 def _java_order(member: tuple[str, Kind]) -> bytes:

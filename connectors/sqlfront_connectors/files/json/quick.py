@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.json as arrow_json
 
-from sqlfront_connectors.files.json.inference import Fields, Items, Kind, in_java_order
+from sqlfront_connectors.files.json.inference import Items, Kind, ObjectFields, in_java_order
 from sqlfront_connectors.files.json.settings import JsonSettings
 from sqlfront_connectors.forms import to_physical
 from sqlfront_values.arrow import kernels as pc
@@ -197,7 +197,7 @@ def _fitted(column: pa.Array, kind: pa.DataType, settings: Settings) -> pa.Array
     return converted if converted.null_count == column.null_count else None
 
 
-def kind_of(text: bytes) -> Fields | None:
+def kind_of(text: bytes) -> ObjectFields | None:
     """Return the type of lines that are :func:`one_object_a_line`; None if Arrow can't infer the type as
     Spark does."""
     table = _parsed(text, None)

@@ -11,7 +11,7 @@ from sqlfront_connectors.files.json.columns import column_of
 from sqlfront_connectors.files.json.conditions import Pushdown
 from sqlfront_connectors.files.json.lines import LineReader
 from sqlfront_connectors.files.json.records import as_utf8
-from sqlfront_connectors.files.json.settings import JsonSettings, Mode
+from sqlfront_connectors.files.json.settings import JsonMode, JsonSettings
 from sqlfront_connectors.files.json.values import Converters, Row, UnfitError
 from sqlfront_values.errors import DataError, NotSupportedError
 from sqlfront_values.functions.json.tokens import JsonTokens, Token
@@ -103,7 +103,7 @@ class RecordReader:
         except _PartialRowsError as error:
             yield from self._malformed(record, number, error.rows)
         except (ValueError, InvalidOperation):
-            if self._pushdown.null_passes and self._settings.mode is Mode.PERMISSIVE:
+            if self._pushdown.null_passes and self._settings.mode is JsonMode.PERMISSIVE:
                 raise NotSupportedError(
                     f"{self._path} holds broken JSON, and a filter that nulls pass"
                 ) from None
@@ -150,13 +150,13 @@ class RecordReader:
 
     def _malformed(self, record: bytes, number: int, rows: list[Row]) -> Iterator[Row]:
         match self._settings.mode:
-            case Mode.PERMISSIVE:
+            case JsonMode.PERMISSIVE:
                 text = self._text(record) if self._corrupt >= 0 else None
                 for row in rows:
                     yield self._with_record(row, text)
-            case Mode.DROPMALFORMED:
+            case JsonMode.DROPMALFORMED:
                 pass
-            case Mode.FAILFAST:
+            case JsonMode.FAILFAST:
                 if self._pushdown.exists:
                     raise NotSupportedError(
                         f"mode FAILFAST with a filter over {self._path}, which holds broken JSON"

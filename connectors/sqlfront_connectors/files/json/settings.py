@@ -47,7 +47,7 @@ _LIBERTIES: Final = {
 }
 
 
-class Mode(Enum):
+class JsonMode(Enum):
     """The treatment of a malformed record."""
 
     PERMISSIVE = "PERMISSIVE"
@@ -62,7 +62,7 @@ class Mode(Enum):
 class JsonSettings(msgspec.Struct, frozen=True):
     """The options with Spark's defaults; formats and encoding are None where Spark chooses."""
 
-    mode: Mode = Mode.PERMISSIVE
+    mode: JsonMode = JsonMode.PERMISSIVE
     corrupt_column: str = "_corrupt_record"
     multi_line: bool = False
     encoding: str | None = None
@@ -88,7 +88,7 @@ def json_settings(options: Mapping[str, str]) -> JsonSettings:
     """Return the settings of a table's options; the names of options are case-insensitive.
 
     >>> json_settings({"MODE": "failFast"}).mode
-    <Mode.FAILFAST: 'FAILFAST'>
+    <JsonMode.FAILFAST: 'FAILFAST'>
 
     Errors: NotSupportedError names an option or a value that isn't built, ProgrammingError one that is wrong.
     """
@@ -105,7 +105,7 @@ def json_settings(options: Mapping[str, str]) -> JsonSettings:
     mode = _text(given, "mode").upper()
     return JsonSettings(
         # As in Spark, an unknown mode is the default.
-        mode=Mode.__members__.get(mode, Mode.PERMISSIVE),
+        mode=JsonMode.__members__.get(mode, JsonMode.PERMISSIVE),
         corrupt_column=_text(given, "columnnameofcorruptrecord"),
         sampling=_number(given, "samplingratio"),
         multi_line=multi_line,

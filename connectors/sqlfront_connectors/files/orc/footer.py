@@ -13,7 +13,7 @@ from typing import BinaryIO, Final
 import msgspec
 
 from sqlfront_connectors.files.orc.chunks import NONE, decoding, part, plain
-from sqlfront_connectors.files.orc.protobuf import Message
+from sqlfront_connectors.files.orc.protobuf import ProtobufMessage
 from sqlfront_connectors.files.varints import Malformed
 
 #: The kinds of types that this package distinguishes.
@@ -77,7 +77,7 @@ class TooLarge(Malformed):
     """The error of a footer with more bytes than this package or Arrow reads."""
 
 
-class Stream(msgspec.Struct, frozen=True, gc=False):
+class OrcStream(msgspec.Struct, frozen=True, gc=False):
     """A stream of a stripe: its column and kind, its start, its bytes; and of the column the kind of the
     type, the digits behind the point of a decimal, and the encoding."""
 
@@ -94,7 +94,7 @@ class Stripe(msgspec.Struct, frozen=True):
     """A stripe's rows and streams."""
 
     rows: int
-    streams: tuple[Stream, ...]
+    streams: tuple[OrcStream, ...]
 
 
 class Description(msgspec.Struct, frozen=True):
@@ -151,7 +151,7 @@ def _places(end: _End) -> list[tuple[int, int]]:
     """Return the start and the bytes of each stripe's footer; empty if not all stripes are in the file."""
     postscript = _postscript(end.postscript)
     footer = _message(end.footer, postscript.number(2), postscript.number(3))
-    stripes = [Message(stripe) for stripe in footer.parts(3)]
+    stripes = [ProtobufMessage(stripe) for stripe in footer.parts(3)]
     if _fault_of_stripes(stripes, footer.number(6), end.start) is not None:
         return []
     return [(sum(map(stripe.number, (1, 2, 3))), stripe.number(4)) for stripe in stripes]
@@ -161,8 +161,8 @@ def _description(end: _End, footers: tuple[bytes, ...]) -> Description:
     postscript = _postscript(end.postscript)
     compression, block = postscript.number(2), postscript.number(3)
     footer = _message(end.footer, compression, block)
-    types = [Message(kind) for kind in footer.parts(4)]
-    stripes = [Message(stripe) for stripe in footer.parts(3)]
+    types = [ProtobufMessage(kind) for kind in footer.parts(4)]
+    stripes = [ProtobufMessage(stripe) for stripe in footer.parts(3)]
     kinds = frozenset(kind.number(1) for kind in types)
     is_java = footer.number(9) == 0
     fault = _fault_of_types(types) or _fault_of_stripes(stripes, footer.number(6), end.start)
@@ -193,9 +193,9 @@ _usual = lru_cache(_KEPT)(_description)
 _large = lru_cache(_LARGE_KEPT)(_description)
 
 
-def _postscript(said: bytes) -> Message:
+def _postscript(said: bytes) -> ProtobufMessage:
     try:
-        found = Message(said)
+        found = ProtobufMessage(said)
     except (Malformed, IndexError) as error:
         # Spark's reader accepts the valid fields of a message.
         raise Malformed(str(error)) if said.endswith(MAGIC) else NoFooter("it is none of ORC's") from error
@@ -204,9 +204,9 @@ def _postscript(said: bytes) -> Message:
     return found
 
 
-def _sizes(types: list[Message], footer: Message) -> dict[str, int]:
+def _sizes(types: list[ProtobufMessage], footer: ProtobufMessage) -> dict[str, int]:
     """Return the bytes of columns by name: texts by the statistics, other values at a constant size."""
-    statistics = [Message(each) for each in footer.parts(7)]
+    statistics = [ProtobufMessage(each) for each in footer.parts(7)]
     sizes = [each.number(1) * _VALUE + _length_of_texts(each) for each in statistics]
     sizes += [0] * (len(types) - len(sizes))
     for place in range(len(types) - 1, 0, -1):
@@ -215,17 +215,17 @@ def _sizes(types: list[Message], footer: Message) -> dict[str, int]:
     return {name: sizes[child] for name, child in zip(names, types[0].numbers(2), strict=True)}
 
 
-def _length_of_texts(statistics: Message) -> int:
+def _length_of_texts(statistics: ProtobufMessage) -> int:
     """Return the sum that the statistics of texts or binaries state, a signed number; 0 for other values."""
-    sums = [*(Message(each).number(3) for each in statistics.parts(4))]
-    sums += [Message(each).number(1) for each in statistics.parts(8)]
+    sums = [*(ProtobufMessage(each).number(3) for each in statistics.parts(4))]
+    sums += [ProtobufMessage(each).number(1) for each in statistics.parts(8)]
     return sum(each >> 1 for each in sums if not each & 1)
 
 
 def _stripes(
     footers: tuple[bytes, ...],
-    stripes: list[Message],
-    types: list[Message],
+    stripes: list[ProtobufMessage],
+    types: list[ProtobufMessage],
     compression: int,
     block: int,
 ) -> tuple[set[str], list[Stripe], str | None]:
@@ -248,17 +248,17 @@ def _stripes(
     return zones, found, fault
 
 
-def _streams(footer: Message, types: list[Message], start: int) -> Iterator[Stream]:
+def _streams(footer: ProtobufMessage, types: list[ProtobufMessage], start: int) -> Iterator[OrcStream]:
     """Yield the streams of a stripe; the first stream begins at ``start``."""
-    encodings = [Message(encoding).number(1) for encoding in footer.parts(2)]
-    for stream in map(Message, footer.parts(1)):
+    encodings = [ProtobufMessage(encoding).number(1) for encoding in footer.parts(2)]
+    for stream in map(ProtobufMessage, footer.parts(1)):
         column, size = stream.number(2), stream.number(3)
         kind, scale = types[column].number(1), types[column].number(6)
-        yield Stream(column, stream.number(1), start, size, kind, scale, encodings[column])
+        yield OrcStream(column, stream.number(1), start, size, kind, scale, encodings[column])
         start += size
 
 
-def _fault_of_types(types: list[Message]) -> str | None:
+def _fault_of_types(types: list[ProtobufMessage]) -> str | None:
     """Return the first fault in the tree of types, None = no fault. A type precedes its parts."""
     if types[0].number(1) != _STRUCT:
         return "its root is no struct"
@@ -276,7 +276,7 @@ def _fault_of_types(types: list[Message]) -> str | None:
     return None
 
 
-def _fault_of_type(kind: Message) -> str | None:
+def _fault_of_type(kind: ProtobufMessage) -> str | None:
     number, children = kind.number(1), kind.numbers(2)
     wanted = len(kind.parts(3)) if number == _STRUCT else _PARTS.get(number, 0)
     if number not in _KINDS or not kind.has(1):
@@ -292,7 +292,7 @@ def _fault_of_type(kind: Message) -> str | None:
     return None
 
 
-def _fault_of_stripes(stripes: list[Message], rows: int, end: int) -> str | None:
+def _fault_of_stripes(stripes: list[ProtobufMessage], rows: int, end: int) -> str | None:
     if sum(stripe.number(5) for stripe in stripes) != rows:
         return "the rows of its stripes are not those of the file"
     if any(sum(map(stripe.number, (1, 2, 3, 4))) > end for stripe in stripes):
@@ -300,11 +300,13 @@ def _fault_of_stripes(stripes: list[Message], rows: int, end: int) -> str | None
     return None
 
 
-def _fault_of_stripe(footer: Message, types: list[Message], size: int, rows: int) -> str | None:
-    streams = [Message(stream) for stream in footer.parts(1)]
+def _fault_of_stripe(
+    footer: ProtobufMessage, types: list[ProtobufMessage], size: int, rows: int
+) -> str | None:
+    streams = [ProtobufMessage(stream) for stream in footer.parts(1)]
     if not all(stream.has(1, 2, 3) for stream in streams):
         return "of a stream the kind, the column or the length is gone"
-    described = [Message(encoding) for encoding in footer.parts(2)]
+    described = [ProtobufMessage(encoding) for encoding in footer.parts(2)]
     if any(encoding.number(2) > max(rows, _FEW_WORDS) for encoding in described):
         return "a column has more different values than rows"
     encodings = [encoding.number(1) for encoding in described]
@@ -330,9 +332,9 @@ def _fault_of_stripe(footer: Message, types: list[Message], size: int, rows: int
     return None
 
 
-def _message(stored: bytes, compression: int, block: int) -> Message:
+def _message(stored: bytes, compression: int, block: int) -> ProtobufMessage:
     """Decode a message that is stored in chunks of at most ``block`` uncompressed bytes."""
     found = plain(stored, compression, block, _LARGEST)
     if len(found) > _LARGEST:
         raise TooLarge("it is larger than footers are")
-    return Message(found)
+    return ProtobufMessage(found)

@@ -12,11 +12,11 @@ _VARINT, _BYTES = 0, 2
 _FIXED: Final = {1: 8, 5: 4}
 
 
-class Message:
+class ProtobufMessage:
     """The fields of a message. Raises Malformed if the bytes are not a message; IndexError where they end
     within a number.
 
-    >>> Message(bytes([0x08, 0x05, 0x12, 0x02, 0x03, 0x04])).number(1)
+    >>> ProtobufMessage(bytes([0x08, 0x05, 0x12, 0x02, 0x03, 0x04])).number(1)
     5
     """
 

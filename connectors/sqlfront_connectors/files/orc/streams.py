@@ -14,7 +14,7 @@ from sqlfront_connectors.files.orc.footer import (
     TIMESTAMP,
     WORDS,
     Description,
-    Stream,
+    OrcStream,
 )
 from sqlfront_connectors.files.orc.runs import check_byte_runs, check_constant, check_first_runs, total_length
 from sqlfront_connectors.files.varints import Malformed
@@ -52,7 +52,7 @@ def check_streams(source: str, described: Description, stripe: int, columns: fro
                 check(plain(part(file, stream.start, stream.size), compression, described.block, _MOST))
 
 
-def _check_of(stream: Stream) -> Callable[[bytes], None] | None:
+def _check_of(stream: OrcStream) -> Callable[[bytes], None] | None:
     """Return the check of a stream, None for a stream without check and for lengths. In integers in runs of
     the second version Arrow's reader itself notices a run that is too long."""
     if stream.kind == NULLS or (stream.kind == DATA and stream.type in _BYTES):
@@ -66,7 +66,7 @@ def _check_of(stream: Stream) -> Callable[[bytes], None] | None:
     return check_first_runs if (has_runs or is_of_words) and stream.encoding < _SECOND_VERSION else None
 
 
-def _check_lengths(stream: Stream, size: int, data: bytes) -> None:
+def _check_lengths(stream: OrcStream, size: int, data: bytes) -> None:
     """Raise Malformed for lengths that exceed the bytes of the texts: Arrow's reader allocates memory for
     them and ends the process if the allocation fails. For lists the number of values is unknown."""
     is_second, most = stream.encoding >= _SECOND_VERSION, max(size, _ROOM)

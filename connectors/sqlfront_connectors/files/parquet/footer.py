@@ -23,7 +23,7 @@ from sqlfront_connectors.files.parquet.thrift import (
     LIST,
     STRUCT,
     Struct,
-    Values,
+    ThriftValues,
     field,
     fields,
     read_struct,
@@ -182,9 +182,9 @@ def _schema(file: Struct) -> list[_Leaf]:
     for pair in _structs(file, 5) if field(5, LIST) in file else ():
         _text(pair, 1)
     said = file.get(field(7, LIST))
-    if isinstance(said, Values) and len(said.items) < len(leaves):
+    if isinstance(said, ThriftValues) and len(said.items) < len(leaves):
         raise Malformed("it lacks orders of columns")
-    if isinstance(said, Values) and any(
+    if isinstance(said, ThriftValues) and any(
         not isinstance(order, dict) or len(order) != 1 for order in said.items
     ):
         raise Malformed("an order of a column is not one")
@@ -356,7 +356,7 @@ def _check_sizes(chunk: Struct, leaf: _Leaf) -> None:
     _check_fields(sizes, _SIZES)
     for number, level in ((2, leaf.repetition), (3, leaf.definition)):
         counts = sizes.get(field(number, LIST))
-        if isinstance(counts, Values) and len(counts.items) not in (0, level + 1):
+        if isinstance(counts, ThriftValues) and len(counts.items) not in (0, level + 1):
             raise Malformed("a column's sizes are not of its levels")
     if field(1, I64) in sizes and leaf.physical != _BYTE_ARRAY:
         raise Malformed("a column's sizes are not of its type")
@@ -396,7 +396,7 @@ def _struct(struct: Struct, number: int) -> Struct:
 
 def _list(struct: Struct, number: int, kind: int) -> list[object]:
     value = struct.get(number << 4 | LIST)
-    if not isinstance(value, Values) or (value.kind != kind and value.items):
+    if not isinstance(value, ThriftValues) or (value.kind != kind and value.items):
         raise Malformed(f"it lacks the list {number}")
     return value.items
 

@@ -34,7 +34,7 @@ _LONGEST: Final = 1_000_000
 Struct = dict[int, object]
 
 
-class Values(msgspec.Struct, frozen=True, gc=False):
+class ThriftValues(msgspec.Struct, frozen=True, gc=False):
     """The elements of a list, a set or a map (keys and values in turns). ``kind``: the type of the elements
     of a list or set; MAP for a map."""
 
@@ -123,7 +123,7 @@ def _value(data: bytes, at: int, kind: int, depth: int) -> tuple[object, int]:
     raise Malformed(f"it has a field of the type {kind}")
 
 
-def _list(data: bytes, at: int, depth: int) -> tuple[Values, int]:
+def _list(data: bytes, at: int, depth: int) -> tuple[ThriftValues, int]:
     head = data[at]
     at += 1
     kind, length = head & 15, head >> 4
@@ -138,10 +138,10 @@ def _list(data: bytes, at: int, depth: int) -> tuple[Values, int]:
         else:
             item, at = _value(data, at, kind, depth)
             items.append(item)
-    return Values(kind, items), at
+    return ThriftValues(kind, items), at
 
 
-def _map(data: bytes, at: int, depth: int) -> tuple[Values, int]:
+def _map(data: bytes, at: int, depth: int) -> tuple[ThriftValues, int]:
     length, at = read_varint(data, at)
     items: list[object] = []
     if length:
@@ -152,7 +152,7 @@ def _map(data: bytes, at: int, depth: int) -> tuple[Values, int]:
             for kind in (kinds >> 4, kinds & 15):
                 item, at = _value(data, at, kind, depth)
                 items.append(item)
-    return Values(MAP, items), at
+    return ThriftValues(MAP, items), at
 
 
 def _check_length(data: bytes, at: int, length: int) -> None:

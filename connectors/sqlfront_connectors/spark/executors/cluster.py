@@ -28,7 +28,7 @@ from sqlfront_connectors.spark.executors.capacity import (
     setting,
 )
 from sqlfront_connectors.spark.executors.job import BarrierJob
-from sqlfront_connectors.spark.executors.member import CROWDED, Orders
+from sqlfront_connectors.spark.executors.member import CROWDED, ExecutorOrders
 from sqlfront_connectors.spark.failures import GONE
 from sqlfront_connectors.spark.link import is_remote, while_it_lasts
 from sqlfront_engine.closing import Closing
@@ -165,7 +165,7 @@ class ExecutorCluster(Closing):
         """Start a job; returns the reason why the job's members have not joined, None if all members have
         joined."""
         self._names = tuple(f"executor-{next(self._numbers)}" for _ in range(self.size))
-        orders = Orders(self._options, self._names, self.security, self._preload)
+        orders = ExecutorOrders(self._options, self._names, self.security, self._preload)
         self._job = job = BarrierJob(self._spark, self.size, orders, self._profile, self._notify)
         with self._changed:
             self._changed.wait_for(

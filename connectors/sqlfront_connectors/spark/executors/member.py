@@ -23,7 +23,7 @@ CROWDED: Final = "Spark put"
 logger = logging.getLogger(__name__)
 
 
-class Orders(msgspec.Struct, frozen=True):
+class ExecutorOrders(msgspec.Struct, frozen=True):
     """The configuration of the members of one barrier job. ``options``: the options of each member, without
     name and address; a ``memory_limit`` of None stands for six tenths of the host's memory for all members on
     the host, and at most the same share of the memory that Spark grants each member. Task n is the member
@@ -35,7 +35,7 @@ class Orders(msgspec.Struct, frozen=True):
     preload: tuple[str, ...]
 
 
-def serve(orders: Orders, number: int, greetings: Iterable[Mapping[str, str]]) -> str:
+def serve(orders: ExecutorOrders, number: int, greetings: Iterable[Mapping[str, str]]) -> str:
     """Run a member to its end; returns the reason of the end, empty if the member was closed or has left.
 
     ``greetings``: the greetings of all tasks; if two tasks run on one executor, no task becomes a member.

@@ -10,7 +10,7 @@ import pyarrow as pa
 from sqlfront_values.arrow.arrays import numpy_view, valid_mask
 from sqlfront_values.columns.batches import Mask, gather, make_batch, mask_array, row_indices
 from sqlfront_values.columns.encoding import canonical
-from sqlfront_values.columns.grouping import Grouping
+from sqlfront_values.columns.grouping import RowGroups
 from sqlfront_values.errors import NotSupportedError
 from sqlfront_values.evaluate import Rows, compile_expressions, evaluate_scalar
 from sqlfront_values.expressions import AggregateCall, Expr
@@ -50,7 +50,7 @@ class AggregateCalls:
         )
         self.accumulators = [call.accumulator for call in self._calls]
 
-    def states(self, block: pa.RecordBatch, keys: Sequence[pa.Array], grouping: Grouping) -> pa.RecordBatch:
+    def states(self, block: pa.RecordBatch, keys: Sequence[pa.Array], grouping: RowGroups) -> pa.RecordBatch:
         """One row per group of the block: the group's key, then its states."""
         columns: list[pa.Array] = []
         if keys:

@@ -16,7 +16,7 @@ from sqlfront_engine.processors.joins.join_rows import (
     make_layout,
     wanted_rows,
 )
-from sqlfront_engine.processors.joins.join_table import JoinTable, Matches
+from sqlfront_engine.processors.joins.join_table import JoinTable, ProbeMatches
 from sqlfront_engine.processors.reduction import Reduction
 from sqlfront_values.arrow.arrays import valid_mask
 from sqlfront_values.errors import InternalError
@@ -158,7 +158,7 @@ class _Probing:
         if not (self._by_pairs or self._wanted.pairs) and len(self._rows.build_matched):
             self._rows.build_matched = self.table.rows_of(self._met)
 
-    def _every_probe_row_once(self, probe: pa.RecordBatch, matches: Matches) -> Iterator[pa.RecordBatch]:
+    def _every_probe_row_once(self, probe: pa.RecordBatch, matches: ProbeMatches) -> Iterator[pa.RecordBatch]:
         """The output of each probe row with its only build row or with nulls."""
         found = matches.found()
         if len(self._rows.build_matched):

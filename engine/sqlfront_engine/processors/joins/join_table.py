@@ -42,9 +42,9 @@ class JoinTable:
         """The minimum number of probe rows for an efficient lookup."""
         return self._directory.wanted_rows
 
-    def look_up(self, keys: Sequence[pa.Array], length: int) -> "Matches":
+    def look_up(self, keys: Sequence[pa.Array], length: int) -> "ProbeMatches":
         """The build rows that match each of ``length`` probe rows."""
-        return Matches(self, self._directory.find(keys, length))
+        return ProbeMatches(self, self._directory.find(keys, length))
 
     def has_incomplete_rows(self) -> bool:
         """Return whether a build row has a null in a key that isn't null-safe."""
@@ -80,7 +80,7 @@ class JoinTable:
         return self._directory.size
 
 
-class Matches:
+class ProbeMatches:
     """The matches of some probe rows."""
 
     def __init__(self, table: JoinTable, numbers: Rows) -> None:

@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
 from sqlfront_engine.processors.user_code.calls import Site
-from sqlfront_engine.processors.user_code.values import Rows, rows_of
-from sqlfront_engine.shares import Share, close_quietly
+from sqlfront_engine.processors.user_code.values import UserRows, rows_of
+from sqlfront_engine.shares import SharedObject, close_quietly
 from sqlfront_values.columns.batches import slices
 from sqlfront_values.errors import InterfaceError
 from sqlfront_values.user_functions import UserFunction
@@ -26,7 +26,7 @@ from sqlfront_values.user_functions import UserFunction
 ROWS: Final = 64
 
 
-class Scope(Enum):
+class ServiceScope(Enum):
     """The users of a service."""
 
     MEMBER = "member"
@@ -42,7 +42,7 @@ class Service(msgspec.Struct, frozen=True):
 
     open: UserFunction
     close: UserFunction | None = None
-    scope: Scope = Scope.MEMBER
+    scope: ServiceScope = ServiceScope.MEMBER
 
 
 class MapUsingService(Processor, frozen=True, tag_field="processor", tag=True):
@@ -64,7 +64,7 @@ class MapUsingService(Processor, frozen=True, tag_field="processor", tag=True):
         try:
             while (batch := (yield Take(0))) is not None:
                 for piece in slices(batch, ROWS):
-                    rows = Rows.of(piece, self.input_schema)
+                    rows = UserRows.of(piece, self.input_schema)
                     with site:
                         results = [function(service, *row) for row in rows]
                     yield rows_of(results, len(self.schema), site.refused).to_batch(self.schema, site.refused)
@@ -116,14 +116,14 @@ class MapUsingServiceAsync(Processor, frozen=True, tag_field="processor", tag=Tr
         try:
             while (batch := (yield Take(0))) is not None:
                 for piece in slices(batch, max(ROWS, 4 * self.concurrency)):
-                    rows = Rows.of(piece, self.input_schema)
+                    rows = UserRows.of(piece, self.input_schema)
                     with site:
                         results = loop.run_until_complete(self._call_all(service, rows))
                     yield rows_of(results, len(self.schema), site.refused).to_batch(self.schema, site.refused)
         finally:
             close()
 
-    async def _call_all(self, service: object, rows: Rows) -> list[object]:
+    async def _call_all(self, service: object, rows: UserRows) -> list[object]:
         free = asyncio.Semaphore(self.concurrency)
         function: Callable[..., Coroutine[object, object, object]] = self.function.function  # type: ignore[assignment]
 
@@ -175,7 +175,7 @@ def _open(
     """The service for one instance, and the function to call at the instance's end. ``finished`` awaits the
     results of open and close if they are coroutines."""
     opener = Site(context.vertex, service.open)
-    if service.scope is Scope.MEMBER:
+    if service.scope is ServiceScope.MEMBER:
         finished = _refuse_coroutine  # each instance has its own event loop
 
     def make() -> object:
@@ -186,14 +186,14 @@ def _open(
         return None if service.close is None else finished(service.close.function(opened))
 
     match service.scope:
-        case Scope.INSTANCE:
+        case ServiceScope.INSTANCE:
             opened = make()
             return opened, lambda: close_quietly(lambda: end(opened), context.vertex)
-        case Scope.MEMBER:
+        case ServiceScope.MEMBER:
             share = context.share
             if share is not None:
                 return share.open(make, end), _nothing
-            alone = Share(context.vertex, 1)  # for use outside of a job
+            alone = SharedObject(context.vertex, 1)  # for use outside of a job
             return alone.open(make, end), alone.leave
         case _:
             assert_never(service.scope)

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
 from sqlfront_engine.processors.user_code.calls import Site
-from sqlfront_engine.processors.user_code.values import Rows, to_logical
+from sqlfront_engine.processors.user_code.values import UserRows, to_logical
 from sqlfront_engine.shares import close_quietly
 from sqlfront_values.user_functions import UserFunction
 
@@ -121,7 +121,7 @@ class LoggerSink(Sink, frozen=True, tag_field="processor", tag=True):
 
     def open(self, context: ProcessorContext) -> Writer:
         def write(batch: pa.RecordBatch) -> None:
-            for row in Rows.of(batch, self.schema):
+            for row in UserRows.of(batch, self.schema):
                 logger.info("%s: %s", context.vertex, ", ".join(map(str, row)))
 
         return _EachBatch(write)

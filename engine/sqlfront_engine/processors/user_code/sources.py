@@ -29,7 +29,7 @@ from sqlfront_values.errors import DataError
 from sqlfront_values.user_functions import UserFunction
 
 
-class Source(Processor, frozen=True):
+class OpenedSource(Processor, frozen=True):
     """The base of sources that are opened and closed; ``schema`` has the logical types of the output.
 
     Instances may block; there is one per member unless the vertex says otherwise. The instances on a member
@@ -63,7 +63,7 @@ class Source(Processor, frozen=True):
                 close_quietly(close, context.vertex)
 
 
-class FunctionSource(Source, frozen=True, tag_field="processor", tag=True):
+class FunctionSource(OpenedSource, frozen=True, tag_field="processor", tag=True):
     """A source by a function of the ``ProcessorContext`` that returns an iterable of batches, usually a
     generator. ``name`` is for messages and plans."""
 

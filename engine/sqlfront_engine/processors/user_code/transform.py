@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
 from sqlfront_engine.processors.user_code.calls import Site
-from sqlfront_engine.processors.user_code.values import Rows, rows_of, to_logical, to_physical
+from sqlfront_engine.processors.user_code.values import UserRows, rows_of, to_logical, to_physical
 from sqlfront_values.columns.batches import slices
 from sqlfront_values.errors import DataError
 from sqlfront_values.user_functions import UserFunction
@@ -81,16 +81,16 @@ class _Piece:
         schema: pa.Schema,
         *,
         batch: pa.RecordBatch | None = None,
-        rows: Rows | None = None,
+        rows: UserRows | None = None,
         site: Site | None = None,
     ) -> None:
         self._schema, self._batch, self._rows, self._site = schema, batch, rows, site
 
-    def rows(self) -> Rows:
+    def rows(self) -> UserRows:
         """The rows as Python values of the stated types."""
         if self._rows is None:
             assert self._batch is not None
-            return Rows.of(self._batch, self._schema)
+            return UserRows.of(self._batch, self._schema)
         return self._rows if self._site is None else self._rows.settled(self._schema, self._site.refused)
 
     def batch(self) -> pa.RecordBatch:
@@ -138,7 +138,7 @@ def _filtered(operation: Operation, site: Site, piece: _Piece) -> _Piece:
     if len(kept) == rows.length:
         return piece
     columns = [[column[place] for place in kept] for column in rows.columns]
-    return _Piece(operation.schema, rows=Rows(columns, len(kept)))
+    return _Piece(operation.schema, rows=UserRows(columns, len(kept)))
 
 
 def _flat_mapped(operation: Operation, site: Site, piece: _Piece) -> Iterator[_Piece]:
@@ -147,7 +147,7 @@ def _flat_mapped(operation: Operation, site: Site, piece: _Piece) -> Iterator[_P
         yield _Piece(operation.schema, rows=rows_of(results, width, site.refused), site=site)
 
 
-def _results(function: Callable[..., object], site: Site, rows: Rows) -> Iterator[list[object]]:
+def _results(function: Callable[..., object], site: Site, rows: UserRows) -> Iterator[list[object]]:
     """The function's results for all rows, in pieces, so that a row with many new rows doesn't need memory
     for all of them."""
     pending: list[object] = []

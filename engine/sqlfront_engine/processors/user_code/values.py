@@ -164,7 +164,7 @@ def _loses(value: object, data_type: pa.DataType) -> bool:
     return False
 
 
-class Rows:
+class UserRows:
     """Rows as lists of Python values, one per column."""
 
     __slots__ = ("columns", "length")
@@ -185,10 +185,10 @@ class Rows:
         """Iterate over the rows as tuples."""
         return zip(*self.columns, strict=True) if self.columns else iter([()] * self.length)
 
-    def settled(self, schema: pa.Schema, refuse: Refuse) -> "Rows":
+    def settled(self, schema: pa.Schema, refuse: Refuse) -> "UserRows":
         """The rows after a way through columns of the schema."""
         pairs = zip(self.columns, schema.types, strict=True)
-        return Rows([settled(column, data_type, refuse) for column, data_type in pairs], self.length)
+        return UserRows([settled(column, data_type, refuse) for column, data_type in pairs], self.length)
 
     def to_batch(self, schema: pa.Schema, refuse: Refuse) -> pa.RecordBatch:
         """The rows in physical form; ``refuse`` makes the error of values that don't fit the schema."""
@@ -197,13 +197,13 @@ class Rows:
         return make_batch(columns, schema.names, self.length)
 
 
-def rows_of(results: list[object], width: int, refuse: Refuse) -> Rows:
+def rows_of(results: list[object], width: int, refuse: Refuse) -> UserRows:
     """A function's results for some rows as columns: the value itself for one column, else a sequence of
     ``width`` values per row."""
     if width == 1:
-        return Rows([results], len(results))
+        return UserRows([results], len(results))
     for result in results:
         if not isinstance(result, tuple | list) or len(result) != width:
             raise refuse(f"{width} values are expected, as a tuple, not {result!r}")
     columns = [list(column) for column in zip(*results, strict=True)] if results else [[]] * width
-    return Rows(columns, len(results))
+    return UserRows(columns, len(results))

@@ -13,13 +13,13 @@ from msgspec.structs import replace
 from sqlfront_values.errors import InternalError, spark_error
 from sqlfront_values.functions.aggregates.accumulators import moments
 from sqlfront_values.functions.aggregates.accumulators.base import Accumulator
-from sqlfront_values.functions.aggregates.accumulators.extremes import Bits, Edge, Extreme, ExtremeBy
+from sqlfront_values.functions.aggregates.accumulators.extremes import Bits, Extreme, ExtremeBy, FirstOrLast
 from sqlfront_values.functions.aggregates.accumulators.lists import (
     ApproximatePercentile,
+    CollectedValues,
     Joined,
     ListResult,
     Percentile,
-    Values,
     most_frequent,
 )
 from sqlfront_values.functions.aggregates.accumulators.moments import Moments, PairMoments
@@ -224,7 +224,7 @@ def _register_edge(name: str, *aliases: str, last: bool) -> None:
             name,
             (Kind.ANY, BOOLEAN),
             _same_type,
-            lambda signature: Edge(
+            lambda signature: FirstOrLast(
                 signature.type, last, bool(signature.constants and signature.constants[0])
             ),
             optional=1,
@@ -329,7 +329,7 @@ def _register_list(name: str, *aliases: str, unique: bool = False) -> None:
             name,
             (Kind.ANY,),
             _array_type,
-            lambda signature: Values(signature.argument_types[0], unique),
+            lambda signature: CollectedValues(signature.argument_types[0], unique),
             distinct_matters=not unique,
             display=name,
             example=(f"SELECT {name}(x) FROM VALUES (1), (NULL) AS t(x)", "[1]"),
@@ -357,7 +357,7 @@ def _fractions(signature: AggregateSignature) -> tuple[tuple[float, ...], bool]:
 
 
 def _percentile(signature: AggregateSignature) -> Accumulator:
-    return Values(DOUBLE, result=Percentile(*_fractions(signature)))
+    return CollectedValues(DOUBLE, result=Percentile(*_fractions(signature)))
 
 
 def _approximate_percentile(signature: AggregateSignature) -> Accumulator:
@@ -367,7 +367,7 @@ def _approximate_percentile(signature: AggregateSignature) -> Accumulator:
             "DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE",
             f"The accuracy must be between 1 and 2147483647, not {accuracy}.",
         )
-    return Values(signature.argument_types[0], result=ApproximatePercentile(*_fractions(signature)))
+    return CollectedValues(signature.argument_types[0], result=ApproximatePercentile(*_fractions(signature)))
 
 
 def _percentile_type(value_type: pa.DataType, percentage_type: pa.DataType) -> pa.DataType:
@@ -379,7 +379,7 @@ _register(
         "median",
         (DOUBLE,),
         DOUBLE,
-        lambda _: Values(DOUBLE, result=Percentile((0.5,))),
+        lambda _: CollectedValues(DOUBLE, result=Percentile((0.5,))),
         example=("SELECT median(x) FROM VALUES (1), (2), (10) AS t(x)", "2.0"),
     )
 )
@@ -410,7 +410,7 @@ _register(
 
 
 def _list_result(result: ListResult) -> AccumulatorFactory:
-    return lambda signature: Values(signature.argument_types[0], result=result)
+    return lambda signature: CollectedValues(signature.argument_types[0], result=result)
 
 
 _register(
@@ -429,7 +429,7 @@ def _joined(signature: AggregateSignature) -> Accumulator:
     empty: str | bytes = b"" if pa.types.is_binary(kind) else ""
     delimiter = signature.constants[0] if signature.constants else None
     assert delimiter is None or isinstance(delimiter, str | bytes)
-    return Values(kind, result=Joined(empty if delimiter is None else delimiter, kind))
+    return CollectedValues(kind, result=Joined(empty if delimiter is None else delimiter, kind))
 
 
 _register(

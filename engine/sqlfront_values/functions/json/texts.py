@@ -64,7 +64,7 @@ def _object_keys(text: str) -> list[str] | None:
 # ---- paths
 
 
-class Step(Enum):
+class PathStep(Enum):
     """Steps of a path besides names (str) and indexes (int)."""
 
     EACH = "[*]"
@@ -73,7 +73,7 @@ class Step(Enum):
     """Any member; Spark's evaluation never finds a member."""
 
 
-Path = tuple[str | int | Step, ...]
+Path = tuple[str | int | PathStep, ...]
 
 _STEP: Final = re.compile(
     r"\s*(?:(?P<any>\.\s*\*|\['\*'\])|\.\s*(?P<name>[^.\[]+)|\['\s*(?P<quoted>[^'?]+)'\]"
@@ -86,21 +86,21 @@ def parse_path(text: str) -> Path | None:
     """Parse a path that begins with ``$`` to its steps; None if the path is malformed.
 
     >>> parse_path("$.a[0]['b c'][*]")
-    ('a', 0, 'b c', <Step.EACH: '[*]'>)
+    ('a', 0, 'b c', <PathStep.EACH: '[*]'>)
     """
     start = re.compile(r"\s*\$").match(text)
     if start is None:
         return None
-    steps: list[str | int | Step] = []
+    steps: list[str | int | PathStep] = []
     place = start.end()
     while place < len(text):
         match = _STEP.match(text, place)
         if match is None:
             return None
         if match["any"]:
-            steps.append(Step.ANY)
+            steps.append(PathStep.ANY)
         elif match["each"]:
-            steps.append(Step.EACH)
+            steps.append(PathStep.EACH)
         else:
             steps.append(int(match["index"]) if match["index"] else match["name"] or match["quoted"])
         place = match.end()
@@ -136,9 +136,9 @@ def matches(value: JsonValue, path: Path, style: Style) -> list[str]:
         return []
     if isinstance(value, list):
         if isinstance(step, int):
-            inner = Style.QUOTED if rest[:1] == (Step.EACH,) else style
+            inner = Style.QUOTED if rest[:1] == (PathStep.EACH,) else style
             return matches(value[step], rest, inner) if step < len(value) else []
-        if step is Step.EACH:
+        if step is PathStep.EACH:
             return _each(value, rest, style)
     return []
 
@@ -152,7 +152,7 @@ def _whole(value: JsonValue, style: Style) -> list[str]:
 
 
 def _each(items: list[JsonValue], rest: Path, style: Style) -> list[str]:
-    if rest[:1] == (Step.EACH,):
+    if rest[:1] == (PathStep.EACH,):
         found = [text for item in items for text in matches(item, rest[1:], Style.FLATTENED)]
         return [f"[{','.join(found)}]"] if found else []
     if style is Style.QUOTED:

@@ -25,7 +25,7 @@ from sqlfront_values.types import BIGINT, BOOLEAN
 # ---- one value among the elements
 
 
-class Matches(msgspec.Struct, frozen=True):
+class ElementMatches(msgspec.Struct, frozen=True):
     """Arrays and a value for each: ``equal`` marks the elements equal to the value, ``known`` the rows where
     both array and value are not null."""
 
@@ -35,13 +35,13 @@ class Matches(msgspec.Struct, frozen=True):
     known: Mask | None
 
 
-def _matches(arguments: tuple[Datum, ...], length: int) -> Matches:
+def _matches(arguments: tuple[Datum, ...], length: int) -> ElementMatches:
     lists = take_apart(full_array(arguments[0], length))
     wanted = inner(full_array(arguments[1], length))
     elements = lists.flat()
     codes = encode(concat_columns([elements, wanted])).values
     equal = codes[: len(elements)] == codes[len(elements) :][lists.rows()]
-    return Matches(lists, elements, equal, both_valid(lists.valid, valid_mask(wanted)))
+    return ElementMatches(lists, elements, equal, both_valid(lists.valid, valid_mask(wanted)))
 
 
 @columnar
@@ -99,7 +99,7 @@ def _kept(
 # ---- arrays as sets
 
 
-class Members(msgspec.Struct, frozen=True):
+class ListElements(msgspec.Struct, frozen=True):
     """The elements of several arrays per row, beginning with those of the first arrays; equal elements of a
     row have the same number in ``ids``."""
 
@@ -117,15 +117,15 @@ class Members(msgspec.Struct, frozen=True):
         return np.sort(first[first >= 0])
 
 
-def _members(columns: tuple[Lists, ...]) -> Members:
+def _members(columns: tuple[Lists, ...]) -> ListElements:
     elements = canonical(concat_columns([lists.flat() for lists in columns]))
     rows = np.concatenate([lists.rows() for lists in columns])
     codes = combine([Codes(rows, max(1, len(columns[0].lengths))), encode(elements)], len(rows))
     grouping = group_codes(codes)
-    return Members(elements, rows, grouping.ids, grouping.size)
+    return ListElements(elements, rows, grouping.ids, grouping.size)
 
 
-def _chosen(members: Members, places: Integers, invocation: Invocation, valid: Mask | None) -> pa.Array:
+def _chosen(members: ListElements, places: Integers, invocation: Invocation, valid: Mask | None) -> pa.Array:
     """Build arrays of the elements at these places, ordered by row and then by place."""
     rows = members.rows[places]
     places = places[np.argsort(rows, kind="stable")]

@@ -26,20 +26,20 @@ class ParseError(ValueError):
     """An error for a text that does not fit the pattern; the message ends like Spark's."""
 
 
-class Fields(msgspec.Struct):
+class ParsedFields(msgspec.Struct):
     """The fields read so far: numbers by pattern letter, and the zone, an offset in seconds or an
     identifier."""
 
     numbers: dict[str, int] = msgspec.field(default_factory=dict)
     zone: int | str | None = None
 
-    def copy(self) -> "Fields":
+    def copy(self) -> "ParsedFields":
         """Return an independent copy."""
-        return Fields(dict(self.numbers), self.zone)
+        return ParsedFields(dict(self.numbers), self.zone)
 
 
 class Parsed(msgspec.Struct, frozen=True):
-    """A local time in microseconds since 1970; ``zone`` as in :class:`Fields`."""
+    """A local time in microseconds since 1970; ``zone`` as in :class:`ParsedFields`."""
 
     local: int
     zone: int | str | None
@@ -47,7 +47,7 @@ class Parsed(msgspec.Struct, frozen=True):
 
 #: A function that reads at a position and returns the next position; a negative result is the complement of
 #: the position of a failure.
-Reader = Callable[[str, int, Fields], int]
+Reader = Callable[[str, int, ParsedFields], int]
 
 
 @lru_cache(maxsize=256)
@@ -63,7 +63,7 @@ def parser(pattern: str) -> Callable[[str], Parsed]:
     read = _sequence(parts)
 
     def parse(text: str) -> Parsed:
-        fields = Fields()
+        fields = ParsedFields()
         place = read(text, 0, fields)
         if place < 0:
             raise ParseError(f"could not be parsed at index {~place}")
@@ -77,7 +77,7 @@ def parser(pattern: str) -> Callable[[str], Parsed]:
 def _sequence(parts: tuple[Part, ...]) -> Reader:
     readers = [_reader(part, _following_digits(parts, index)) for index, part in enumerate(parts)]
 
-    def read(text: str, place: int, fields: Fields) -> int:
+    def read(text: str, place: int, fields: ParsedFields) -> int:
         for reader in readers:
             place = reader(text, place, fields)
             if place < 0:
@@ -138,7 +138,7 @@ def _reader(part: Part, following: int) -> Reader:
 def _literal(expected: str) -> Reader:
     folded = expected.casefold()
 
-    def read(text: str, place: int, fields: Fields) -> int:
+    def read(text: str, place: int, fields: ParsedFields) -> int:
         end = place + len(expected)
         return end if text[place:end].casefold() == folded else ~place
 
@@ -146,7 +146,7 @@ def _literal(expected: str) -> Reader:
 
 
 def _optional(inner: Reader) -> Reader:
-    def read(text: str, place: int, fields: Fields) -> int:
+    def read(text: str, place: int, fields: ParsedFields) -> int:
         attempt = fields.copy()
         end = inner(text, place, attempt)
         if end < 0:
@@ -164,7 +164,7 @@ def _number(part: Field, digits: tuple[int, int], following: int) -> Reader:
     exceeds_pad = letter == "y" and part.count >= 4
     base = _BASE_YEAR if letter == "y" and part.count == 2 else 0
 
-    def read(text: str, place: int, fields: Fields) -> int:
+    def read(text: str, place: int, fields: ParsedFields) -> int:
         start, sign = place, ""
         if signed and text[place : place + 1] in ("+", "-") and place < len(text):
             sign = text[place]
@@ -194,7 +194,7 @@ def _number(part: Field, digits: tuple[int, int], following: int) -> Reader:
 
 
 def _fraction(count: int) -> Reader:
-    def read(text: str, place: int, fields: Fields) -> int:
+    def read(text: str, place: int, fields: ParsedFields) -> int:
         match = re.compile(rf"[0-9]{{1,{count}}}").match(text, place)
         if match is None:
             return ~place
@@ -210,7 +210,7 @@ def _word(letter: str, words: tuple[str, ...], first: int) -> Reader:
     pattern = re.compile("|".join(sorted(words, key=len, reverse=True)), re.IGNORECASE)
     numbers = {word.lower(): index + first for index, word in enumerate(words)}
 
-    def read(text: str, place: int, fields: Fields) -> int:
+    def read(text: str, place: int, fields: ParsedFields) -> int:
         match = pattern.match(text, place)
         if match is None:
             return ~place
@@ -244,7 +244,7 @@ _HOURS_LIMIT: Final = 18 * 3600
 def _offset(regex: str, *, zulu: bool) -> Reader:
     pattern = re.compile(f"Z|{regex}" if zulu else regex, re.ASCII | re.IGNORECASE)
 
-    def read(text: str, place: int, fields: Fields) -> int:
+    def read(text: str, place: int, fields: ParsedFields) -> int:
         match = pattern.match(text, place)
         if match is None:
             return ~place
@@ -268,7 +268,7 @@ def _zone(count: int) -> Reader:
     """Return a reader of zone identifiers. Abbreviations of zones depend on the locale, so only UTC's are
     read."""
 
-    def read(text: str, place: int, fields: Fields) -> int:
+    def read(text: str, place: int, fields: ParsedFields) -> int:
         match = _ZONE.match(text, place)
         if match is None:
             return ~place

@@ -20,10 +20,10 @@ import pyarrow as pa
 from sqlfront_values.arrow.arrays import from_numpy, numpy_view, valid_mask
 from sqlfront_values.columns.batches import Integers, Rows, concat_columns, gather, row_indices
 from sqlfront_values.columns.ordering import ranks, sorting_order
-from sqlfront_values.columns.window_rows import Bounds, WindowRows
+from sqlfront_values.columns.window_rows import PositionRanges, WindowRows
 from sqlfront_values.functions import growth
 from sqlfront_values.functions.aggregates.accumulators.base import Accumulator, Groups, all_valid, peak
-from sqlfront_values.functions.aggregates.accumulators.extremes import Edge, Extreme
+from sqlfront_values.functions.aggregates.accumulators.extremes import Extreme, FirstOrLast
 from sqlfront_values.functions.aggregates.accumulators.sums import (
     AverageDecimals,
     AverageDoubles,
@@ -55,7 +55,7 @@ _ROWS_PER_LOOP: Final = 256
 
 
 def aggregate_frames(
-    accumulator: Accumulator, rows: WindowRows, frame: Bounds, arguments: Sequence[pa.Array]
+    accumulator: Accumulator, rows: WindowRows, frame: PositionRanges, arguments: Sequence[pa.Array]
 ) -> pa.Array | Placed:
     """Compute the aggregate of each position's frame; ``arguments`` are by position."""
     if _is_partition(frame, rows):
@@ -74,7 +74,7 @@ def aggregate_frames(
             return _sum_doubles(accumulator, rows, frame, arguments[0])
         case Extreme():
             return _extreme(accumulator, rows, frame, arguments[0])
-        case Edge():
+        case FirstOrLast():
             return frame_edge(
                 arguments[0], frame, 0, last=accumulator.last, ignore_nulls=accumulator.ignore_nulls
             )
@@ -82,20 +82,20 @@ def aggregate_frames(
             return _one_by_one(accumulator, frame, arguments)
 
 
-def _is_partition(frame: Bounds, rows: WindowRows) -> bool:
+def _is_partition(frame: PositionRanges, rows: WindowRows) -> bool:
     """Return whether every frame is the whole partition."""
     partitions = rows.partitions
     return bool((frame.starts == partitions.starts).all() and (frame.ends == partitions.ends).all())
 
 
-def _running(values: npt.NDArray[np.generic], frame: Bounds) -> npt.NDArray[np.generic]:
+def _running(values: npt.NDArray[np.generic], frame: PositionRanges) -> npt.NDArray[np.generic]:
     """Return the sum of each frame, by differences of running sums."""
     sums = np.zeros(len(values) + 1, np.int64)
     np.cumsum(values, out=sums[1:])
     return sums[frame.ends] - sums[frame.starts]
 
 
-def _count(counted: npt.NDArray[np.bool_] | None, frame: Bounds) -> Integers:
+def _count(counted: npt.NDArray[np.bool_] | None, frame: PositionRanges) -> Integers:
     """Return the number of marked rows (None = all) in each frame."""
     if counted is None:
         return frame.lengths()
@@ -103,7 +103,9 @@ def _count(counted: npt.NDArray[np.bool_] | None, frame: Bounds) -> Integers:
 
 
 def _sum_exact(
-    accumulator: SumIntegers | SumIntervals | SumDecimals | AverageDecimals, frame: Bounds, column: pa.Array
+    accumulator: SumIntegers | SumIntervals | SumDecimals | AverageDecimals,
+    frame: PositionRanges,
+    column: pa.Array,
 ) -> pa.Array:
     values, valid = unscaled(amounts(column)), valid_mask(column)
     counts = _count(valid, frame)
@@ -121,7 +123,7 @@ def _sum_exact(
 
 
 def _sum_doubles(
-    accumulator: SumDoubles | AverageDoubles, rows: WindowRows, frame: Bounds, column: pa.Array
+    accumulator: SumDoubles | AverageDoubles, rows: WindowRows, frame: PositionRanges, column: pa.Array
 ) -> pa.Array:
     values, valid = numpy_view(column).astype(np.float64), valid_mask(column)
     if valid is not None:
@@ -130,7 +132,7 @@ def _sum_doubles(
     return accumulator.finish(accumulator.from_sums(sums, _count(valid, frame)))
 
 
-def _extreme(accumulator: Extreme, rows: WindowRows, frame: Bounds, column: pa.Array) -> Placed:
+def _extreme(accumulator: Extreme, rows: WindowRows, frame: PositionRanges, column: pa.Array) -> Placed:
     """Find the extreme of each frame: fold each row's place in the order of values by minimum, and map the
     least place back to its row."""
     order = sorting_order(ranks(column, descending=accumulator.greatest, nulls_first=False))
@@ -143,7 +145,11 @@ def _extreme(accumulator: Extreme, rows: WindowRows, frame: Bounds, column: pa.A
 
 
 def _fold(
-    values: npt.NDArray[np.generic], rows: WindowRows, frame: Bounds, operation: np.ufunc, identity: float
+    values: npt.NDArray[np.generic],
+    rows: WindowRows,
+    frame: PositionRanges,
+    operation: np.ufunc,
+    identity: float,
 ) -> npt.NDArray[np.generic]:
     """Fold each frame's values by the (associative) operation; ``identity`` for empty frames."""
     partitions = rows.partitions
@@ -152,8 +158,8 @@ def _fold(
         return _accumulated(values, partitions, frame.ends - 1, frame, operation, identity)
     if few and (frame.ends == partitions.ends).all():
         last = len(values) - 1
-        mirrored = Bounds(len(values) - partitions.ends[::-1], len(values) - partitions.starts[::-1])
-        reverse = Bounds(len(values) - frame.ends[::-1], len(values) - frame.starts[::-1])
+        mirrored = PositionRanges(len(values) - partitions.ends[::-1], len(values) - partitions.starts[::-1])
+        reverse = PositionRanges(len(values) - frame.ends[::-1], len(values) - frame.starts[::-1])
         wanted = last - frame.starts[::-1]
         return _accumulated(values[::-1], mirrored, wanted, reverse, operation, identity)[::-1]
     return _fold_doubling(values, frame, operation, identity)
@@ -161,9 +167,9 @@ def _fold(
 
 def _accumulated(
     values: npt.NDArray[np.generic],
-    partitions: Bounds,
+    partitions: PositionRanges,
     wanted: Rows,
-    frame: Bounds,
+    frame: PositionRanges,
     operation: np.ufunc,
     identity: float,
 ) -> npt.NDArray[np.generic]:
@@ -177,7 +183,7 @@ def _accumulated(
 
 
 def _fold_doubling(
-    values: npt.NDArray[np.generic], frame: Bounds, operation: np.ufunc, identity: float
+    values: npt.NDArray[np.generic], frame: PositionRanges, operation: np.ufunc, identity: float
 ) -> npt.NDArray[np.generic]:
     """Cut each frame into runs whose lengths are powers of two, and fold the runs of one length at a time."""
     result = np.full(len(values), identity, values.dtype)
@@ -194,7 +200,7 @@ def _fold_doubling(
     return result
 
 
-def _one_by_one(accumulator: Accumulator, frame: Bounds, arguments: Sequence[pa.Array]) -> pa.Array:
+def _one_by_one(accumulator: Accumulator, frame: PositionRanges, arguments: Sequence[pa.Array]) -> pa.Array:
     """Aggregate each frame's rows as a group of its own, a bounded number of rows and bytes at a time."""
     lengths = frame.lengths()
     sizes = np.zeros(len(lengths))

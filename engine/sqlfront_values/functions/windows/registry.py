@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from sqlfront_values.arrow.arrays import from_numpy, valid_mask
 from sqlfront_values.columns.batches import Mask, Rows
-from sqlfront_values.columns.window_rows import Bounds, WindowRows
+from sqlfront_values.columns.window_rows import PositionRanges, WindowRows
 from sqlfront_values.errors import InternalError
 from sqlfront_values.functions.registry import ArgumentType, Kind, ResultType
 from sqlfront_values.functions.windows.placed import Placed
@@ -25,7 +25,7 @@ class WindowInvocation(msgspec.Struct, frozen=True):
     nulls are skipped."""
 
     rows: WindowRows
-    frame: Bounds
+    frame: PositionRanges
     arguments: Sequence[pa.Array]
     constants: tuple[object, ...]
     ignore_nulls: bool = False
@@ -166,7 +166,7 @@ def _shifted(call: WindowInvocation, offset: int) -> Placed:
     return choose(values, positions, found, call.arguments[1])
 
 
-def _nth_valid(values: pa.Array, rows: WindowRows, within: Bounds, offset: int) -> tuple[Rows, Mask]:
+def _nth_valid(values: pa.Array, rows: WindowRows, within: PositionRanges, offset: int) -> tuple[Rows, Mask]:
     """Return the position of the ``offset``-th non-null value after (before, if negative) each position, and
     whether that position is within bounds."""
     valid = valid_mask(values)
@@ -197,7 +197,9 @@ def _nth_value(call: WindowInvocation) -> Placed:
     return frame_edge(values, frame, number, last=False, ignore_nulls=True)
 
 
-def frame_edge(values: pa.Array, frame: Bounds, number: int, *, last: bool, ignore_nulls: bool) -> Placed:
+def frame_edge(
+    values: pa.Array, frame: PositionRanges, number: int, *, last: bool, ignore_nulls: bool
+) -> Placed:
     """Return the value ``number`` places from the start (or end) of each frame, null if the frame is shorter;
     with ``ignore_nulls`` only non-null values count."""
     length = len(values)

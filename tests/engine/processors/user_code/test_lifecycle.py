@@ -11,10 +11,10 @@ from sqlfront_engine.engine import Engine, JobConfig
 from sqlfront_engine.jobs.light_job import LightJob
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
 from sqlfront_engine.processors.sink import ResultSink
-from sqlfront_engine.processors.user_code.services import MapUsingService, Scope, Service
+from sqlfront_engine.processors.user_code.services import MapUsingService, Service, ServiceScope
 from sqlfront_engine.processors.user_code.sinks import FunctionSink
 from sqlfront_engine.processors.user_code.sources import FunctionSource
-from sqlfront_engine.shares import Share
+from sqlfront_engine.shares import SharedObject
 from sqlfront_values.errors import DataError, OperationalError
 from sqlfront_values.user_functions import UserFunction
 
@@ -52,7 +52,7 @@ class Said(list[str]):
     def source(self) -> FunctionSource:
         return FunctionSource(ROWS, UserFunction(self.endless))
 
-    def service(self, scope: Scope) -> Service:
+    def service(self, scope: ServiceScope) -> Service:
         def close(opened: object) -> None:
             self.append(f"close {opened}")
             raise OSError("closing fails")
@@ -133,8 +133,8 @@ def test_a_sink_that_fails_is_closed_but_not_finished() -> None:
     assert source == ["open", "close"]
 
 
-@pytest.mark.parametrize(("scope", "times"), [(Scope.MEMBER, 1), (Scope.INSTANCE, 3)])
-def test_a_service_is_opened_and_closed_once_for_whom_it_is(scope: Scope, times: int) -> None:
+@pytest.mark.parametrize(("scope", "times"), [(ServiceScope.MEMBER, 1), (ServiceScope.INSTANCE, 3)])
+def test_a_service_is_opened_and_closed_once_for_whom_it_is(scope: ServiceScope, times: int) -> None:
     said = Said()
     numbers = UserFunction(lambda context: iter([BATCH] * 9))
     mapped = MapUsingService(said.service(scope), UserFunction(lambda service, n: n), ROWS, ROWS)
@@ -156,7 +156,7 @@ def test_a_shared_service_is_closed_after_the_last_instance_also_of_a_failed_job
         gate.set()
         raise ValueError("first")
 
-    mapped = MapUsingService(said.service(Scope.MEMBER), UserFunction(call), ROWS, ROWS)
+    mapped = MapUsingService(said.service(ServiceScope.MEMBER), UserFunction(call), ROWS, ROWS)
     with Engine(workers=2) as engine, pytest.raises(DataError, match="first"):
         list(engine.run(dag_of(Said().source(), mapped, ResultSink(), parallelism=3)).batches())
 
@@ -165,13 +165,13 @@ def test_a_shared_service_is_closed_after_the_last_instance_also_of_a_failed_job
 
 
 def test_a_share_that_was_never_opened_has_nothing_to_close() -> None:
-    share = Share("v", 2)
+    share = SharedObject("v", 2)
     share.leave()
     share.leave()
 
 
 def test_a_share_whose_making_failed_is_made_by_the_next() -> None:
-    share = Share("v", 2)
+    share = SharedObject("v", 2)
 
     def fails() -> int:
         raise OSError

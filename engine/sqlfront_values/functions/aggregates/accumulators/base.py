@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from sqlfront_values.arrow.arrays import numpy_view, valid_mask
 from sqlfront_values.columns.batches import Integers, Mask, Rows, gather, mask_array, row_indices
-from sqlfront_values.columns.grouping import Grouping
+from sqlfront_values.columns.grouping import RowGroups
 from sqlfront_values.columns.text import Text
 
 #: Whole numbers up to this bound are exact in a float64.
@@ -27,7 +27,7 @@ class Groups(msgspec.Struct, frozen=True):
     _counts: list[Integers] = msgspec.field(default_factory=list)
 
     @staticmethod
-    def of(grouping: Grouping) -> "Groups":
+    def of(grouping: RowGroups) -> "Groups":
         """Build the groups of a grouping."""
         known = [] if grouping.counts is None else [grouping.counts]
         return Groups(grouping.ids, grouping.size, known)

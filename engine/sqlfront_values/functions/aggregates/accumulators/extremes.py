@@ -92,7 +92,7 @@ class ExtremeBy(msgspec.Struct, frozen=True):
         return (kept[rows] if len(kept) else rows), found
 
 
-class Edge(msgspec.Struct, frozen=True):
+class FirstOrLast(msgspec.Struct, frozen=True):
     """first (any_value) or, with ``last``, last of the rows in input order; with ``ignore_nulls`` of the rows
     that aren't null."""
 

@@ -34,7 +34,7 @@ class ListResult(Protocol):
         """Return one result per list."""
 
 
-class Values(msgspec.Struct, frozen=True):
+class CollectedValues(msgspec.Struct, frozen=True):
     """All non-null values of the logical ``type``. ``result`` computes the final result from the values; None
     returns the values as an array. With ``unique`` each value counts once."""
 
