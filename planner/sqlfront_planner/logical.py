@@ -29,6 +29,7 @@ from sqlfront_values.expressions import (
     walk,
 )
 from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.memo import Memo
 from sqlfront_values.stacks import on_fresh_stack
 from sqlfront_values.types import BOOLEAN
 
@@ -68,8 +69,7 @@ FILTERING_JOINS: Final = frozenset({JoinKind.SEMI, JoinKind.ANTI, JoinKind.NULL_
 
 #: Results of :func:`table_row` by the identity of the schema. The entry holds the schema, so that the
 #: identity stays valid.
-_TABLE_ROWS: Final[dict[tuple[int, tuple[int, ...] | None], tuple[pa.Schema, tuple[Column, ...]]]] = {}
-_MOST_TABLE_ROWS: Final = 1000
+_TABLE_ROWS: Final = Memo[tuple[int, tuple[int, ...] | None], tuple[pa.Schema, tuple[Column, ...]]](1000)
 
 
 class LogicalPlan(msgspec.Struct, frozen=True):
@@ -228,10 +228,7 @@ def table_row(schema: pa.Schema, ordinals: tuple[int, ...] | None = None) -> tup
         return known[1]
     fields = [schema.field(ordinal) for ordinal in (range(len(schema)) if ordinals is None else ordinals)]
     row = tuple([Column(field.type, place, field.name) for place, field in enumerate(fields)])
-    if len(_TABLE_ROWS) >= _MOST_TABLE_ROWS:
-        _TABLE_ROWS.clear()
-    _TABLE_ROWS[id(schema), ordinals] = schema, row
-    return row
+    return _TABLE_ROWS.keep((id(schema), ordinals), (schema, row))[1]
 
 
 class LogicalValues(LogicalPlan, frozen=True):

@@ -14,6 +14,7 @@ from sqlfront_cluster.codec.values import malformed
 from sqlfront_connectors.base import Key, Partitioning, RowPath, RowValues, TooManyRows
 from sqlfront_connectors.memory.rows import SegmentRows
 from sqlfront_connectors.memory.segment import Segment
+from sqlfront_values.memo import Memo
 from sqlfront_values.types import BIGINT
 
 #: The answer if a date or timestamp is beyond Python's years.
@@ -90,7 +91,7 @@ class ShareLookups:
         self.report: bytes | None = None
         keys = indexes if partitioning is None else (partitioning.columns, *indexes)
         self._rows = SegmentRows(segments, schema, partitioning, keys)
-        self._ways: dict[tuple[tuple[int, ...], tuple[int, ...]], _Way] = {}
+        self._ways = Memo[tuple[tuple[int, ...], tuple[int, ...]], "_Way"](_KEPT)
 
     def answer(self, question: Lookup) -> bytes:
         """Return the encoded answer. Raises OperationalError for a question that doesn't fit this share."""
@@ -111,11 +112,8 @@ class ShareLookups:
         path = self._rows.path(by, columns) if {*by, *columns} <= {*fields} else None
         if path is None:
             raise malformed("lookup", f"there is no way to columns {columns} by {by}")
-        if len(self._ways) >= _KEPT:
-            self._ways.clear()
         decode = rows_decoder([self.schema.field(ordinal).type for ordinal in by])
-        way = self._ways[by, columns] = decode, path
-        return way
+        return self._ways.keep((by, columns), (decode, path))
 
 
 #: The decoder of the keys, and the path to their rows.

@@ -58,6 +58,7 @@ from sqlfront_engine.processors.sources.held_rows import HeldBatches, HeldRows
 from sqlfront_engine.processors.sources.values import Values
 from sqlfront_values.errors import OperationalError
 from sqlfront_values.expressions import Expr
+from sqlfront_values.memo import Memo
 
 _ROWS: Final = "rows"
 #: The SQLSTATE of reading a table of which parts are lost for good.
@@ -128,7 +129,7 @@ class SpreadSnapshot:
         self.name, self.schema = table.name, table.schema
         self._reloaded, self._partitioning = table.reloaded, table.partitioning
         self._statistics = table_statistics(version.known, table.schema)
-        self._ways: dict[tuple[tuple[int, ...], tuple[int, ...]], RowRequest] = {}
+        self._ways = Memo[tuple[tuple[int, ...], tuple[int, ...]], RowRequest](_MOST_WAYS)
 
     @property
     def version(self) -> int:
@@ -214,12 +215,9 @@ class SpreadSnapshot:
         held = self.held
         if held.key is None or by not in self.keys:
             return None
-        if len(self._ways) >= _MOST_WAYS:
-            self._ways.clear()
         numbered = len(self.schema) in columns
         question = Lookup(held.key, self.name, held.dealt, by, columns, NO_KEYS, numbered)
-        way = self._ways[by, columns] = RowRequest(self.schema, self._partitioning, question)
-        return way
+        return self._ways.keep((by, columns), RowRequest(self.schema, self._partitioning, question))
 
     def small_rows(self, columns: tuple[int, ...], limit: int) -> Sequence[RowValues] | None:
         """Return an empty sequence for a version without rows; else None, since the rows are on other

@@ -23,6 +23,7 @@ import pyarrow as pa
 from sqlfront_cluster.codec.hooks import read_schema
 from sqlfront_cluster.codec.values import malformed
 from sqlfront_values.errors import InternalError
+from sqlfront_values.memo import Memo
 
 #: Bytes of a body up to which Arrow's full validation costs less than a check of the offsets alone.
 _SMALL: Final = 8192
@@ -31,7 +32,7 @@ _SPARE: Final = 2
 #: The number of cached decoded schemas, and the most bytes of one: each stream begins with a schema.
 _KEPT: Final = 1024
 _LONGEST: Final = 65_536
-_read_schemas: Final[dict[bytes, tuple[pa.Schema, tuple[int, ...], pa.Schema]]] = {}
+_read_schemas: Final = Memo[bytes, tuple[pa.Schema, tuple[int, ...], pa.Schema]](_KEPT)
 #: The number of cached encoded schemas: a comparison takes 0.3 us, an encoding 25 to 90.
 _WRITTEN: Final = 16
 _written_schemas: Final[deque[tuple[pa.Schema, tuple[int, ...], bytes]]] = deque(maxlen=_WRITTEN)
@@ -141,9 +142,7 @@ class BatchDecoder:
                 stored = stored.set(ordinal, field.with_type(field.type.index_type))
             known = schema, columns, stored
             if len(encoded) <= _LONGEST:
-                if len(_read_schemas) >= _KEPT:
-                    _read_schemas.clear()
-                _read_schemas[encoded] = known
+                _read_schemas.keep(encoded, known)
         self._schema, self._columns, self._stored = known
         self._dictionaries = [None] * len(self._columns)
 

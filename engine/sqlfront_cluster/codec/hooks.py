@@ -14,6 +14,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from sqlfront_values.errors import NotSupportedError
+from sqlfront_values.memo import Memo
 from sqlfront_values.types import PRIMITIVES, ddl, decimal
 from sqlfront_values.user_functions import UserFunction
 
@@ -26,9 +27,9 @@ _NAMES: Final[dict[str, pa.DataType]] = {name: data_type for data_type, name in 
 
 #: Objects and their encoded forms by the objects' identity, which is unique as long as the object is
 #: referenced here.
-_encoded: Final[dict[int, tuple[object, str | bytes]]] = {}
-_types: Final[dict[str | bytes, pa.DataType]] = {}
-_schemas: Final[dict[bytes, pa.Schema]] = {}
+_encoded: Final = Memo[int, tuple[object, str | bytes]](_KEPT)
+_types: Final = Memo[str | bytes, pa.DataType](_KEPT)
+_schemas: Final = Memo[bytes, pa.Schema](_KEPT)
 
 
 def encode_hook(value: object) -> object:
@@ -110,15 +111,11 @@ def read_schema(encoded: object) -> pa.Schema:
 
 def _remember_encoded(value: object, encoded: str | bytes) -> str | bytes:
     if len(encoded) <= _LONGEST:
-        if len(_encoded) >= _KEPT:
-            _encoded.clear()
-        _encoded[id(value)] = (value, encoded)
+        _encoded.keep(id(value), (value, encoded))
     return encoded
 
 
-def _remember(memory: dict[Any, Any], encoded: Any, decoded: Any) -> Any:
+def _remember(memory: Memo[Any, Any], encoded: Any, decoded: Any) -> Any:
     if len(encoded) <= _LONGEST:
-        if len(memory) >= _KEPT:
-            memory.clear()
-        memory[encoded] = decoded
+        memory.keep(encoded, decoded)
     return decoded

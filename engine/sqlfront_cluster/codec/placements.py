@@ -8,13 +8,14 @@ from typing import Final
 
 from sqlfront_cluster.codec import decode, encode
 from sqlfront_engine.plans.placement import Placement
+from sqlfront_values.memo import Memo
 
 #: The number of placements in each cache; a full cache is emptied. Placements of more bytes are not cached.
 _KEPT: Final = 1024
 _LONGEST: Final = 65_536
 
-_encoded: Final[dict[Placement, bytes]] = {}
-_decoded: Final[dict[bytes, Placement]] = {}
+_encoded: Final = Memo[Placement, bytes](_KEPT)
+_decoded: Final = Memo[bytes, Placement](_KEPT)
 
 
 def encode_placement(placement: Placement) -> bytes:
@@ -22,10 +23,8 @@ def encode_placement(placement: Placement) -> bytes:
     data = _encoded.get(placement)
     if data is None:
         data = encode(placement)
-        if len(_encoded) >= _KEPT:
-            _encoded.clear()
         if len(data) <= _LONGEST:
-            _encoded[placement] = data
+            _encoded.keep(placement, data)
     return data
 
 
@@ -34,8 +33,6 @@ def decode_placement(data: bytes) -> Placement:
     placement = _decoded.get(data)
     if placement is None:
         placement = decode(data, Placement)
-        if len(_decoded) >= _KEPT:
-            _decoded.clear()
         if len(data) <= _LONGEST:
-            _decoded[data] = placement
+            _decoded.keep(data, placement)
     return placement

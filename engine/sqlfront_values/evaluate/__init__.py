@@ -25,6 +25,7 @@ from sqlfront_values.evaluate.fallible import can_fail, is_deterministic
 from sqlfront_values.evaluate.rows import Evaluator, Rows
 from sqlfront_values.expressions import Expr
 from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.memo import Memo
 from sqlfront_values.room import BatchTooLargeError, limited
 from sqlfront_values.settings import Settings
 
@@ -53,8 +54,8 @@ Filter = Callable[[pa.RecordBatch], pa.RecordBatch]
 
 _KEPT = 512
 #: By the expression's identity; the expression is held, so that its identity is not used again.
-_expressions: dict[tuple[int, Settings], tuple[Expr, Evaluate]] = {}
-_filters: dict[tuple[int, Settings], tuple[Expr, Filter]] = {}
+_expressions = Memo[tuple[int, Settings], tuple[Expr, Evaluate]](_KEPT)
+_filters = Memo[tuple[int, Settings], tuple[Expr, Filter]](_KEPT)
 
 
 def compile_expression(expression: Expr, settings: Settings) -> Evaluate:
@@ -135,8 +136,7 @@ def evaluate(expression: Expr, batch: pa.RecordBatch, settings: Settings) -> pa.
     key = (id(expression), settings)
     kept = _expressions.get(key)
     if kept is None:
-        _make_room(_expressions)
-        kept = _expressions[key] = (expression, compile_expression(expression, settings))
+        kept = _expressions.keep(key, (expression, compile_expression(expression, settings)))
     return kept[1](batch)
 
 
@@ -145,8 +145,7 @@ def filter_batch(batch: pa.RecordBatch, condition: Expr, settings: Settings) -> 
     key = (id(condition), settings)
     kept = _filters.get(key)
     if kept is None:
-        _make_room(_filters)
-        kept = _filters[key] = (condition, compile_filter(condition, settings))
+        kept = _filters.keep(key, (condition, compile_filter(condition, settings)))
     return kept[1](batch)
 
 
@@ -170,11 +169,6 @@ def _one_value(expression: Expr, settings: Settings) -> pa.Array:
 def _evaluated(expression: Expr, settings: Settings) -> Callable[[Rows], pa.Array]:
     """Compile and evaluate in one bounded step: either may refuse a constant's pattern or format."""
     return bounded(lambda rows: plain(full_array(Compiler(settings).node(expression)(rows), 1)))
-
-
-def _make_room(kept: dict[tuple[int, Settings], tuple[Expr, Evaluate]]) -> None:
-    if len(kept) >= _KEPT:
-        kept.clear()
 
 
 _ONE_ROW = pa.RecordBatch.from_arrays([pa.nulls(1)], names=[""])

@@ -24,6 +24,7 @@ from sqlfront_connectors.files.csv.values import (
 from sqlfront_values.arrow import kernels as pc
 from sqlfront_values.arrow.arrays import scalar
 from sqlfront_values.errors import NotSupportedError
+from sqlfront_values.memo import Memo
 from sqlfront_values.room import check
 from sqlfront_values.types import (
     BIGINT,
@@ -73,7 +74,7 @@ class CsvInference:
         self._dates_are_timestamps = (
             settings.timestamp_format is None and self._date_pattern in _LENIENT_DATE_PATTERNS
         )
-        self._alone: dict[str, pa.DataType] = {}
+        self._alone = Memo[str, pa.DataType](_KNOWN)
 
     # ---- texts
 
@@ -89,9 +90,7 @@ class CsvInference:
         """Return the type of a single text."""
         kind = self._alone.get(text)
         if kind is None:
-            if len(self._alone) == _KNOWN:
-                self._alone.clear()
-            kind = self._alone[text] = self._type_from(None, text)
+            kind = self._alone.keep(text, self._type_from(None, text))
         return kind
 
     def _type_from(self, kind: Kind, text: str) -> pa.DataType:

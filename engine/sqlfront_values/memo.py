@@ -1,0 +1,27 @@
+"""Results that are remembered: a dictionary with a bound."""
+
+from typing import TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Memo(dict[K, V]):
+    """A dictionary that is emptied before it would hold more than ``most`` entries: what is in use comes back
+    soon. Threads may share a memo; two of them may make the same value.
+
+    >>> memo = Memo[str, int](2)
+    >>> memo.keep("a", 1), memo.keep("b", 2), memo.keep("c", 3), memo
+    (1, 2, 3, {'c': 3})
+    """
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._most = most
+
+    def keep(self, key: K, value: V) -> V:
+        """Remember the value of a key, and return the value."""
+        if len(self) >= self._most:
+            self.clear()
+        self[key] = value
+        return value
