@@ -46,7 +46,7 @@ RowNumbers = npt.NDArray[np.int64]
 T = TypeVar("T")
 
 
-class Memo:
+class SegmentFacts:
     """A cache of facts about the rows of a segment; each fact is computed once for all versions of the
     segment. Safe to use from several threads."""
 
@@ -78,7 +78,7 @@ class Segment(msgspec.Struct, frozen=True):
     batch: pa.RecordBatch
     offsets: npt.NDArray[np.int64] | None = None
     deleted: RowNumbers | None = None
-    memo: Memo = msgspec.field(default_factory=Memo)
+    memo: SegmentFacts = msgspec.field(default_factory=SegmentFacts)
     indexes: tuple[SegmentIndex, ...] = ()
 
     @property
