@@ -25,7 +25,7 @@ from tests.engine.jobs import Fails, First, Numbers
 
 MIB = 1 << 20
 PRELOAD = ("tests.cluster.members.cluster", "tests.cluster.members.probe")
-#: Ten of each kind: what one of them leaves is seen.
+#: Some of each kind: the remains of a single query are seen.
 FEW = 60
 MANY = pytest.param(10_000, marks=[pytest.mark.cluster, pytest.mark.timeout(900)])
 #: Queries before the first look: threads are started, modules loaded, caches filled.
