@@ -8,7 +8,7 @@ from tests.fuzz.extreme_calls import functions
 from tests.fuzz.extremes import sweep
 
 SEED = int(os.environ.get("SQLFRONT_FUZZ_SEED", "0"))
-SECONDS = 25.0
+SECONDS = 60.0
 
 
 @pytest.mark.slow

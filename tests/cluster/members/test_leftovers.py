@@ -25,8 +25,8 @@ from tests.engine.jobs import Fails, First, Numbers
 
 MIB = 1 << 20
 PRELOAD = ("tests.cluster.members.cluster", "tests.cluster.members.probe")
-#: Some of each kind: the remains of a single query are seen.
-FEW = 60
+#: Ten of each kind: what one of them leaves is seen.
+FEW = 90
 MANY = pytest.param(10_000, marks=[pytest.mark.cluster, pytest.mark.timeout(900)])
 #: Queries before the first look: threads are started, modules loaded, caches filled.
 WARM_UP = 60
