@@ -13,7 +13,7 @@ from pyarrow import orc
 from sqlfront.config import Config
 from sqlfront.session import Session
 from sqlfront_connectors.files.orc.footer import DATA, LENGTH, NULLS, SECOND, OrcStream, description
-from sqlfront_connectors.files.orc.runs import check_byte_runs, total_length
+from sqlfront_connectors.files.orc.runs import check_byte_runs, check_range, total_length
 from sqlfront_connectors.files.orc.streams import check_streams
 from sqlfront_connectors.files.varints import Malformed
 from sqlfront_values.errors import Error, NotSupportedError, OperationalError
@@ -152,7 +152,7 @@ def test_streams_as_a_writer_makes_them_are_whole(path: Path, version: str, seed
         (b"\xc0\x00\x05\x00", "has no step"),
         (b"\xc0\x05\x02\x01", "a length is below 0"),
         (b"\xc2\x02\x02\x01\x80", "a length is below 0"),
-        (b"\x80\x00\x00\x01\x80\x00\x00", "a length is below 0"),
+        (b"\x80\x00\x00\x01\x81\x00\x00", "a length is below 0"),
     ],
 )
 def test_lengths_that_are_none(data: bytes, words: str) -> None:
@@ -188,7 +188,7 @@ def test_bytes_that_end_within_a_run() -> None:
 def test_decimals_with_other_digits_behind_the_point_are_refused(
     session: Session, path: Path, version: str, rows: int
 ) -> None:
-    """Spark rounds such numbers, Arrow cuts them."""
+    """Spark rounds numbers with more digits than their column has, Arrow cuts them."""
     streams = write(path, pa.array([Decimal("1.23")] * rows, pa.decimal128(9, 2)), version=version)
     assert read(session, path)[-1] == (Decimal("1.23"),)
     content = bytearray(path.read_bytes())
@@ -198,6 +198,37 @@ def test_decimals_with_other_digits_behind_the_point_are_refused(
 
     with pytest.raises(NotSupportedError, match="damaged rows"):
         read(session, path)
+
+
+@pytest.mark.parametrize("version", ["0.11", "0.12"])
+@pytest.mark.parametrize("seed", range(40))
+def test_the_range_of_a_stream_of_integers_is_that_of_its_values(path: Path, version: str, seed: int) -> None:
+    chosen = random.Random(seed)
+    values: list[int] = []
+    while len(values) < 1500:
+        count, first = chosen.choice((1, 2, 5, 300)), chosen.choice((0, 3, 200, 1 << 40))
+        match chosen.choice(("equal", "steps", "random", "outliers")):
+            case "equal":
+                values += [first] * count
+            case "steps":
+                values += range(first, first + 7 * count, 7)
+            case "random":
+                values += [chosen.randrange(first + 1) for _ in range(count)]
+            case _:
+                values += [chosen.randrange(9) + first * (chosen.random() < 0.02) for _ in range(count)]
+    is_second, greatest = version == "0.12", max(values)
+    stream = write(path, pa.array(values, pa.int64()), version=version)[DATA]
+    content = path.read_bytes()[stream.start :][: stream.size]
+
+    check_range(content, greatest, is_second=is_second)
+    with pytest.raises(Malformed, match=f"and {greatest}, not between 0 and {greatest - 1}"):
+        check_range(content, greatest - 1, is_second=is_second)
+
+    place = chosen.randrange(len(values))
+    values[place] = -1 - values[place]
+    stream = write(path, pa.array(values, pa.int64()), version=version)[DATA]
+    with pytest.raises(Malformed, match="are between -"):
+        check_range(path.read_bytes()[stream.start :][: stream.size], greatest, is_second=is_second)
 
 
 @pytest.mark.parametrize("name", ["", "`", "``", "`a`", "a`b"])

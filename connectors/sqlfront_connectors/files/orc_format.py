@@ -44,7 +44,6 @@ from sqlfront_values.types import (
     ddl,
     is_decimal,
     is_string,
-    with_leaves,
 )
 
 if TYPE_CHECKING:
@@ -159,19 +158,20 @@ def _checked(field: pa.Field, name: str, path: str) -> pa.DataType:
     kind, written = field.type, (field.metadata or {}).get(_WRITTEN)
     if pa.types.is_union(kind):
         raise NotSupportedError(f"{path}: column `{name}` of ORC's type {kind}")
-    for index in range(kind.num_fields if pa.types.is_nested(kind) else 0):
-        _checked(kind.field(index), name, path)
-    own = logical_type(with_leaves(kind, _moment), name)
+    if pa.types.is_list(kind):
+        own: pa.DataType = pa.list_(_checked(kind.value_field, name, path))
+    elif pa.types.is_map(kind):
+        own = pa.map_(_checked(kind.key_field, name, path), _checked(kind.item_field, name, path))
+    elif pa.types.is_struct(kind):
+        own = pa.struct([(part.name, _checked(part, name, path)) for part in kind])
+    else:
+        # Both of ORC's types of timestamps are Spark's TIMESTAMP.
+        own = TIMESTAMP if pa.types.is_timestamp(kind) else logical_type(kind, name)
     if written == _NTZ and own == BIGINT:
         return TIMESTAMP_NTZ
     if written is not None and named_type(written.decode()) != own:
         raise NotSupportedError(f"{path}: column `{name}` of {ddl(own)} that is {written.decode()}")
     return own
-
-
-def _moment(kind: pa.DataType) -> pa.DataType:
-    """Map both of ORC's timestamp types to Spark's TIMESTAMP."""
-    return TIMESTAMP if pa.types.is_timestamp(kind) else kind
 
 
 def _has_floats(kind: pa.DataType) -> bool:

@@ -66,6 +66,40 @@ def evolved(random: random.Random, moved: float) -> list[pa.Table]:
     return tables
 
 
+def table_of_runs(random: random.Random) -> pa.Table:
+    """Make a table of many rows: equal values, steps and random values follow each other,
+    so that all kinds of runs are written."""
+    length = random.choice((1, 3, 40, 700, 1200))
+    kinds = random.choices(
+        (*PLAIN, *PLAIN, pa.timestamp("us", "UTC"), pa.timestamp("us")), k=random.randint(1, 4)
+    )
+    columns = [
+        _runs(random, nested(random, [kind], 2) if random.random() < 0.2 else kind, length) for kind in kinds
+    ]
+    return pa.table(dict(zip("abcd", columns, strict=False)))
+
+
+def _runs(random: random.Random, kind: pa.DataType, length: int) -> pa.Array:
+    nulls = random.choice((0.0, 0.0, 0.01, 0.3))
+    pool = array(random, kind, 60, nulls)
+    if pa.types.is_integer(kind):
+        first, step = random.randint(-50, 50), random.choice((0, 1, -3, 100))
+        steps = [first + step * place for place in range(60)]
+        low, high = _bounds(kind)
+        pool = pa.concat_arrays([pool, pa.array([min(max(each, low), high) for each in steps], kind)])
+    places: list[int] = []
+    while len(places) < length:
+        begin, count = random.randrange(len(pool)), random.choice((1, 2, 3, 10, 11, 60, 600))
+        match random.choice(("equal", "steps", "any")):
+            case "equal":
+                places += [begin] * count
+            case "steps":
+                places += range(begin, min(begin + count, len(pool)))
+            case _:
+                places += random.choices(range(len(pool)), k=count)
+    return pool.take(pa.array(places[:length]))
+
+
 def nested(random: random.Random, leaves: Sequence[pa.DataType], depth: int = 2) -> pa.DataType:
     """A type of these leaves, perhaps of several levels."""
     if depth == 0 or random.random() < 0.3:

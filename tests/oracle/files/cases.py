@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import io
+import random
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
+
+from pyarrow import parquet as pq
+
+from tests.oracle.files import arrow_values
 
 _ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0"}
 
@@ -29,6 +35,7 @@ class FileCase:
     ``files``: paths relative to the case's folder, with their bytes; a path that ends in ``/`` is an empty
     folder. ``place``: what is read below the folder (a file, folder or glob; empty = the whole folder).
     ``query`` has ``{source}`` for the relation. ``oddity``: the class of oddity that the case shows.
+    ``preparation``: a statement that Spark runs before both read, with ``{folder}`` for the case's folder.
     """
 
     format: str
@@ -39,6 +46,7 @@ class FileCase:
     way: Way = Way.PATH
     place: str = ""
     query: str = "SELECT * FROM {source}"
+    preparation: str = ""
 
     def __post_init__(self) -> None:
         assert self.way is not Way.PATH or not (self.options or self.ddl), "a plain path takes no options"
@@ -78,6 +86,8 @@ class FileCase:
     def described(self) -> str:
         """The case on a few lines, for people."""
         lines = [f"{self.format} ({self.oddity}) by {self.way.value}, {self.query}"]
+        if self.preparation:
+            lines.append(f"  preparation: {self.preparation}")
         if self.place:
             lines.append(f"  place: {self.place}")
         if self.options:
@@ -86,6 +96,23 @@ class FileCase:
             lines.append(f"  schema: {self.ddl}")
         lines.extend(f"  {name}: {_shown(content)}" for name, content in self.files)
         return "\n".join(lines)
+
+
+def written_by_spark(
+    random: random.Random, format_name: str, options: Mapping[str, Sequence[str]]
+) -> FileCase:
+    """Return the case of a file that Spark writes from random rows, with a random value of each option."""
+    out = io.BytesIO()
+    pq.write_table(arrow_values.table_of_runs(random), out)
+    given = ", ".join(f"{literal(key)} {literal(random.choice(values))}" for key, values in options.items())
+    return FileCase(
+        format_name,
+        (("rows/0.parquet", out.getvalue()),),
+        "written by Spark",
+        place="written",
+        preparation=f"INSERT OVERWRITE DIRECTORY '{{folder}}/written' USING {format_name} OPTIONS ({given}) "
+        "SELECT * FROM parquet.`{folder}/rows`",
+    )
 
 
 def literal(text: str) -> str:

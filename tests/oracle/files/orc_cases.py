@@ -12,7 +12,7 @@ from pyarrow import orc
 
 from sqlfront_values.types import ddl
 from tests.oracle.files import arrow_values, layouts
-from tests.oracle.files.cases import FileCase, Way
+from tests.oracle.files.cases import FileCase, Way, written_by_spark
 from tests.oracle.files.layouts import Layout
 
 _NAMES: Final = ("a", "b", "c", "d e", "é")
@@ -37,6 +37,14 @@ _ALL: Final = "SELECT * FROM {source}"
 _COUNT: Final = "SELECT count(*) FROM {source}"
 _Content = tuple[Layout, str | None, str]
 
+#: Options of Spark's own writer.
+_SPARK_OPTIONS: Final[Mapping[str, Sequence[str]]] = {
+    "orc.compress": ("NONE", "ZLIB", "SNAPPY", "ZSTD", "LZ4"),
+    "orc.write.format": ("0.11", "0.12"),
+    "orc.dictionary.key.threshold": ("0", "0.8", "1"),
+    "orc.row.index.stride": ("1000", "10000", "0"),
+}
+
 
 def cases(random: random.Random) -> Iterator[FileCase]:
     """Endless cases, the classes of oddity one after the other."""
@@ -47,6 +55,7 @@ def cases(random: random.Random) -> Iterator[FileCase]:
             if not layout.options and declared is None and random.random() < 0.6:
                 way = Way.PATH
             yield FileCase("orc", layout.files, oddity, layout.options, declared, way, layout.place, query)
+        yield written_by_spark(random, "orc", _SPARK_OPTIONS)
 
 
 def _written(random: random.Random, table: pa.Table) -> bytes:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tests.oracle.files import arrow_values, layouts
-from tests.oracle.files.cases import FileCase, Way
+from tests.oracle.files.cases import FileCase, Way, written_by_spark
 from tests.oracle.files.layouts import Layout, Named
 
 _NAMES: Final = ("a", "b", "c", "d e", "é", "A")
@@ -63,6 +63,15 @@ _ODD: Final = (
 )
 _Content = tuple[Layout, str | None, str]
 
+#: Options of Spark's own writer. Spark reads garbage from its own uncompressed files of version 2.
+_SPARK_OPTIONS: Final[Mapping[str, Sequence[str]]] = {
+    "compression": ("snappy", "gzip", "zstd", "lz4_raw"),
+    "parquet.writer.version": ("PARQUET_1_0", "PARQUET_2_0"),
+    "parquet.enable.dictionary": ("true", "false"),
+    "parquet.page.size": ("100", "1000", "1048576"),
+    "parquet.page.row.count.limit": ("7", "20000"),
+}
+
 
 def cases(random: random.Random) -> Iterator[FileCase]:
     """Endless cases, the classes of oddity one after the other."""
@@ -73,6 +82,7 @@ def cases(random: random.Random) -> Iterator[FileCase]:
             if not layout.options and ddl is None and random.random() < 0.6:
                 way = Way.PATH
             yield FileCase("parquet", layout.files, oddity, layout.options, ddl, way, layout.place, query)
+        yield written_by_spark(random, "parquet", _SPARK_OPTIONS)
 
 
 # ---- files

@@ -102,6 +102,8 @@ def compare(case: FileCase, spark: Reader, front: Reader, folder: Path, name: st
     """Write the case below the folder, have both read it, remove the files."""
     try:
         case.write(folder)
+        if case.preparation:
+            spark.answer([case.preparation.format(folder=folder)])
         statements, farewell = case.statements(folder, name), case.farewell(name)
         return judge(spark.answer(statements, farewell), front.answer(statements, farewell))
     finally:

@@ -4,7 +4,7 @@ A run that is longer than its stream is an error in Spark's reader but not alway
 reader ends the process over negative lengths.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from itertools import accumulate
 from typing import Final
 
@@ -53,50 +53,92 @@ def total_length(data: bytes, *, is_second: bool, exact: bool = False) -> int:
     return (_second if is_second else _first)(data, exact=exact)
 
 
-def check_constant(data: bytes, value: int, *, is_second: bool) -> None:
-    """Raise Malformed unless the stream of signed integers ends with a run, and each integer is this value.
+def check_range(data: bytes, most: int, *, is_second: bool) -> None:
+    """Raise Malformed unless the stream of signed integers ends with a run, and each integer is between 0 and
+    ``most``.
 
-    >>> check_constant(bytes([0x61, 0x00, 0x04]), 2, is_second=False)
-    >>> check_constant(bytes([0x02, 0x04]), 2, is_second=True)
+    >>> check_range(bytes([0x61, 0x00, 0x04]), 2, is_second=False)
+    >>> check_range(bytes([0x02, 0x04]), 2, is_second=True)
     """
-    at, stored = 0, value << 1 ^ value >> 63
+    at = 0
     while at < len(data):
-        found, at = (_second_run if is_second else _first_run)(data, at)
-        if any(number != stored for number in found):
-            raise Malformed(f"a number of a stream is not {value}")
+        least, greatest, at = (_second_range if is_second else _first_range)(data, at)
+        if least < 0 or greatest > most:
+            raise Malformed(
+                f"the integers of a run are between {least} and {greatest}, not between 0 and {most}"
+            )
     _check_end(at, data)
 
 
-def _first_run(data: bytes, at: int) -> tuple[Iterable[int], int]:
-    """Return the distinct values of a run, as they are stored, and its end."""
-    head, step = data[at], data[at + 1]
+def _signed(stored: int) -> int:
+    """Decode a signed integer, the lowest bit of which is its sign."""
+    return stored >> 1 ^ -(stored & 1)
+
+
+def _first_range(data: bytes, at: int) -> tuple[int, int, int]:
+    """Return the least and the greatest signed integer of a run, and the end of the run."""
+    head = data[at]
     if head < 128:
-        value, end = read_varint(data, at + 2)
-        return ([value, value + 2 * step] if step else [value]), end
+        step = int.from_bytes(data[at + 1 : at + 2], signed=True)
+        stored, end = read_varint(data, at + 2)
+        first = _signed(stored)
+        return *_range_of((first, first + step * (head + 2))), end
     numbers, end = [], at + 1
     for _ in range(256 - head):
-        number, end = read_varint(data, end)
-        numbers.append(number)
-    return numbers, end
+        stored, end = read_varint(data, end)
+        numbers.append(_signed(stored))
+    return *_range_of(numbers), end
 
 
-def _second_run(data: bytes, at: int) -> tuple[Iterable[int], int]:
-    """Return the distinct values of a run of the second version, and its end; wrong values for a run that is
-    not constant."""
+def _second_range(data: bytes, at: int) -> tuple[int, int, int]:
+    """Return the same as :func:`_first_range` for a run of the second version."""
     head = data[at]
     if head < 64:
         end = at + 2 + (head >> 3)
-        return [int.from_bytes(data[at + 1 : end])], end
+        value = _signed(int.from_bytes(data[at + 1 : end]))
+        return value, value, end
     width, count = _WIDTHS[head >> 1 & 31], ((head & 1) << 8 | data[at + 1]) + 1
     at += 2
     if head < 128:
         end = at + (count * width + 7 >> 3)
-        return _values(data[at:end], count, width), end
+        return *_range_of({_signed(stored) for stored in set(_values(data[at:end], count, width))}), end
     if head < 192:
-        return [-1], len(data)
-    value, at = read_varint(data, at)
-    step, at = read_varint(data, at)
-    return ([-1] if step or head >> 1 & 31 else [value]), at
+        values, end = _patched_values(data, at, count, width)
+        return *_range_of(values), end
+    first, at = read_varint(data, at)
+    first_step, at = read_varint(data, at)
+    base, step = _signed(first), _signed(first_step)
+    if not head >> 1 & 31:
+        return *_range_of((base, base + step * (count - 1))), at
+    end = at + ((count - 2) * width + 7 >> 3)
+    last = base + step + (1 if step >= 0 else -1) * sum(_values(data[at:end], count - 2, width))
+    return *_range_of((base, base + step, last)), end
+
+
+def _range_of(values: Collection[int]) -> tuple[int, int]:
+    return min(values), max(values)
+
+
+def _patched_values(data: bytes, at: int, count: int, width: int) -> tuple[list[int], int]:
+    """Return the integers and the end of a run of values above a base, to some of which higher bits are
+    added. The highest bit of the base is its sign."""
+    base_bytes, patch, gap = (data[at] >> 5) + 1, _WIDTHS[data[at] & 31], (data[at + 1] >> 5) + 1
+    patches = data[at + 1] & 31
+    at += 2 + base_bytes
+    stored_base = int.from_bytes(data[at - base_bytes : at])
+    sign_bit = 1 << 8 * base_bytes - 1
+    base = -(stored_base ^ sign_bit) if stored_base & sign_bit else stored_base
+    middle = at + (count * width + 7 >> 3)
+    stored = next(stored for stored in (*_WIDTHS, 128) if stored >= patch + gap)
+    end = middle + (patches * stored + 7 >> 3)
+    values = list(_values(data[at:middle], count, width))
+    place = 0
+    for entry in _values(data[middle:end], patches, stored):
+        place += entry >> patch
+        if place >= count:
+            raise Malformed("a run adds bits to more values than it has")
+        values[place] |= (entry & (1 << patch) - 1) << width
+    return [base + value for value in values], end
 
 
 def _ends(data: bytes) -> np.ndarray:
@@ -146,28 +188,15 @@ def _second(data: bytes, *, exact: bool) -> int:
             start, at = at, at + (count * width + 7 >> 3)
             total += sum(_values(data[start:at], count, width)) if exact else count << width
         elif head < 192:
-            added, at = _patched(data, at, count, width)
-            total += added
+            values, at = _patched_values(data, at, count, width)
+            if min(values) < 0:
+                raise Malformed("a length is below 0")
+            total += sum(values)
         else:
             added, at = _delta(data, at, count, width if head >> 1 & 31 else 0)
             total += added
     _check_end(at, data)
     return total
-
-
-def _patched(data: bytes, at: int, count: int, width: int) -> tuple[int, int]:
-    """Return the sum, and the end, of a run of values above a base, with higher bits added to some values."""
-    base_bytes, patch, gap = (data[at] >> 5) + 1, _WIDTHS[data[at] & 31], (data[at + 1] >> 5) + 1
-    patches = data[at + 1] & 31
-    at += 2 + base_bytes
-    base = data[at - base_bytes : at]
-    if base[0] > 127:
-        raise Malformed("a length is below 0")
-    middle = at + (count * width + 7 >> 3)
-    stored = next(stored for stored in (*_WIDTHS, 128) if stored >= patch + gap)
-    end = middle + (patches * stored + 7 >> 3)
-    high = sum(value & (1 << patch) - 1 for value in _values(data[middle:end], patches, stored))
-    return count * int.from_bytes(base) + sum(_values(data[at:middle], count, width)) + (high << width), end
 
 
 def _delta(data: bytes, at: int, count: int, width: int) -> tuple[int, int]:

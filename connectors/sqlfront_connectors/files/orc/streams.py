@@ -16,7 +16,7 @@ from sqlfront_connectors.files.orc.footer import (
     Description,
     OrcStream,
 )
-from sqlfront_connectors.files.orc.runs import check_byte_runs, check_constant, check_first_runs, total_length
+from sqlfront_connectors.files.orc.runs import check_byte_runs, check_first_runs, check_range, total_length
 from sqlfront_connectors.files.varints import Malformed
 
 #: The kinds of types whose values are bytes or bits, and integers.
@@ -60,7 +60,7 @@ def _check_of(stream: OrcStream) -> Callable[[bytes], None] | None:
     if stream.kind == SECOND and stream.type == DECIMAL:
         # Spark rounds numbers with another scale, Arrow cuts them.
         is_second = stream.encoding >= _SECOND_VERSION
-        return partial(check_constant, value=stream.scale, is_second=is_second)
+        return partial(check_range, most=stream.scale, is_second=is_second)
     has_runs = stream.kind == SECOND or (stream.kind == DATA and stream.type in _INTEGERS)
     is_of_words = stream.kind == DATA and stream.encoding % 2
     return check_first_runs if (has_runs or is_of_words) and stream.encoding < _SECOND_VERSION else None
