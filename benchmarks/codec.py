@@ -27,7 +27,7 @@ from sqlfront_engine.processors.project import Project
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_planner.binder import Arguments
 from sqlfront_planner.statement import parse
-from sqlfront_planner.statements import Query
+from sqlfront_planner.statements.structs import Query
 from sqlfront_values.expressions import Call, Column, Literal
 from sqlfront_values.types import BIGINT, BOOLEAN, STRING
 from tests.tpch.answers import query

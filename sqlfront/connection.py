@@ -12,7 +12,7 @@ from sqlfront.result import Parameters, Result, Statistics
 from sqlfront.session import Session
 from sqlfront_engine.closing import Closing
 from sqlfront_engine.jobs.query_run import Progress, QueryRun
-from sqlfront_planner.parameters import refuse_surplus
+from sqlfront_planner.tokens.parameters import refuse_surplus
 from sqlfront_values import errors
 from sqlfront_values.errors import InterfaceError, NotSupportedError, ProgrammingError
 

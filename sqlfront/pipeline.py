@@ -33,7 +33,6 @@ from sqlfront_engine.dag import DAG, OnlyOn
 from sqlfront_engine.engine import JobConfig
 from sqlfront_engine.processors.user_code.services import ServiceScope
 from sqlfront_planner.catalog import TableEntry
-from sqlfront_planner.dotted_names import name_parts
 from sqlfront_planner.pipeline import (
     Aggregation,
     OwnerOf,
@@ -47,6 +46,7 @@ from sqlfront_planner.pipeline import (
 )
 from sqlfront_planner.pipeline.plan import Circumstances
 from sqlfront_planner.pipeline.submission import plan_for
+from sqlfront_planner.statements.dotted_names import name_parts
 from sqlfront_values.errors import OperationalError, ProgrammingError
 from sqlfront_values.expressions import Literal
 

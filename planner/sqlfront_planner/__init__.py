@@ -11,14 +11,13 @@ with equal or different literals, finds its plan in the :mod:`.plan_cache`. From
 ordinals, and every implicit cast of Spark is explicit. The engine knows no SQL, and the planner accesses
 tables only through ``sqlfront_connectors.base``.
 
-Reading order: ``statement`` and ``statements`` (the statements); ``tokens``, ``token_checks``,
-``token_rewriting`` and ``query_parser`` (from a query's text to sqlglot's tree); ``commands`` and
-``statement_builder`` (all other statements); ``binder`` (names and types; ``types`` has Spark's coercions,
-``catalog`` the tables and views); ``logical`` (the plan); ``optimizer`` and ``rules`` (one rule per file;
-``partial_aggregates`` is an optional rule), with the helpers ``rewriting``, ``join_graph``,
-``constant_facts`` and ``statistics``; ``pruning`` (the keys of a table that a query needs; ``preimages``
-inverts casts, ``scan_pruning`` reports the pruning); ``lowering`` (the DAG) and ``row_lowering`` (the program
-over rows); ``plan``, ``lanes`` (the choice of a query's lane), ``literal_lifting`` and ``plan_cache`` (reuse
-of plans), and ``explain``. ``insertion`` and ``modification`` plan the rows of INSERT, DELETE and UPDATE
-(``named_columns`` resolves the columns that the statements name); ``pipeline`` builds DAGs without SQL.
+Reading order, the way of a statement: ``statement`` (its first step), with the rooms ``syntax`` (whether
+Spark accepts a text), ``tokens`` and ``statements`` (the parsers); ``binder`` (names and types; ``types`` has
+Spark's coercions, ``catalog`` the tables and views) and ``table_changes`` (the rows of INSERT, DELETE and
+UPDATE); ``logical`` (the plan) and ``check`` (its invariants); ``optimizer`` and ``rules`` (one rule per
+file; ``partial_aggregates`` is an optional rule), with ``join_graph``, ``expressions`` (properties of bound
+expressions) and ``statistics``; ``shared_rows`` (subplans that a query computes once); ``lanes`` (the choice
+of a query's lane); ``pruning`` (the keys of a table that a query needs), ``lowering`` (the DAG) and
+``row_lowering`` (the program over rows); ``plan``, ``run_values``, ``literal_lifting`` and ``plan_cache``
+(reuse of plans); ``explain``. ``pipeline`` builds DAGs without SQL.
 """

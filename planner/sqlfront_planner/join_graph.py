@@ -13,6 +13,7 @@ from itertools import pairwise
 
 import msgspec
 
+from sqlfront_planner.expressions.rewriting import filtered, is_deterministic, remap
 from sqlfront_planner.logical import (
     FILTERING_JOINS,
     JoinKey,
@@ -22,7 +23,6 @@ from sqlfront_planner.logical import (
     LogicalPlan,
     LogicalProject,
 )
-from sqlfront_planner.rewriting import filtered, is_deterministic, remap
 from sqlfront_values.expressions import Call, Column, Expr, columns_used, conjunction, conjuncts
 from sqlfront_values.stacks import LEVELS_OF_A_STACK, on_fresh_stack
 from sqlfront_values.types import BOOLEAN

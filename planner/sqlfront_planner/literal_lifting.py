@@ -13,7 +13,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sqlfront_planner.binder.constants import INT_DIGITS, number
-from sqlfront_planner.tokens import unescape
+from sqlfront_planner.tokens.tokenizing import unescape
 from sqlfront_values.errors import Error
 from sqlfront_values.types import INT, STRING
 

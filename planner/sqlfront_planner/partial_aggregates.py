@@ -11,6 +11,7 @@ import msgspec
 import pyarrow as pa
 from msgspec.structs import replace
 
+from sqlfront_planner.expressions.rewriting import is_deterministic, remap, substitute
 from sqlfront_planner.join_graph import JoinGraph, JoinInput, build, flatten, is_join_tree, left_deep
 from sqlfront_planner.logical import (
     LogicalAggregate,
@@ -20,7 +21,6 @@ from sqlfront_planner.logical import (
     transform_plan,
     with_call_operands,
 )
-from sqlfront_planner.rewriting import is_deterministic, remap, substitute
 from sqlfront_values.expressions import AggregateCall, Call, Cast, Column, Expr, Literal, columns_used
 from sqlfront_values.functions.aggregates.registry import lookup_aggregate
 from sqlfront_values.types import BIGINT, DOUBLE

@@ -15,6 +15,7 @@ import pyarrow as pa
 from msgspec import structs
 from msgspec.structs import replace
 
+from sqlfront_planner.expressions.rewriting import is_deterministic, map_operands
 from sqlfront_planner.logical import (
     LogicalAggregate,
     LogicalLimit,
@@ -27,7 +28,6 @@ from sqlfront_planner.logical import (
     distinct_nodes,
     transform_plan,
 )
-from sqlfront_planner.rewriting import is_deterministic, map_operands
 from sqlfront_planner.statistics.cardinality import Cardinality
 from sqlfront_values.expressions import AggregateCall, Expr, transform
 from sqlfront_values.lazy_modules import lazy_module

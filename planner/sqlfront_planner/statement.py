@@ -2,17 +2,17 @@
 
 :func:`parse` checks the text against Spark's grammar (:mod:`sqlfront_planner.syntax`), which alone decides
 about syntax errors. Then the first word selects the parser. Queries go through sqlglot's Spark parser
-(:mod:`sqlfront_planner.query_parser`), after :mod:`sqlfront_planner.token_rewriting` has prepared the tokens.
-All other statements (SHOW, CREATE, INSERT, EXPLAIN, ...) have a separate grammar
-(:mod:`sqlfront_planner.commands`), because sqlglot refuses, warns about or mangles these statements. A query
-inside of a statement keeps the positions in the whole text.
+(:mod:`sqlfront_planner.statements.query_parser`), after :mod:`sqlfront_planner.tokens.rewriting` has prepared
+the tokens. All other statements (SHOW, CREATE, INSERT, EXPLAIN, ...) have a separate grammar
+(:mod:`sqlfront_planner.statements.commands`), because sqlglot refuses, warns about or mangles these
+statements. A query inside of a statement keeps the positions in the whole text.
 """
 
 import re
 from typing import Final
 
-from sqlfront_planner.query_parser import lead, parse_query
-from sqlfront_planner.statements import (
+from sqlfront_planner.statements.query_parser import lead, parse_query
+from sqlfront_planner.statements.structs import (
     CacheTable,
     CreateIndex,
     CreateTable,
@@ -43,7 +43,7 @@ from sqlfront_planner.statements import (
     UseDatabase,
 )
 from sqlfront_planner.syntax.check import check_syntax
-from sqlfront_planner.tokens import refuse_unread
+from sqlfront_planner.tokens.tokenizing import refuse_unread
 
 __all__ = [
     "CacheTable",
@@ -112,7 +112,7 @@ def parse_from(sql: str, start: int = 0) -> Statement:
     word = "" if place is None else sql[place[0] : place[1]].upper()
     if word in _QUERY_WORDS:
         return parse_query(sql, start)
-    from sqlfront_planner import commands  # noqa: PLC0415 - its grammar costs a query nothing
+    from sqlfront_planner.statements import commands  # noqa: PLC0415 - its grammar costs a query nothing
 
     return commands.parse_command(sql, word, start, parse_from)
 

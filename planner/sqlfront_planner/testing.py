@@ -8,9 +8,9 @@ from sqlfront_connectors.arrow import ArrowTable
 from sqlfront_planner.binder import BindSettings, bind
 from sqlfront_planner.catalog import Catalog, TableEntry
 from sqlfront_planner.check import check
+from sqlfront_planner.explain.plan_text import plan_text
 from sqlfront_planner.logical import LogicalPlan
 from sqlfront_planner.optimizer import Rewrite
-from sqlfront_planner.plan_text import plan_text
 from sqlfront_planner.statement import parse_query
 from sqlfront_values.settings import Settings
 

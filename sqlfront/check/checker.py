@@ -29,14 +29,14 @@ from sqlfront_connectors.spark.table import SparkTable
 from sqlfront_engine.closing import Closing
 from sqlfront_planner.binder import NO_ARGUMENTS, Arguments, bind_query
 from sqlfront_planner.catalog import Elsewhere, Entry, FoundElsewhere
-from sqlfront_planner.dotted_names import last_part
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.logical import LogicalPlan
-from sqlfront_planner.modification import remaining, updated
 from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.planning import plan_logical, plan_small
-from sqlfront_planner.query_parser import lead
 from sqlfront_planner.statement import CacheTable, Delete, Explain, KillQuery, Query, Statement, Update, parse
+from sqlfront_planner.statements.dotted_names import last_part
+from sqlfront_planner.statements.query_parser import lead
+from sqlfront_planner.table_changes.modification import remaining, updated
 from sqlfront_values.errors import Error, NotSupportedError
 from sqlfront_values.lazy_modules import lazy_module
 

@@ -8,8 +8,8 @@ import msgspec
 
 from sqlfront.check.checker import Checker, Verdict, Way
 from sqlfront.check.python_texts import PythonTexts, python_texts
-from sqlfront_planner.query_parser import lead
 from sqlfront_planner.statement import placed_statements
+from sqlfront_planner.statements.query_parser import lead
 from sqlfront_values.errors import ProgrammingError
 
 if TYPE_CHECKING:

@@ -26,9 +26,7 @@ from sqlfront_connectors.memory.spread import SpreadTable
 from sqlfront_planner.binder import bind_query
 from sqlfront_planner.binder.context import NO_ARGUMENTS
 from sqlfront_planner.catalog import Entry, FoundElsewhere, TableEntry, ViewEntry
-from sqlfront_planner.dotted_names import dotted, last_part, name_parts
 from sqlfront_planner.logical import LogicalPlan, LogicalScan
-from sqlfront_planner.named_columns import check_unique
 from sqlfront_planner.statement import (
     CacheTable,
     RefreshPath,
@@ -37,6 +35,8 @@ from sqlfront_planner.statement import (
     UncacheTable,
     parse_query,
 )
+from sqlfront_planner.statements.dotted_names import dotted, last_part, name_parts
+from sqlfront_planner.table_changes.named_columns import check_unique
 from sqlfront_values.errors import Error, NotSupportedError, ProgrammingError
 from sqlfront_values.lazy_modules import lazy_module
 

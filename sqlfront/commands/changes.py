@@ -24,7 +24,6 @@ from sqlfront_connectors.memory.segment import RowNumbers
 from sqlfront_connectors.memory.spread import SpreadTable
 from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_engine.row_programs.program import NotByRows
-from sqlfront_planner import modification
 from sqlfront_planner.binder import Arguments, Binding, bind_query
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.logical import LogicalPlan
@@ -33,6 +32,7 @@ from sqlfront_planner.plan_cache import with_literals
 from sqlfront_planner.planning import plan_logical, plan_rows, plan_small
 from sqlfront_planner.row_lowering.row_plan import RowPlan
 from sqlfront_planner.statement import Delete, Update, parse
+from sqlfront_planner.table_changes import modification
 
 if TYPE_CHECKING:
     from sqlfront.session import Session

@@ -17,9 +17,9 @@ from sqlfront_planner.binder import Binding, bind_query
 from sqlfront_planner.catalog import FoundElsewhere
 from sqlfront_planner.explain import shown
 from sqlfront_planner.explain.explanation import Explanation, RunArguments, explanation, with_spark
+from sqlfront_planner.explain.plan_text import plan_text
 from sqlfront_planner.explain.rows import explained_rows
 from sqlfront_planner.plan import QueryPlan
-from sqlfront_planner.plan_text import plan_text
 from sqlfront_planner.planning import plan_logical, plan_small
 from sqlfront_planner.row_lowering.row_plan import RowPlan
 from sqlfront_planner.run_values import RunValues

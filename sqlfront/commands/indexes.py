@@ -17,8 +17,8 @@ from sqlfront_connectors.memory import MemoryTable
 from sqlfront_connectors.memory.index import IndexDefinition
 from sqlfront_connectors.memory.spread import SpreadTable
 from sqlfront_planner.catalog import Entry, TableEntry
-from sqlfront_planner.named_columns import named_columns
 from sqlfront_planner.statement import CreateIndex, DropIndex, ShowIndexes
+from sqlfront_planner.table_changes.named_columns import named_columns
 from sqlfront_values.errors import NotSupportedError, spark_error
 from sqlfront_values.types import STRING, ddl, is_interval
 

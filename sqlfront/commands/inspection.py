@@ -21,7 +21,6 @@ from sqlfront_planner.catalog import (
     ViewEntry,
     is_default,
 )
-from sqlfront_planner.dotted_names import name_parts
 from sqlfront_planner.function_names import function_names
 from sqlfront_planner.statement import (
     DescribeTable,
@@ -32,6 +31,7 @@ from sqlfront_planner.statement import (
     ShowTables,
     UseDatabase,
 )
+from sqlfront_planner.statements.dotted_names import name_parts
 from sqlfront_values.errors import ProgrammingError, spark_error
 from sqlfront_values.types import BOOLEAN, STRING, ddl
 

@@ -17,7 +17,6 @@ from sqlfront_engine.jobs.light_job import LightJob
 from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_planner.binder import Arguments, bind
 from sqlfront_planner.catalog import DEFAULT_DATABASE, Entry, TableEntry
-from sqlfront_planner.dotted_names import name_parts
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.logical import LogicalPlan, LogicalProject, LogicalScan, all_nodes
 from sqlfront_planner.lowering import Store
@@ -25,6 +24,7 @@ from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.planning import plan_logical
 from sqlfront_planner.shared_rows import SharedRows, shared_rows
 from sqlfront_planner.statement import Query, parse_query
+from sqlfront_planner.statements.dotted_names import name_parts
 from sqlfront_values.errors import DataError, Error, NotSupportedError, ProgrammingError, spark_error
 from sqlfront_values.expressions import Column
 

@@ -11,10 +11,10 @@ from sqlfront.commands.run import StatementRun
 from sqlfront_connectors.memory.spread import How, SpreadTable
 from sqlfront_connectors.memory.spread_changes import change_rows
 from sqlfront_engine.row_programs.program import NotByRows
-from sqlfront_planner import modification
 from sqlfront_planner.logical import LogicalPlan
 from sqlfront_planner.row_lowering.row_plan import RowPlan
 from sqlfront_planner.statement import Delete, Update
+from sqlfront_planner.table_changes import modification
 
 
 def moves(table: SpreadTable, statement: Delete | Update, name: str) -> bool:

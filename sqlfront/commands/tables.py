@@ -16,10 +16,7 @@ from sqlfront_connectors.memory import MemoryTable
 from sqlfront_connectors.memory.spread import SpreadTable
 from sqlfront_planner.binder import bind_query
 from sqlfront_planner.catalog import GLOBAL_TEMP, Entry, FoundElsewhere, TableEntry, ViewEntry, already_exists
-from sqlfront_planner.dotted_names import check_permanent, last_part, name_parts
-from sqlfront_planner.insertion import assign
 from sqlfront_planner.logical import LogicalPlan
-from sqlfront_planner.named_columns import check_unique
 from sqlfront_planner.statement import (
     CreateTable,
     CreateView,
@@ -27,6 +24,9 @@ from sqlfront_planner.statement import (
     Insert,
     RelationKind,
 )
+from sqlfront_planner.statements.dotted_names import check_permanent, last_part, name_parts
+from sqlfront_planner.table_changes.insertion import assign
+from sqlfront_planner.table_changes.named_columns import check_unique
 from sqlfront_values.errors import Error, NotSupportedError, ProgrammingError, spark_error
 from sqlfront_values.types import VOID
 

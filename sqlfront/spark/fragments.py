@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from sqlfront_connectors.spark.table import SparkTable
 from sqlfront_connectors.spark.texts import NoText, aggregate_text, expression_text
 from sqlfront_connectors.spark.types import quoted
+from sqlfront_planner.expressions.rewriting import is_deterministic
 from sqlfront_planner.logical import (
     LogicalAggregate,
     LogicalFilter,
@@ -20,7 +21,6 @@ from sqlfront_planner.logical import (
     LogicalScan,
     map_inputs,
 )
-from sqlfront_planner.rewriting import is_deterministic
 from sqlfront_values.expressions import columns_used
 
 

@@ -32,9 +32,9 @@ from sqlfront_connectors.spark.types import quoted
 from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_planner.binder import NO_ARGUMENTS, Arguments
 from sqlfront_planner.catalog import Entry, FoundElsewhere, TableEntry
-from sqlfront_planner.dotted_names import name_parts
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.statement import Query, is_query, parse_query
+from sqlfront_planner.statements.dotted_names import name_parts
 from sqlfront_values.arrow.arrays import to_python
 from sqlfront_values.errors import DataError, Error, NotSupportedError, OperationalError, ProgrammingError
 from sqlfront_values.types import VOID

@@ -12,7 +12,7 @@ from sqlfront_planner.binder import bind
 from sqlfront_planner.catalog import Catalog, TableEntry, ViewEntry
 from sqlfront_planner.check import check
 from sqlfront_planner.logical import LogicalPlan
-from sqlfront_planner.query_parser import parse_query
+from sqlfront_planner.statements.query_parser import parse_query
 from sqlfront_values.errors import Error
 from sqlfront_values.types import ddl
 

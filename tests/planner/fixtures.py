@@ -22,9 +22,9 @@ from pathlib import Path
 
 from sqlfront_planner.catalog import Catalog
 from sqlfront_planner.check import check
+from sqlfront_planner.explain.plan_text import plan_text
 from sqlfront_planner.logical import LogicalPlan
 from sqlfront_planner.optimizer import RULES, Rule
-from sqlfront_planner.plan_text import plan_text
 from sqlfront_planner.testing import bound, example_catalog
 from sqlfront_values.functions.registry import Settings
 

@@ -6,9 +6,9 @@ import pyarrow as pa
 import pytest
 
 from sqlfront_planner.binder import Arguments, bind_query
+from sqlfront_planner.explain.plan_text import plan_text
 from sqlfront_planner.logical import LogicalLimit, LogicalProject
-from sqlfront_planner.plan_text import plan_text
-from sqlfront_planner.query_parser import parse_query
+from sqlfront_planner.statements.query_parser import parse_query
 from sqlfront_values.expressions import Literal, Parameter
 from tests.planner.bound_queries import catalog, names, plan
 

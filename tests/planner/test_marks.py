@@ -4,7 +4,7 @@ import pytest
 
 from sqlfront_planner.statement import parse
 from sqlfront_planner.testing import bound
-from sqlfront_planner.tokens import FUNCTION_MARK, NOT_NULL_MARK
+from sqlfront_planner.tokens.tokenizing import FUNCTION_MARK, NOT_NULL_MARK
 from sqlfront_values.errors import Error, ProgrammingError
 from tests.planner.bound_queries import failure
 

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from sqlfront_planner.binder import BindSettings, bind
-from sqlfront_planner.query_parser import parse_query
+from sqlfront_planner.statements.query_parser import parse_query
 from tests.planner.bound_queries import catalog, names, plan
 
 NAMES = [

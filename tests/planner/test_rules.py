@@ -11,11 +11,11 @@ import pytest
 from sqlfront_engine.engine import Engine, JobConfig
 from sqlfront_planner.catalog import Catalog
 from sqlfront_planner.check import check
+from sqlfront_planner.explain.plan_text import plan_text
 from sqlfront_planner.logical import LogicalPlan
 from sqlfront_planner.lowering import lower, scans
 from sqlfront_planner.optimizer import RULES, optimize
 from sqlfront_planner.plan import template_of
-from sqlfront_planner.plan_text import plan_text
 from sqlfront_planner.statistics.cardinality import Cardinality
 from sqlfront_planner.testing import bound, example_catalog
 from sqlfront_values.arrow.arrays import to_python

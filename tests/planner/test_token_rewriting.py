@@ -3,8 +3,8 @@
 import pytest
 from sqlglot import exp
 
-from sqlfront_planner.query_parser import parse_query
-from sqlfront_planner.tokens import FUNCTION_MARK, unescape
+from sqlfront_planner.statements.query_parser import parse_query
+from sqlfront_planner.tokens.tokenizing import FUNCTION_MARK, unescape
 
 
 def calls(sql: str) -> list[str]:

@@ -6,7 +6,7 @@ import pytest
 
 import sqlfront
 from sqlfront import Config
-from sqlfront_planner.dotted_names import dotted, name_parts
+from sqlfront_planner.statements.dotted_names import dotted, name_parts
 
 ODD = [
     "e-f",

@@ -24,7 +24,7 @@ from sqlfront_planner.binder.query import QueryBinder
 from sqlfront_planner.binder.sorting import projection
 from sqlfront_planner.catalog import Catalog, Lookups
 from sqlfront_planner.logical import LogicalPlan, repeats
-from sqlfront_planner.statements import Query
+from sqlfront_planner.statements.structs import Query
 from sqlfront_values.errors import Error, too_complex
 from sqlfront_values.expressions import Parameter
 

@@ -10,7 +10,7 @@ from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
 from sqlfront_planner.binder.suggestions import nearest_words, quoted
 from sqlfront_planner.binder.syntax import failure, unsupported
 from sqlfront_planner.logical import OuterColumn
-from sqlfront_planner.tokens import FUNCTION_MARK
+from sqlfront_planner.tokens.tokenizing import FUNCTION_MARK
 from sqlfront_planner.types import (
     argument_name,
     common_type,

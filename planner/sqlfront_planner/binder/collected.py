@@ -9,8 +9,8 @@ import msgspec
 import pyarrow as pa
 from sqlglot import exp
 
+from sqlfront_planner.expressions.rewriting import is_deterministic
 from sqlfront_planner.logical import LogicalPlan, LogicalWindow
-from sqlfront_planner.rewriting import is_deterministic
 from sqlfront_values.expressions import AggregateCall, Column, Expr, Literal, Parameter, WindowCall, walk
 
 #: An aliased expression of up to this many nodes is expanded wherever the alias is read.

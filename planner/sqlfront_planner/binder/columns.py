@@ -14,8 +14,8 @@ from sqlfront_planner.binder.expressions import ExpressionBinder, OutputNames
 from sqlfront_planner.binder.scope import Match, Scope
 from sqlfront_planner.binder.suggestions import quoted, suggestion
 from sqlfront_planner.binder.syntax import failure, handles, parts_of, unsupported
-from sqlfront_planner.rewriting import columns_to_outer, is_deterministic
-from sqlfront_planner.tokens import FUNCTION_MARK
+from sqlfront_planner.expressions.rewriting import columns_to_outer, is_deterministic
+from sqlfront_planner.tokens.tokenizing import FUNCTION_MARK
 from sqlfront_values.errors import Error
 from sqlfront_values.expressions import Call, Column, Expr, Literal, RunValue, columns_used
 from sqlfront_values.types import BIGINT, STRING

@@ -9,7 +9,7 @@ from sqlfront_planner.binder.arguments import call_function, mixed_types
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to, unify
 from sqlfront_planner.binder.predicates import comparison
 from sqlfront_planner.binder.syntax import failure, handles, refuse_unknown, unsupported
-from sqlfront_planner.rewriting import is_deterministic
+from sqlfront_planner.expressions.rewriting import is_deterministic
 from sqlfront_values import types
 from sqlfront_values.expressions import Call, Case, Expr, Literal
 from sqlfront_values.types import BOOLEAN, VOID

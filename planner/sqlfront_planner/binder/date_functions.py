@@ -44,7 +44,7 @@ _INTERVAL_FIELDS: Final = {
 
 def _date_part(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     """Bind ``date_part('year', d)``, and ``EXTRACT(year FROM d)``, which
-    :mod:`sqlfront_planner.token_rewriting` turns into a call."""
+    :mod:`sqlfront_planner.tokens.rewriting` turns into a call."""
     field, source = binder.bind_all(node.expressions)
     field = binder.context.known_value(field)
     if isinstance(field, Literal) and field.value is None:

@@ -28,12 +28,12 @@ from sqlfront_values.stacks import on_fresh_stack
 from sqlfront_values.types import BIGINT, BOOLEAN, DOUBLE, INT, SMALLINT, TINYINT, is_decimal
 
 if TYPE_CHECKING:
-    from sqlfront_planner import preimages
     from sqlfront_planner import types as coercion
     from sqlfront_planner.binder.collected import Aggregates, Windows
+    from sqlfront_planner.expressions import preimages
 else:
     coercion = lazy_module("sqlfront_planner.types")
-    preimages = lazy_module("sqlfront_planner.preimages")
+    preimages = lazy_module("sqlfront_planner.expressions.preimages")
 
 _BITS = {TINYINT: 7, SMALLINT: 15, INT: 31, BIGINT: 63}
 

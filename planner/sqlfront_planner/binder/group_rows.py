@@ -14,6 +14,7 @@ from sqlfront_planner.binder.columns import unresolved
 from sqlfront_planner.binder.groups import Grouping, is_same
 from sqlfront_planner.binder.outer import replace_outer
 from sqlfront_planner.binder.syntax import failure
+from sqlfront_planner.expressions.rewriting import FALSE, TRUE
 from sqlfront_planner.logical import (
     JoinKind,
     LogicalAggregate,
@@ -26,7 +27,6 @@ from sqlfront_planner.logical import (
     SetKind,
     Subquery,
 )
-from sqlfront_planner.rewriting import FALSE, TRUE
 from sqlfront_planner.statistics.cardinality import Cardinality
 from sqlfront_values.errors import Error, ProgrammingError
 from sqlfront_values.expressions import AggregateCall, Case, Column, Expr, Literal

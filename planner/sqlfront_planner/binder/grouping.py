@@ -42,7 +42,7 @@ def left_of(node: exp.Expr) -> exp.Expr:
 
 
 def right_of(node: exp.Expr) -> exp.Expr:
-    """The right operand of an operator, also of ``>>>`` (see :mod:`sqlfront_planner.token_rewriting`)."""
+    """The right operand of an operator, also of ``>>>`` (see :mod:`sqlfront_planner.tokens.rewriting`)."""
     operand = node.expressions[0] if isinstance(node, exp.Coalesce) else node.args["expression"]
     assert isinstance(operand, exp.Expr)
     return operand

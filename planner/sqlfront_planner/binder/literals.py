@@ -8,7 +8,7 @@ from sqlglot import exp
 from sqlfront_planner.binder.constants import CURRENT, negative_literal, number
 from sqlfront_planner.binder.expressions import ExpressionBinder
 from sqlfront_planner.binder.syntax import failure, handles
-from sqlfront_planner.query_parser import CHANGES
+from sqlfront_planner.statements.query_parser import CHANGES
 from sqlfront_values.expressions import Expr, Literal, RunValue
 from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.room import check

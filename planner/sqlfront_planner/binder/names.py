@@ -17,7 +17,7 @@ from sqlfront_planner.binder.constants import CURRENT, constant_text, negative_l
 from sqlfront_planner.binder.context import MovedBy
 from sqlfront_planner.binder.contracts import Binder
 from sqlfront_planner.binder.syntax import field_name, parts_of, unparenthesized
-from sqlfront_planner.tokens import NOT_NULL_MARK
+from sqlfront_planner.tokens.tokenizing import NOT_NULL_MARK
 from sqlfront_values import types
 from sqlfront_values.expressions import Cast, Literal
 from sqlfront_values.lazy_modules import lazy_module

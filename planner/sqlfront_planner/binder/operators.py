@@ -188,7 +188,7 @@ def _signed(binder: ExpressionBinder, function: str, operand: Expr, node: exp.Ex
 
 @handles(exp.Sqrt)
 def bind_positive(binder: ExpressionBinder, node: exp.Sqrt) -> Expr:
-    """Bind ``+x``, which :mod:`sqlfront_planner.token_rewriting` encodes as a square root."""
+    """Bind ``+x``, which :mod:`sqlfront_planner.tokens.rewriting` encodes as a square root."""
     return _signed(binder, "positive", binder.bind(node.this), node)
 
 

@@ -6,6 +6,7 @@ import msgspec
 from sqlglot import exp
 
 from sqlfront_planner.binder.syntax import unsupported
+from sqlfront_planner.expressions.rewriting import map_operands
 from sqlfront_planner.logical import (
     Exists,
     InSubquery,
@@ -15,7 +16,6 @@ from sqlfront_planner.logical import (
     Subquery,
     transform_plan,
 )
-from sqlfront_planner.rewriting import map_operands
 from sqlfront_planner.rules.decorrelation import is_correlated
 from sqlfront_values.expressions import Expr, transform, walk
 

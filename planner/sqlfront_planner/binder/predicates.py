@@ -13,7 +13,7 @@ from sqlfront_planner.binder.literals import bind_list
 from sqlfront_planner.binder.operators import decimal_operands, negation
 from sqlfront_planner.binder.subqueries import in_subquery
 from sqlfront_planner.binder.syntax import failure, handles, unparenthesized, unsupported
-from sqlfront_planner.tokens import NOT_NULL_MARK
+from sqlfront_planner.tokens.tokenizing import NOT_NULL_MARK
 from sqlfront_planner.types import (
     as_decimal,
     common_type,

@@ -16,11 +16,11 @@ from sqlfront_planner.binder.literals import literal_of
 from sqlfront_planner.binder.scope import BoundQuery, Relation, Scope, ScopeColumn, named, relation
 from sqlfront_planner.binder.syntax import failure, refuse_unknown, span, unparenthesized, unsupported
 from sqlfront_planner.catalog import DEFAULT_CATALOG, TableEntry, ViewEntry
+from sqlfront_planner.expressions.rewriting import is_deterministic
 from sqlfront_planner.logical import JoinKind, LogicalScan, LogicalValues
-from sqlfront_planner.query_parser import parse_query
-from sqlfront_planner.rewriting import is_deterministic
 from sqlfront_planner.shared_rows import varies_by_order_only
-from sqlfront_planner.tokens import FUNCTION_MARK
+from sqlfront_planner.statements.query_parser import parse_query
+from sqlfront_planner.tokens.tokenizing import FUNCTION_MARK
 from sqlfront_values import types
 from sqlfront_values.errors import Error
 from sqlfront_values.expressions import Expr

@@ -26,7 +26,7 @@ from sqlfront_planner.binder.sorting import (
 )
 from sqlfront_planner.binder.syntax import failure, parts_of, refuse_unknown, unsupported
 from sqlfront_planner.logical import LogicalAggregate, LogicalFilter, LogicalPlan, OuterColumn
-from sqlfront_planner.query_parser import CHANGES
+from sqlfront_planner.statements.query_parser import CHANGES
 from sqlfront_values.errors import Error, ProgrammingError
 from sqlfront_values.expressions import Call, Expr, transform, walk
 from sqlfront_values.lazy_modules import lazy_module

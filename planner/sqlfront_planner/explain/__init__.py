@@ -12,7 +12,7 @@ import msgspec
 from sqlfront_planner.explain.explanation import Explanation
 from sqlfront_planner.explain.graphs import dot_of, mermaid_of
 from sqlfront_planner.explain.text import text_of
-from sqlfront_planner.statements import ExplainFormat
+from sqlfront_planner.statements.structs import ExplainFormat
 
 
 def shown(explanation: Explanation, form: ExplainFormat = ExplainFormat.TEXT) -> str:

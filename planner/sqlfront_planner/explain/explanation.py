@@ -15,9 +15,9 @@ from msgspec.structs import replace
 from sqlfront_connectors.base import Key
 from sqlfront_engine.dag import DAG, Distribution, Edge, Routing, Vertex
 from sqlfront_engine.job_statistics import JobStatistics, VertexStatistics
+from sqlfront_planner.explain.plan_text import plan_text
+from sqlfront_planner.explain.scan_pruning import scan_prunings
 from sqlfront_planner.plan import QueryPlan, Template
-from sqlfront_planner.plan_text import plan_text
-from sqlfront_planner.scan_pruning import scan_prunings
 from sqlfront_planner.shared_rows import shared_rows
 from sqlfront_values.expression_text import describe
 from sqlfront_values.expressions import Literal

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from sqlfront_engine.dag import DAG, Distribution
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_engine.processors.sources.values import Values as ValuesProcessor
+from sqlfront_planner.expressions.rewriting import is_deterministic, remap, substitute
 from sqlfront_planner.lanes import COLLECT_ROWS
 from sqlfront_planner.logical import (
     FILTERING_JOINS,
@@ -31,7 +32,6 @@ from sqlfront_planner.logical import (
 from sqlfront_planner.lowering.builder import Builder, Fragment, ScanVertex, Store
 from sqlfront_planner.lowering.scans import lower_rows, lower_scan
 from sqlfront_planner.pruning.scans import KeyConditions
-from sqlfront_planner.rewriting import is_deterministic, remap, substitute
 from sqlfront_planner.statistics.cardinality import Cardinality
 from sqlfront_values.errors import InternalError
 from sqlfront_values.expressions import Column, Expr, Literal, SortKey, conjuncts

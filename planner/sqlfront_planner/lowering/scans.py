@@ -9,11 +9,11 @@ from msgspec.structs import replace
 from sqlfront_engine.processor import BATCH_ROWS, Processor
 from sqlfront_engine.processors.project import FilterProject
 from sqlfront_engine.processors.project import Project as ProjectProcessor
+from sqlfront_planner.expressions.rewriting import remap
 from sqlfront_planner.logical import LogicalScan
 from sqlfront_planner.lowering.builder import Builder, Fragment, ScanVertex, narrowed
 from sqlfront_planner.pruning.joins import KeysFromJoin
 from sqlfront_planner.pruning.key_condition import KeyCondition
-from sqlfront_planner.rewriting import remap
 from sqlfront_planner.statistics.cardinality import table_rows
 from sqlfront_values.expressions import Column, Expr, columns_used, conjunction
 from sqlfront_values.lazy_modules import lazy_module

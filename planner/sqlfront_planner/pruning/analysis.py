@@ -8,7 +8,8 @@ import msgspec
 import pyarrow as pa
 from msgspec.structs import replace
 
-from sqlfront_planner.preimages import NoSuchValue, is_always_known, keeps_equality, keeps_order
+from sqlfront_planner.expressions.preimages import NoSuchValue, is_always_known, keeps_equality, keeps_order
+from sqlfront_planner.expressions.rewriting import MIRRORED, is_fixed
 from sqlfront_planner.pruning import MOST_KEYS
 from sqlfront_planner.pruning.constraints import (
     Candidate,
@@ -21,7 +22,6 @@ from sqlfront_planner.pruning.constraints import (
     is_enumerable,
 )
 from sqlfront_planner.pruning.key_condition import Box, KeyCondition
-from sqlfront_planner.rewriting import MIRRORED, is_fixed
 from sqlfront_values.evaluate import can_fail
 from sqlfront_values.expressions import (
     Call,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import msgspec
 import pyarrow as pa
 
-from sqlfront_planner.preimages import NoSuchValue, UnknownValue, preimage
+from sqlfront_planner.expressions.preimages import NoSuchValue, UnknownValue, preimage
 from sqlfront_values.errors import DataError
 from sqlfront_values.expressions import Expr, Literal, transform
 from sqlfront_values.lazy_modules import lazy_module

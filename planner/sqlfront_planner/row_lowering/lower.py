@@ -15,6 +15,7 @@ from sqlfront_engine.row_programs.operators import Matching
 from sqlfront_engine.row_programs.program import Evaluate, Row, RowOperator
 from sqlfront_engine.row_programs.row_makers import MakeRows, rows_maker
 from sqlfront_planner import logical
+from sqlfront_planner.expressions.rewriting import is_deterministic, remap
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.logical import (
     JoinKind,
@@ -28,7 +29,6 @@ from sqlfront_planner.logical import (
     table_row,
 )
 from sqlfront_planner.logical import LogicalProject as ProjectPlan
-from sqlfront_planner.rewriting import is_deterministic, remap
 from sqlfront_planner.row_lowering.row_plan import SMALL_ROWS, RowPlan, SmallTable
 from sqlfront_planner.row_lowering.sources import MOST_ESTIMATED, Sources, has_python_values
 from sqlfront_values.expressions import Column, Expr, Literal, Parameter

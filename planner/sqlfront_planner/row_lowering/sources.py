@@ -9,8 +9,8 @@ from sqlfront_connectors.base import RowAccess
 from sqlfront_engine.row_programs import operators
 from sqlfront_engine.row_programs.expressions import Constants
 from sqlfront_engine.row_programs.program import NotByRows, ProgramRun, Row
+from sqlfront_planner.expressions.rewriting import remap
 from sqlfront_planner.logical import LogicalScan, table_row
-from sqlfront_planner.rewriting import remap
 from sqlfront_planner.row_lowering.row_plan import RowSource, SmallTable
 from sqlfront_planner.statistics.cardinality import Cardinality
 from sqlfront_values.expressions import Expr, columns_used, conjunction

@@ -12,6 +12,7 @@ from collections.abc import Callable
 import msgspec
 from msgspec.structs import replace
 
+from sqlfront_planner.expressions.rewriting import FALSE, filtered, holds_outer_column, shift, substitute
 from sqlfront_planner.logical import (
     FILTERING_JOINS,
     JoinKind,
@@ -28,7 +29,6 @@ from sqlfront_planner.logical import (
     distinct_nodes,
     with_call_operands,
 )
-from sqlfront_planner.rewriting import FALSE, filtered, holds_outer_column, shift, substitute
 from sqlfront_planner.rules.fold_constants import fold
 from sqlfront_planner.rules.simplify_expressions import simplify
 from sqlfront_values.errors import NotSupportedError

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
+from sqlfront_planner.expressions.rewriting import null_rejected_columns, strict_columns
 from sqlfront_planner.logical import (
     JoinKind,
     LogicalAggregate,
@@ -15,7 +16,6 @@ from sqlfront_planner.logical import (
     LogicalWindow,
     over,
 )
-from sqlfront_planner.rewriting import null_rejected_columns, strict_columns
 from sqlfront_values.expressions import Expr, conjuncts
 from sqlfront_values.settings import Settings
 from sqlfront_values.stacks import deep

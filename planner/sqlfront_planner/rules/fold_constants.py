@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
+from sqlfront_planner.expressions.rewriting import rewrite_operands, within
 from sqlfront_planner.logical import LogicalPlan, Subquery
-from sqlfront_planner.rewriting import rewrite_operands, within
 from sqlfront_values.arrow.arrays import from_values, to_python
 from sqlfront_values.errors import DataError
 from sqlfront_values.expressions import Call, Case, Cast, Chain, Column, Expr, Literal, Parameter, Previous

@@ -2,8 +2,8 @@
 
 from collections import Counter
 
+from sqlfront_planner.expressions.rewriting import is_deterministic, is_trivial, substitute
 from sqlfront_planner.logical import LogicalPlan, LogicalProject, transform_plan
-from sqlfront_planner.rewriting import is_deterministic, is_trivial, substitute
 from sqlfront_values.expressions import Column, Expr, walk
 from sqlfront_values.settings import Settings
 

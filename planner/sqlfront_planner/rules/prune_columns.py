@@ -3,6 +3,7 @@
 import pyarrow as pa
 from msgspec.structs import replace
 
+from sqlfront_planner.expressions.rewriting import map_operands, remap, selected
 from sqlfront_planner.logical import (
     FILTERING_JOINS,
     JoinKey,
@@ -21,7 +22,6 @@ from sqlfront_planner.logical import (
     SetKind,
     call_operands,
 )
-from sqlfront_planner.rewriting import map_operands, remap, selected
 from sqlfront_values.expressions import Column, SortKey, columns_used
 from sqlfront_values.settings import Settings
 from sqlfront_values.stacks import deep

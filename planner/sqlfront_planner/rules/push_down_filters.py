@@ -7,8 +7,17 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from sqlfront_planner.constant_facts import Equalities, facts, is_fact, restated
-from sqlfront_planner.inference import implied, unknown_yet
+from sqlfront_planner.expressions.constant_facts import Equalities, facts, is_fact, restated
+from sqlfront_planner.expressions.derived_predicates import implied, unknown_yet
+from sqlfront_planner.expressions.rewriting import (
+    filtered,
+    is_deterministic,
+    is_trivial,
+    remap,
+    shift,
+    substitute,
+    without_repeats,
+)
 from sqlfront_planner.join_graph import (
     JoinGraph,
     JoinInput,
@@ -30,15 +39,6 @@ from sqlfront_planner.logical import (
     LogicalWindow,
     SetKind,
     map_inputs,
-)
-from sqlfront_planner.rewriting import (
-    filtered,
-    is_deterministic,
-    is_trivial,
-    remap,
-    shift,
-    substitute,
-    without_repeats,
 )
 from sqlfront_values.expressions import Call, Column, Expr, columns_used, conjunction, conjuncts, walk
 from sqlfront_values.settings import Settings

@@ -4,6 +4,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from sqlfront_planner.expressions.rewriting import selected, shift
 from sqlfront_planner.join_graph import (
     EqualityClasses,
     JoinGraph,
@@ -24,7 +25,6 @@ from sqlfront_planner.logical import (
     map_inputs,
     walk_plan,
 )
-from sqlfront_planner.rewriting import selected, shift
 from sqlfront_planner.shared_rows import is_repeatable
 from sqlfront_planner.statistics.cardinality import Cardinality, table_rows
 from sqlfront_values.expressions import Call, Column, columns_used

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Final
 from msgspec import structs
 from msgspec.structs import replace
 
+from sqlfront_planner.expressions.rewriting import nameless
 from sqlfront_planner.logical import LogicalAggregate, LogicalPlan, LogicalProject, transform_plan
-from sqlfront_planner.rewriting import nameless
 from sqlfront_values.expressions import AggregateCall, Call, Column, Expr, Literal
 from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.settings import Settings

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from operator import is_not
 from typing import Final
 
-from sqlfront_planner.logical import LogicalFilter, LogicalPlan, Subquery, transform_plan
-from sqlfront_planner.rewriting import (
+from sqlfront_planner.expressions.rewriting import (
     FALSE,
     TRUE,
     disjunction,
@@ -17,8 +16,9 @@ from sqlfront_planner.rewriting import (
     within,
     without_repeats,
 )
+from sqlfront_planner.expressions.unwrap_casts import unwrap_cast
+from sqlfront_planner.logical import LogicalFilter, LogicalPlan, Subquery, transform_plan
 from sqlfront_planner.rules.fold_constants import is_constant
-from sqlfront_planner.unwrap_casts import unwrap_cast
 from sqlfront_values.expressions import (
     Call,
     Case,

@@ -1,7 +1,7 @@
 """Replacement of right joins by left joins."""
 
+from sqlfront_planner.expressions.rewriting import remap, selected
 from sqlfront_planner.logical import JoinKey, JoinKind, LogicalJoin, LogicalPlan, transform_plan
-from sqlfront_planner.rewriting import remap, selected
 from sqlfront_values.settings import Settings
 
 

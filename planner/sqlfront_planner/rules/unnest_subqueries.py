@@ -4,6 +4,16 @@ from operator import is_not
 
 from msgspec.structs import replace
 
+from sqlfront_planner.expressions.rewriting import (
+    FALSE,
+    TRUE,
+    columns_to_outer,
+    filtered,
+    holds_subquery,
+    selected,
+    shift,
+    strict_columns,
+)
 from sqlfront_planner.logical import (
     Exists,
     InSubquery,
@@ -21,16 +31,6 @@ from sqlfront_planner.logical import (
     ScalarSubquery,
     Subquery,
     transform_plan,
-)
-from sqlfront_planner.rewriting import (
-    FALSE,
-    TRUE,
-    columns_to_outer,
-    filtered,
-    holds_subquery,
-    selected,
-    shift,
-    strict_columns,
 )
 from sqlfront_planner.rules.decorrelation import Pulled, equalities, pull_up, simplify_constant, unsupported
 from sqlfront_planner.shared_rows import is_repeatable, shared_scan

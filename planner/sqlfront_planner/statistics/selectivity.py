@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from sqlfront_connectors.base import ColumnStatistics
-from sqlfront_planner.rewriting import MIRRORED
+from sqlfront_planner.expressions.rewriting import MIRRORED
 from sqlfront_planner.statistics.number_line import number_of
 from sqlfront_values.expressions import Call, Cast, Column, Expr, Literal, Parameter, conjuncts
 from sqlfront_values.types import is_numeric

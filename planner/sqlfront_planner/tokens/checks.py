@@ -9,7 +9,7 @@ from typing import Final
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from sqlfront_planner.tokens import error_at, unread_at, unsupported_at
+from sqlfront_planner.tokens.tokenizing import error_at, unread_at, unsupported_at
 
 _T = TokenType
 

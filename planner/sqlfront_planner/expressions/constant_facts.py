@@ -8,6 +8,9 @@ import msgspec
 import pyarrow as pa
 from msgspec.structs import replace
 
+from sqlfront_planner.expressions.preimages import keeps_equality, keeps_order, narrowed
+from sqlfront_planner.expressions.rewriting import COMPARISONS, is_fixed, nameless, remap, shift
+from sqlfront_planner.expressions.unwrap_casts import unwrap_cast
 from sqlfront_planner.logical import (
     JoinKind,
     LogicalAggregate,
@@ -23,9 +26,6 @@ from sqlfront_planner.logical import (
     LogicalWindow,
     SetKind,
 )
-from sqlfront_planner.preimages import keeps_equality, keeps_order, narrowed
-from sqlfront_planner.rewriting import COMPARISONS, is_fixed, nameless, remap, shift
-from sqlfront_planner.unwrap_casts import unwrap_cast
 from sqlfront_values.evaluate import can_fail
 from sqlfront_values.expressions import Call, Cast, Column, Expr, Literal, Parameter, columns_used, conjuncts
 from sqlfront_values.stacks import deep

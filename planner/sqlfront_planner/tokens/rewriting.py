@@ -17,7 +17,7 @@ The parser folds many functions into one node (nvl, ifnull and coalesce; substr 
 * ``ISNULL`` and ``NOTNULL`` without an argument are names, ``!>`` is ``<=``, VALUES after WITH becomes a
   SELECT.
 
-:mod:`sqlfront_planner.token_checks` refuses text that Spark's parser refuses or reads differently. This pass
+:mod:`sqlfront_planner.tokens.checks` refuses text that Spark's parser refuses or reads differently. This pass
 refuses only text that it alone can recognize: types by names that Spark doesn't have, VARCHAR without a
 length, ``AS "x"``, ``a:b``, IDENTIFIER().
 """
@@ -29,8 +29,8 @@ from typing import Final
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from sqlfront_planner.token_checks import begins_query
-from sqlfront_planner.tokens import (
+from sqlfront_planner.tokens.checks import begins_query
+from sqlfront_planner.tokens.tokenizing import (
     EXPLICIT_CROSS,
     FUNCTION_MARK,
     NOT_NULL_MARK,

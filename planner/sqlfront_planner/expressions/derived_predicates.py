@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from sqlfront_planner.rewriting import disjunction, disjuncts, nameless
+from sqlfront_planner.expressions.rewriting import disjunction, disjuncts, nameless
 from sqlfront_values.expressions import Expr, columns_used, conjunction, conjuncts
 
 

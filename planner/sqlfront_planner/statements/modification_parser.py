@@ -9,10 +9,10 @@ from typing import Final
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from sqlfront_planner.dotted_names import dotted
-from sqlfront_planner.query_parser import CHANGES, query_of, statement_tokens
-from sqlfront_planner.statements import Delete, Query, Update
-from sqlfront_planner.tokens import replaced, unread_at
+from sqlfront_planner.statements.dotted_names import dotted
+from sqlfront_planner.statements.query_parser import CHANGES, query_of, statement_tokens
+from sqlfront_planner.statements.structs import Delete, Query, Update
+from sqlfront_planner.tokens.tokenizing import replaced, unread_at
 from sqlfront_values.errors import spark_error
 
 _OPENING: Final = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET})

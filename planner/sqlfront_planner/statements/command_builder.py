@@ -6,9 +6,9 @@ from typing import Final
 import lark
 import pyarrow as pa
 
-from sqlfront_planner.dotted_names import dotted, name_parts
-from sqlfront_planner.query_parser import parse_query
-from sqlfront_planner.statements import (
+from sqlfront_planner.statements.dotted_names import dotted, name_parts
+from sqlfront_planner.statements.query_parser import parse_query
+from sqlfront_planner.statements.structs import (
     CacheTable,
     CreateIndex,
     CreateTable,
@@ -31,7 +31,7 @@ from sqlfront_planner.statements import (
     UncacheTable,
     UseDatabase,
 )
-from sqlfront_planner.tokens import unescape
+from sqlfront_planner.tokens.tokenizing import unescape
 from sqlfront_values import types
 from sqlfront_values.errors import Error, NotSupportedError, ProgrammingError, spark_error
 

@@ -1,5 +1,5 @@
 """Tokens of Spark SQL: their positions, the values of string literals, and the marks that
-:mod:`sqlfront_planner.token_rewriting` leaves in tokens for the binder.
+:mod:`sqlfront_planner.tokens.rewriting` leaves in tokens for the binder.
 
 Positions are offsets in the statement's text throughout.
 """

@@ -1,8 +1,9 @@
 """Statements other than queries: CREATE, DROP, INSERT, CACHE, SHOW, DESCRIBE, SET, EXPLAIN, ...
 
 The grammar is Spark's (``statements.lark``), extended by KILL QUERY.
-:mod:`sqlfront_planner.statement_builder` turns the grammar's trees into statements.
-:func:`sqlfront_planner.query_parser.parse_query` parses the queries inside, with positions in the whole text.
+:mod:`sqlfront_planner.statements.command_builder` turns the grammar's trees into statements.
+:func:`sqlfront_planner.statements.query_parser.parse_query` parses the queries inside, with positions in the
+whole text.
 """
 
 from collections.abc import Callable
@@ -12,10 +13,10 @@ from typing import Final
 
 import lark
 
-from sqlfront_planner import modification_parser
-from sqlfront_planner.query_parser import lead
-from sqlfront_planner.statement_builder import StatementBuilder
-from sqlfront_planner.statements import (
+from sqlfront_planner.statements import modification_parser
+from sqlfront_planner.statements.command_builder import StatementBuilder
+from sqlfront_planner.statements.query_parser import lead
+from sqlfront_planner.statements.structs import (
     Explain,
     ExplainFormat,
     ExplainMode,
@@ -27,7 +28,7 @@ from sqlfront_planner.syntax.check import unclosed_comment, wrong_at
 from sqlfront_planner.syntax.grammar import spark_grammar
 from sqlfront_planner.syntax.lexer import Tokens, tokens_of, without_comments
 from sqlfront_planner.syntax.recognizer import first_wrong_token
-from sqlfront_planner.tokens import unescape
+from sqlfront_planner.tokens.tokenizing import unescape
 from sqlfront_values.errors import Error, NotSupportedError, spark_error
 
 ParseFrom = Callable[[str, int], Statement]
@@ -103,7 +104,7 @@ def parse_command(sql: str, word: str, start: int, parse_from: ParseFrom) -> Sta
 
 @cache
 def _parser() -> lark.Lark:
-    grammar = files("sqlfront_planner").joinpath("statements.lark").read_text(encoding="utf-8")
+    grammar = files("sqlfront_planner.statements").joinpath("statements.lark").read_text(encoding="utf-8")
     return lark.Lark(grammar, parser="lalr", lexer="contextual", maybe_placeholders=False)
 
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from msgspec import structs
 
-from sqlfront_planner.insertion import store_assigned
+from sqlfront_planner.expressions.rewriting import is_deterministic
 from sqlfront_planner.logical import LogicalFilter, LogicalPlan, LogicalProject, LogicalScan
-from sqlfront_planner.named_columns import named_column
-from sqlfront_planner.rewriting import is_deterministic
+from sqlfront_planner.table_changes.insertion import store_assigned
+from sqlfront_planner.table_changes.named_columns import named_column
 from sqlfront_values.errors import InternalError, OperationalError, ProgrammingError, spark_error
 from sqlfront_values.expressions import Call, Case, Column, Expr, Literal
 from sqlfront_values.types import BOOLEAN, VOID, sql_name

@@ -7,7 +7,7 @@ Source: Spark's ``spark.sql.storeAssignmentPolicy=ANSI`` (the default).
 import pyarrow as pa
 
 from sqlfront_planner.logical import LogicalPlan, LogicalProject
-from sqlfront_planner.named_columns import named_columns
+from sqlfront_planner.table_changes.named_columns import named_columns
 from sqlfront_values.errors import DatabaseError, ProgrammingError
 from sqlfront_values.expressions import Cast, Column, Expr, Literal
 from sqlfront_values.types import VOID, is_numeric, is_string, sql_name

@@ -1,7 +1,7 @@
 """Rewriting of comparisons of a cast column with a literal into comparisons of the column itself."""
 
-from sqlfront_planner.preimages import keeps_order, narrowed
-from sqlfront_planner.rewriting import COMPARISONS
+from sqlfront_planner.expressions.preimages import keeps_order, narrowed
+from sqlfront_planner.expressions.rewriting import COMPARISONS
 from sqlfront_values.expressions import Call, Cast, Column, Expr, Literal
 
 

@@ -9,13 +9,13 @@ from sqlglot import exp
 from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from sqlfront_planner.statements import Query
+from sqlfront_planner.statements.structs import Query
 from sqlfront_planner.syntax.comments import comment_end
 from sqlfront_planner.syntax.lexer import tokens_of
 from sqlfront_planner.syntax.recognizer import keywords_as_names
-from sqlfront_planner.token_checks import check
-from sqlfront_planner.token_rewriting import rewrite
-from sqlfront_planner.tokens import parse_tokens, tokenize, unknown_type_at, unread_at
+from sqlfront_planner.tokens.checks import check
+from sqlfront_planner.tokens.rewriting import rewrite
+from sqlfront_planner.tokens.tokenizing import parse_tokens, tokenize, unknown_type_at, unread_at
 from sqlfront_values.errors import DatabaseError, NotSupportedError
 from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.stacks import on_fresh_stack
@@ -40,9 +40,9 @@ def lead(sql: str, start: int = 0) -> tuple[int, int] | None:
 
 
 if TYPE_CHECKING:
-    from sqlfront_planner import nesting
+    from sqlfront_planner.tokens import nesting
 else:
-    nesting = lazy_module("sqlfront_planner.nesting")
+    nesting = lazy_module("sqlfront_planner.tokens.nesting")
 
 #: Texts of at most this many tokens are neither deep nor long.
 _FEW_TOKENS: Final = 100
@@ -67,7 +67,7 @@ def parse_query(sql: str, start: int = 0) -> Query:
     """Parse the query between offset ``start`` and the end of the text.
 
     Raises NotSupportedError: UNSUPPORTED_DATATYPE, and for text that sqlglot can't read, or reads differently
-    from Spark (see :mod:`sqlfront_planner.token_checks`).
+    from Spark (see :mod:`sqlfront_planner.tokens.checks`).
     """
     return query_of(statement_tokens(sql, start), sql)
 

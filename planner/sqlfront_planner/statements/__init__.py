@@ -1,0 +1,7 @@
+"""Statements, as frozen structs (``structs``), and the parsers that make the structs from a text.
+
+``query_parser`` turns a query into sqlglot's tree. ``commands`` parses all other statements by the grammar
+``statements.lark``, whose trees ``command_builder`` translates; DELETE and UPDATE go through
+``modification_parser``. ``dotted_names`` reads the names of relations. The entry is
+:func:`sqlfront_planner.statement.parse`.
+"""
