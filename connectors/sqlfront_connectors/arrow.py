@@ -11,8 +11,8 @@ import pyarrow as pa
 from sqlfront_connectors.base import ColumnStatistics, Partitioning, ScanPlan, ScanRequest, TableStatistics
 from sqlfront_connectors.forms import logical_schema, to_physical
 from sqlfront_connectors.memory.scan import MemoryScan
-from sqlfront_connectors.memory.segment import Segment
-from sqlfront_connectors.memory.statistics import LazyStatistics, column_statistics
+from sqlfront_connectors.memory.segments.segment import Segment
+from sqlfront_connectors.memory.segments.statistics import LazyStatistics, column_statistics
 from sqlfront_values.errors import DataError, Error, ProgrammingError
 from sqlfront_values.expressions import Expr
 

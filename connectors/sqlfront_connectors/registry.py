@@ -91,9 +91,9 @@ for _format in ("parquet", "csv", "json", "orc", "text"):
     register(_format, _files(_format))
 
 register_processor("sqlfront_connectors.memory.scan:MemoryScan")
-register_processor("sqlfront_connectors.memory.share:ShareScan")
-register_processor("sqlfront_connectors.memory.share:StoreShare")
-register_processor("sqlfront_connectors.memory.share:ChangeShare")
-register_processor("sqlfront_connectors.memory.exchange:StagedRows")
+register_processor("sqlfront_connectors.memory.spread.processors:ShareScan")
+register_processor("sqlfront_connectors.memory.spread.processors:StoreShare")
+register_processor("sqlfront_connectors.memory.spread.processors:ChangeShare")
+register_processor("sqlfront_connectors.memory.exchange.service:StagedRows")
 register_processor("sqlfront_connectors.files.scan:FileScan")
 register_processor("sqlfront_connectors.files.text_lines:TextLines")

@@ -6,7 +6,7 @@ from typing import Final
 import pyarrow as pa
 
 from sqlfront_connectors.base import ColumnStatistics, Partitioning, RowValues, TableStatistics
-from sqlfront_connectors.memory.index import IndexDefinition
+from sqlfront_connectors.memory.segments.index import IndexDefinition
 from sqlfront_connectors.memory.table import MemorySnapshot, MemoryTable
 from sqlfront_planner.statistics.cardinality import UNKNOWN_ROWS
 

@@ -2,7 +2,7 @@
 
 ``embedded`` has members in this process, ``processes`` the members of a cluster that other sessions may use,
 too. In such a cluster the catalog and the versions of tables are documents, which the keeper replicates
-(``relations`` and ``sqlfront_connectors.memory.documents`` define the content, ``documents`` changes
+(``relations`` and ``sqlfront_connectors.memory.spread.documents`` define the content, ``documents`` changes
 documents); ``catalog`` is the session's view of the catalog. ``service`` serves tables in a member's process
 besides running jobs, ``caretaker`` keeps tables alive when members are lost. ``addresses`` finds clusters.
 """
@@ -19,8 +19,8 @@ from sqlfront.config import Config, Launcher
 from sqlfront_cluster.members.member import Member
 from sqlfront_cluster.members.member_list import MemberList
 from sqlfront_connectors.base import Partitioning, Table
-from sqlfront_connectors.memory.share import ShareScan, StoreShare
-from sqlfront_connectors.memory.spread import SpreadTable
+from sqlfront_connectors.memory.spread.processors import ShareScan, StoreShare
+from sqlfront_connectors.memory.spread.table import SpreadTable
 from sqlfront_engine.dag import DAG
 from sqlfront_engine.engine import Engine, JobConfig
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess
@@ -45,9 +45,8 @@ else:
 class Cluster:
     """The members of a session, and the member in this process that coordinates the session's jobs.
 
-    Half of the interface :class:`~sqlfront_connectors.memory.spread.ClusterAccess`; subclasses have the other
-    half.
-    """
+    Half of the interface :class:`~sqlfront_connectors.memory.spread.table.ClusterAccess`; subclasses have the
+    other half."""
 
     #: The door by which other processes reach the members; None if the members are in this process.
     door: "outsider.Door | None" = None
@@ -87,14 +86,14 @@ class Cluster:
         return explanations.Participants(names, len(set(members.owners)), scans)
 
     def run(self, dag: DAG, resources: Mapping[str, object]) -> Iterable[pa.RecordBatch]:
-        """See :class:`~sqlfront_connectors.memory.spread.ClusterAccess`."""
+        """See :class:`~sqlfront_connectors.memory.spread.table.ClusterAccess`."""
         config = JobConfig(resources=resources, memory_limit=self._query_memory_limit)
         return self.submit(dag, config).batches()
 
     def ask(
         self, service: str, questions: Mapping[str, bytes], query: QueryRun | None = None
     ) -> Mapping[str, bytes | memoryview]:
-        """See :class:`~sqlfront_connectors.memory.spread.ClusterAccess`."""
+        """See :class:`~sqlfront_connectors.memory.spread.table.ClusterAccess`."""
         return self.coordinator.requests.ask(service, questions, query)
 
     def catalog(self, path_tables: PathTables, files: FileAccess) -> Catalog:

@@ -20,8 +20,8 @@ from sqlfront.cluster.relations import (
 )
 from sqlfront_connectors.base import Table
 from sqlfront_connectors.files import FileTable
-from sqlfront_connectors.memory.documents import TABLE
-from sqlfront_connectors.memory.spread import SpreadTable
+from sqlfront_connectors.memory.spread.documents import TABLE
+from sqlfront_connectors.memory.spread.table import SpreadTable
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 from sqlfront_planner.catalog import Catalog, Entry, PathTables, TableEntry, already_exists, is_default
 

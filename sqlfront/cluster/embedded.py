@@ -8,9 +8,9 @@ from sqlfront.cluster import Cluster
 from sqlfront.config import Config
 from sqlfront_cluster.launchers.embedded import EmbeddedCluster
 from sqlfront_connectors.base import Partitioning
-from sqlfront_connectors.memory.spread import SpreadTable, TableVersion
-from sqlfront_connectors.memory.store import TableStore
-from sqlfront_connectors.memory.table_memory import TableMemory
+from sqlfront_connectors.memory.segments.table_memory import TableMemory
+from sqlfront_connectors.memory.spread.store import TableStore
+from sqlfront_connectors.memory.spread.table import SpreadTable, TableVersion
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 from sqlfront_engine.scheduler import available_cores
 
@@ -43,21 +43,22 @@ class EmbeddedMembers(Cluster):
         return SpreadTable(name, schema, partitioning, self)
 
     def begin_turn(self, table: SpreadTable) -> str:
-        """See :class:`~sqlfront_connectors.memory.spread.ClusterAccess`: the table's own lock is enough."""
+        """See :class:`~sqlfront_connectors.memory.spread.table.ClusterAccess`: the table's own lock is
+        enough."""
         return str(next(self._turns))
 
     def end_turn(self, table: SpreadTable) -> None:
-        """See :class:`~sqlfront_connectors.memory.spread.ClusterAccess`."""
+        """See :class:`~sqlfront_connectors.memory.spread.table.ClusterAccess`."""
 
     def publish(self, table: SpreadTable, version: TableVersion) -> None:
-        """See :class:`~sqlfront_connectors.memory.spread.ClusterAccess`."""
+        """See :class:`~sqlfront_connectors.memory.spread.table.ClusterAccess`."""
         table.adopt(version)
 
     def dropped(self, table: SpreadTable) -> None:
-        """See :class:`~sqlfront_connectors.memory.spread.ClusterAccess`."""
+        """See :class:`~sqlfront_connectors.memory.spread.table.ClusterAccess`."""
 
     def release(self, key: str) -> None:
-        """See :class:`~sqlfront_connectors.memory.spread.ClusterAccess`."""
+        """See :class:`~sqlfront_connectors.memory.spread.table.ClusterAccess`."""
         for store in tuple(self._stores.values()):
             store.free(key)
 

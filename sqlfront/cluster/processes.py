@@ -22,14 +22,14 @@ from sqlfront_cluster.launchers.local import LocalCluster
 from sqlfront_cluster.launchers.running import MemberOptions, RunningMember
 from sqlfront_cluster.members.outsider import Door
 from sqlfront_connectors.base import Partitioning, Table
-from sqlfront_connectors.memory.documents import (
+from sqlfront_connectors.memory.spread.documents import (
     TABLE,
     decode_table,
     encode_table,
     partitioning_of,
     version_of,
 )
-from sqlfront_connectors.memory.spread import SpreadTable, TableVersion
+from sqlfront_connectors.memory.spread.table import SpreadTable, TableVersion
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 from sqlfront_planner.catalog import Catalog, PathTables
 from sqlfront_values.errors import OperationalError, ProgrammingError
@@ -110,7 +110,7 @@ class ProcessMembers(Cluster):
         return table
 
     def begin_turn(self, table: SpreadTable) -> str:
-        """See :class:`~sqlfront_connectors.memory.spread.ClusterAccess`."""
+        """See :class:`~sqlfront_connectors.memory.spread.table.ClusterAccess`."""
         token = self._token()
         self.documents.begin_turn(table.identity, f"`{table.name}`", token)
         self._versions[table.identity] = self.documents.version(f"{TABLE}{table.identity}")
@@ -120,12 +120,12 @@ class ProcessMembers(Cluster):
         return f"{self.coordinator.name}.{secrets.token_hex(4)}"
 
     def end_turn(self, table: SpreadTable) -> None:
-        """See :class:`~sqlfront_connectors.memory.spread.ClusterAccess`."""
+        """See :class:`~sqlfront_connectors.memory.spread.table.ClusterAccess`."""
         self._versions.pop(table.identity, None)
         self.documents.end_turn(table.identity)
 
     def publish(self, table: SpreadTable, version: TableVersion) -> None:
-        """See :class:`~sqlfront_connectors.memory.spread.ClusterAccess`."""
+        """See :class:`~sqlfront_connectors.memory.spread.table.ClusterAccess`."""
         if self.member_list.dealt != version.dealt:
             raise OperationalError(
                 f"the cluster has changed while `{table.name}` was written; run the statement again",
@@ -142,12 +142,12 @@ class ProcessMembers(Cluster):
         self._versions[table.identity] = self.documents.version(key)
 
     def dropped(self, table: SpreadTable) -> None:
-        """See :class:`~sqlfront_connectors.memory.spread.ClusterAccess`."""
+        """See :class:`~sqlfront_connectors.memory.spread.table.ClusterAccess`."""
         self.documents.put(f"{TABLE}{table.identity}", None, None)
 
     def release(self, key: str) -> None:
-        """Do nothing (see :class:`~sqlfront_connectors.memory.spread.ClusterAccess`): members free shares
-        that no document names."""
+        """Do nothing (see :class:`~sqlfront_connectors.memory.spread.table.ClusterAccess`): members free
+        shares that no document names."""
 
     # ---- the rest
 

@@ -1,7 +1,7 @@
 """Relations of the names in a cluster's catalog, stored in documents ``relation:<name>``.
 
-The tables themselves have documents of their own (``sqlfront_connectors.memory.documents``). Temporary tables
-have no name here. Versions and names change separately: a name is entered when its table has its rows.
+The tables themselves have documents of their own (``sqlfront_connectors.memory.spread.documents``). Temporary
+tables have no name here. Versions and names change separately: a name is entered when its table has its rows.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from sqlfront.cache import CachedTable
 from sqlfront_cluster import codec
 from sqlfront_connectors.files import FileTable
 from sqlfront_connectors.files.version import FileVersion
-from sqlfront_connectors.memory.spread import SpreadTable
+from sqlfront_connectors.memory.spread.table import SpreadTable
 from sqlfront_planner.catalog import Entry, TableEntry, ViewEntry
 from sqlfront_values.errors import NotSupportedError
 

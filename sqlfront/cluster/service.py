@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import sqlfront_connectors.registry  # noqa: F401 - makes the connectors' processors known to the member
 from sqlfront_cluster.launchers.running import RunningMember
-from sqlfront_connectors.memory.holding import GRACE, ShareHolder
+from sqlfront_connectors.memory.exchange.holding import GRACE, ShareHolder
 from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:

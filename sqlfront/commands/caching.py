@@ -22,7 +22,7 @@ from sqlfront_connectors.base import Table, TableDefinition
 from sqlfront_connectors.files import FileTable
 from sqlfront_connectors.files.paths import local_path
 from sqlfront_connectors.memory import MemoryTable
-from sqlfront_connectors.memory.spread import SpreadTable
+from sqlfront_connectors.memory.spread.table import SpreadTable
 from sqlfront_planner.binder import bind_query
 from sqlfront_planner.binder.context import NO_ARGUMENTS
 from sqlfront_planner.catalog import Entry, FoundElsewhere, TableEntry, ViewEntry

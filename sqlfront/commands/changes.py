@@ -18,10 +18,10 @@ from sqlfront.commands.run import Made, StatementRun, overflow_of, result_of, wr
 from sqlfront.result import Result
 from sqlfront_connectors.memory import MemoryTable
 from sqlfront_connectors.memory.numbered_table import NumberedTable
-from sqlfront_connectors.memory.numbering import numbers_of, places
-from sqlfront_connectors.memory.row_changes import batch_of
-from sqlfront_connectors.memory.segment import RowNumbers
-from sqlfront_connectors.memory.spread import SpreadTable
+from sqlfront_connectors.memory.segments.numbering import numbers_of, places
+from sqlfront_connectors.memory.segments.segment import RowNumbers
+from sqlfront_connectors.memory.spread.row_changes import batch_of
+from sqlfront_connectors.memory.spread.table import SpreadTable
 from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_engine.row_programs.program import NotByRows
 from sqlfront_planner.binder import Arguments, Binding, bind_query

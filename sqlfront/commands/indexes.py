@@ -14,8 +14,8 @@ from sqlfront.commands.run import NOTHING, Made, StatementRun, unsupported_opera
 from sqlfront.python_values import rows_batch
 from sqlfront_connectors.base import Table
 from sqlfront_connectors.memory import MemoryTable
-from sqlfront_connectors.memory.index import IndexDefinition
-from sqlfront_connectors.memory.spread import SpreadTable
+from sqlfront_connectors.memory.segments.index import IndexDefinition
+from sqlfront_connectors.memory.spread.table import SpreadTable
 from sqlfront_planner.catalog import Entry, TableEntry
 from sqlfront_planner.statement import CreateIndex, DropIndex, ShowIndexes
 from sqlfront_planner.table_changes.named_columns import named_columns

@@ -4,7 +4,7 @@ statements."""
 from sqlfront.commands.changes import Change, change
 from sqlfront.commands.run import Made, StatementRun, unsupported_operation
 from sqlfront_connectors.memory import MemoryTable
-from sqlfront_connectors.memory.spread import SpreadTable
+from sqlfront_connectors.memory.spread.table import SpreadTable
 from sqlfront_planner.catalog import TableEntry
 from sqlfront_planner.statement import Delete
 

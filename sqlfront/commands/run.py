@@ -12,7 +12,7 @@ from sqlfront.cache import CachedTable
 from sqlfront.result import Result, Statistics
 from sqlfront_connectors.base import Table, TableDefinition, WritableTable, insert_all
 from sqlfront_connectors.memory import MemoryConnector, MemoryTable
-from sqlfront_connectors.memory.spread import How, SpreadTable, place_anew
+from sqlfront_connectors.memory.spread.table import How, SpreadTable, place_anew
 from sqlfront_engine.jobs.light_job import LightJob
 from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_planner.binder import Arguments, bind

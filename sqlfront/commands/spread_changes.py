@@ -8,8 +8,8 @@ rows have to move to other members, all rows are stored anew.
 from collections.abc import Sequence
 
 from sqlfront.commands.run import StatementRun
-from sqlfront_connectors.memory.spread import How, SpreadTable
-from sqlfront_connectors.memory.spread_changes import change_rows
+from sqlfront_connectors.memory.spread.changes import change_rows
+from sqlfront_connectors.memory.spread.table import How, SpreadTable
 from sqlfront_engine.row_programs.program import NotByRows
 from sqlfront_planner.logical import LogicalPlan
 from sqlfront_planner.row_lowering.row_plan import RowPlan

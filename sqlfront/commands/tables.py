@@ -13,7 +13,7 @@ from sqlfront_connectors import registry
 from sqlfront_connectors.base import Table, TableDefinition, WritableTable
 from sqlfront_connectors.files import FileTable
 from sqlfront_connectors.memory import MemoryTable
-from sqlfront_connectors.memory.spread import SpreadTable
+from sqlfront_connectors.memory.spread.table import SpreadTable
 from sqlfront_planner.binder import bind_query
 from sqlfront_planner.catalog import GLOBAL_TEMP, Entry, FoundElsewhere, TableEntry, ViewEntry, already_exists
 from sqlfront_planner.logical import LogicalPlan

@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sqlfront_connectors.base import ScanPieces, ScanRequest, insert_all
-from sqlfront_connectors.memory.chunk_counts import ChunkCount, decode_count, encode_count
-from sqlfront_connectors.memory.spread import SpreadTable
-from sqlfront_connectors.memory.store import decode_question
+from sqlfront_connectors.memory.spread.chunk_counts import ChunkCount, decode_count, encode_count
+from sqlfront_connectors.memory.spread.store import decode_question
+from sqlfront_connectors.memory.spread.table import SpreadTable
 from sqlfront_engine.processor import BATCH_ROWS
 from sqlfront_values.errors import OperationalError
 from sqlfront_values.expressions import Call, Column, Expr, Literal

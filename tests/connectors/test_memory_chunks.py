@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sqlfront_connectors.base import ScanRequest, insert_all
 from sqlfront_connectors.memory import MemoryTable
-from sqlfront_connectors.memory.chunks import judged
+from sqlfront_connectors.memory.segments.chunks import judged
 from sqlfront_engine.processor import BATCH_ROWS
 from sqlfront_values.expressions import Call, Column, Expr, Literal
 from sqlfront_values.types import BIGINT, BOOLEAN, DATE, DOUBLE, STRING, decimal

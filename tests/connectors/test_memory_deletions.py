@@ -15,8 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlfront_connectors.base import Partitioning, insert_all
-from sqlfront_connectors.memory import MemoryTable, merging
-from sqlfront_connectors.memory.segment import RowNumbers, Segment
+from sqlfront_connectors.memory import MemoryTable
+from sqlfront_connectors.memory.segments import merging
+from sqlfront_connectors.memory.segments.segment import RowNumbers, Segment
 from sqlfront_connectors.memory.table import MemorySnapshot
 from sqlfront_values.errors import InternalError
 from sqlfront_values.types import BIGINT, STRING

@@ -16,8 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlfront_connectors.base import Partitioning, insert_all
-from sqlfront_connectors.memory import MemoryTable, index, merging
-from sqlfront_connectors.memory.index import IndexDefinition
+from sqlfront_connectors.memory import MemoryTable
+from sqlfront_connectors.memory.segments import index, merging
+from sqlfront_connectors.memory.segments.index import IndexDefinition
 from sqlfront_connectors.memory.table import MemorySnapshot
 from sqlfront_values.arrow.arrays import from_values
 from sqlfront_values.types import (

@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 from sqlfront_cluster.codec.rows import encode_rows
 from sqlfront_connectors.base import ColumnStatistics
 from sqlfront_connectors.memory.numbered_table import NumberedTable
-from sqlfront_connectors.memory.row_changes import RowChange, encode_change
-from sqlfront_connectors.memory.share_statistics import (
+from sqlfront_connectors.memory.spread.changes import change_rows
+from sqlfront_connectors.memory.spread.row_changes import RowChange, encode_change
+from sqlfront_connectors.memory.spread.share_statistics import (
     ShareStatistics,
     decode_reports,
     decode_statistics,
     encode_statistics,
 )
-from sqlfront_connectors.memory.spread import How, SpreadTable
-from sqlfront_connectors.memory.spread_changes import change_rows
-from sqlfront_connectors.memory.store import STORE, decode_question
+from sqlfront_connectors.memory.spread.store import STORE, decode_question
+from sqlfront_connectors.memory.spread.table import How, SpreadTable
 from sqlfront_values.errors import OperationalError
 from sqlfront_values.types import DAY_TIME_INTERVAL, TIMESTAMP
 from tests.connectors.test_spread import ALL, Members

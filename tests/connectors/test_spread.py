@@ -21,9 +21,9 @@ from sqlfront_connectors.base import (
     WritableTable,
     insert_all,
 )
-from sqlfront_connectors.memory.share_statistics import ShareStatistics, merged, nothing
-from sqlfront_connectors.memory.spread import SpreadTable, TableVersion, place_anew
-from sqlfront_connectors.memory.store import STORE, TableShare, TableStore
+from sqlfront_connectors.memory.spread.share_statistics import ShareStatistics, merged, nothing
+from sqlfront_connectors.memory.spread.store import STORE, TableShare, TableStore
+from sqlfront_connectors.memory.spread.table import SpreadTable, TableVersion, place_anew
 from sqlfront_engine.dag import DAG, Edge, OnlyOn
 from sqlfront_engine.engine import JobConfig
 from sqlfront_engine.jobs.query_run import QueryRun

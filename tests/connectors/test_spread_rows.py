@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from sqlfront_cluster.codec.rows import encode_rows
 from sqlfront_connectors.base import Key, Partitioning, insert_all, row_access
-from sqlfront_connectors.memory.index import IndexDefinition
-from sqlfront_connectors.memory.lookup import BEYOND, Lookup, encode_lookup
-from sqlfront_connectors.memory.spread import SpreadTable
-from sqlfront_connectors.memory.store import STORE, decode_question
+from sqlfront_connectors.memory.segments.index import IndexDefinition
+from sqlfront_connectors.memory.spread.lookup import BEYOND, Lookup, encode_lookup
+from sqlfront_connectors.memory.spread.store import STORE, decode_question
+from sqlfront_connectors.memory.spread.table import SpreadTable
 from sqlfront_values.arrow.arrays import from_values
 from sqlfront_values.errors import OperationalError
 from sqlfront_values.partitioning.partitions import key_hasher

@@ -3,8 +3,8 @@
 import pyarrow as pa
 
 import sqlfront
-from sqlfront_connectors.memory.exchange import EXCHANGE, RowExchange
-from sqlfront_connectors.memory.store import store_of
+from sqlfront_connectors.memory.exchange.service import EXCHANGE, RowExchange
+from sqlfront_connectors.memory.spread.store import store_of
 from sqlfront_engine.dag import DAG, Edge
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps
 from sqlfront_engine.processors.registry import register_processor

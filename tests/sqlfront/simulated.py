@@ -23,9 +23,9 @@ from sqlfront_cluster.network.tls.security import Security
 from sqlfront_cluster.network.transport import Peer
 from sqlfront_connectors.base import Partitioning, ScanRequest
 from sqlfront_connectors.memory.numbered_table import NumberedTable
-from sqlfront_connectors.memory.share import StoreShare
-from sqlfront_connectors.memory.spread import How, NextVersion, SpreadTable, TableVersion, place_anew
-from sqlfront_connectors.memory.spread_changes import change_rows
+from sqlfront_connectors.memory.spread.changes import change_rows
+from sqlfront_connectors.memory.spread.processors import StoreShare
+from sqlfront_connectors.memory.spread.table import How, NextVersion, SpreadTable, TableVersion, place_anew
 from sqlfront_engine.dag import DAG, Edge
 from sqlfront_engine.edges.queues import NOTHING, Polled
 from sqlfront_engine.engine import Engine, JobConfig
@@ -184,7 +184,7 @@ class SimulatedSession(ProcessMembers):
         return f"{self.coordinator.name}.{next(self._tokens)}"
 
     def run(self, dag: DAG, resources: Mapping[str, object]) -> Iterator[pa.RecordBatch]:
-        """See :class:`~sqlfront_connectors.memory.spread.ClusterAccess`."""
+        """See :class:`~sqlfront_connectors.memory.spread.table.ClusterAccess`."""
         job = self.submit(dag, JobConfig(resources=resources))
         found: list[Polled | Error] = []
         while True:
@@ -197,7 +197,7 @@ class SimulatedSession(ProcessMembers):
             yield batch
 
     def publish(self, table: SpreadTable, version: TableVersion) -> None:
-        """See :class:`~sqlfront_connectors.memory.spread.ClusterAccess`."""
+        """See :class:`~sqlfront_connectors.memory.spread.table.ClusterAccess`."""
         base = table.snapshot().held
         # Rows are added to shares that lie in place only: a version of others was placed anew before.
         placed_anew = self.appends and base.key is not None and base.dealt != version.dealt

@@ -19,11 +19,11 @@ from sqlfront_cluster.network.frames import FrameKind, encode_frame
 from sqlfront_cluster.network.transport import Part
 from sqlfront_cluster.simulation import Machine, Simulation
 from sqlfront_connectors.base import Partitioning, RowPath
-from sqlfront_connectors.memory.lookup import ShareLookups
-from sqlfront_connectors.memory.segment import build_segments
-from sqlfront_connectors.memory.share_statistics import merged, read_reports, report
-from sqlfront_connectors.memory.spread import SpreadTable, TableVersion
-from sqlfront_connectors.memory.store import TableShare, TableStore
+from sqlfront_connectors.memory.segments.segment import build_segments
+from sqlfront_connectors.memory.spread.lookup import ShareLookups
+from sqlfront_connectors.memory.spread.share_statistics import merged, read_reports, report
+from sqlfront_connectors.memory.spread.store import TableShare, TableStore
+from sqlfront_connectors.memory.spread.table import SpreadTable, TableVersion
 from sqlfront_engine.edges.queues import NOTHING
 from sqlfront_engine.engine import Engine, JobConfig
 from sqlfront_engine.processor import NO_RESOURCES
@@ -134,7 +134,7 @@ class Town(Cluster):
         return table
 
     def begin_turn(self, table: SpreadTable) -> str:
-        """See :class:`~sqlfront_connectors.memory.spread.ClusterAccess`, as for the following: nobody
+        """See :class:`~sqlfront_connectors.memory.spread.table.ClusterAccess`, as for the following: nobody
         writes."""
         raise NotImplementedError
 

@@ -24,9 +24,9 @@ import tests.sqlfront.held_shares  # noqa: F401 - registers a processor with the
 from sqlfront.cluster.processes import ProcessMembers
 from sqlfront.cluster.service import TableService
 from sqlfront_cluster.launchers.running import RunningMember
-from sqlfront_connectors.memory.documents import TABLE
-from sqlfront_connectors.memory.share import ShareScan
-from sqlfront_connectors.memory.store import TableShare, TableStore, store_of
+from sqlfront_connectors.memory.spread.documents import TABLE
+from sqlfront_connectors.memory.spread.processors import ShareScan
+from sqlfront_connectors.memory.spread.store import TableShare, TableStore, store_of
 from sqlfront_engine.processor import ProcessorContext, Steps
 
 #: The variable with the folder of the stops.
@@ -94,7 +94,7 @@ class StoppingStore(TableStore):
     """Stops at ``staging`` and ``staged``: before and after there is a share of a new version."""
 
     def stage(self, key: str, share: TableShare) -> None:
-        """See :meth:`~sqlfront_connectors.memory.store.TableStore.stage`."""
+        """See :meth:`~sqlfront_connectors.memory.spread.store.TableStore.stage`."""
         arrive(self.member, "staging")
         super().stage(key, share)
         arrive(self.member, "staged")

@@ -19,7 +19,7 @@ from sqlfront.cluster import documents
 from sqlfront.cluster.service import TableService
 from sqlfront_cluster.launchers.local import LocalCluster
 from sqlfront_cluster.members.membership import Membership
-from sqlfront_connectors.memory.documents import TURN
+from sqlfront_connectors.memory.spread.documents import TURN
 from tests.sqlfront.held_shares import shares
 
 SECRET = "a secret"

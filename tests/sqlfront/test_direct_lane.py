@@ -18,7 +18,7 @@ import sqlfront
 from sqlfront.cluster.processes import Client
 from sqlfront_cluster.launchers.local import LocalCluster
 from sqlfront_connectors.base import MOST_FOUND, RowPath, TooManyRows
-from sqlfront_connectors.memory.spread import SpreadTable
+from sqlfront_connectors.memory.spread.table import SpreadTable
 from sqlfront_values.errors import OperationalError
 from sqlfront_values.partitioning.partitions import key_hasher
 from sqlfront_values.types import BIGINT

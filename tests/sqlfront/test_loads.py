@@ -16,11 +16,11 @@ from sqlfront_cluster import codec
 from sqlfront_cluster.codec import BatchEncoder, ErrorData
 from sqlfront_cluster.launchers.local import LocalCluster
 from sqlfront_cluster.members.outsider import Outsider
-from sqlfront_connectors.memory.exchange import EXCHANGE, BeginLoad, Hold, Put, ReadShare
-from sqlfront_connectors.memory.fetching import MOST_ROWS, fetch
-from sqlfront_connectors.memory.pushing import Brought, Pusher, push_all
-from sqlfront_connectors.memory.spread import SpreadTable
-from sqlfront_connectors.memory.spread_loads import HeldVersion, SpreadLoad
+from sqlfront_connectors.memory.exchange.fetching import MOST_ROWS, fetch
+from sqlfront_connectors.memory.exchange.loads import HeldVersion, SpreadLoad
+from sqlfront_connectors.memory.exchange.pushing import Brought, Pusher, push_all
+from sqlfront_connectors.memory.exchange.service import EXCHANGE, BeginLoad, Hold, Put, ReadShare
+from sqlfront_connectors.memory.spread.table import SpreadTable
 from sqlfront_connectors.spark import tasks
 from sqlfront_planner.catalog import TableEntry
 from sqlfront_values.errors import Error, InternalError, NotSupportedError, OperationalError

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 import sqlfront
 from sqlfront.cluster.embedded import EmbeddedMembers
 from sqlfront.pipeline import Pipeline, table
-from sqlfront_connectors.memory.spread import SpreadTable, TableVersion
+from sqlfront_connectors.memory.spread.table import SpreadTable, TableVersion
 from sqlfront_planner.binder import Arguments
 from sqlfront_planner.statement import parse_query
 

@@ -13,8 +13,8 @@ import pytest
 import sqlfront
 from sqlfront.cluster.embedded import EmbeddedMembers
 from sqlfront_connectors.memory import MemoryTable
-from sqlfront_connectors.memory.spread import SpreadTable
-from sqlfront_connectors.memory.store import TableShare
+from sqlfront_connectors.memory.spread.store import TableShare
+from sqlfront_connectors.memory.spread.table import SpreadTable
 from sqlfront_planner.catalog import TableEntry
 
 Rows = list[tuple[object, ...]]

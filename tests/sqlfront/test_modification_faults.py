@@ -16,7 +16,7 @@ from _pytest.mark import ParameterSet
 import sqlfront
 from sqlfront.cache import CachedTable
 from sqlfront_cluster.launchers.local import LocalCluster
-from sqlfront_connectors.memory.spread import SpreadTable
+from sqlfront_connectors.memory.spread.table import SpreadTable
 from sqlfront_planner.catalog import TableEntry
 from tests.sqlfront.held_shares import shares
 from tests.sqlfront.stops import FOLDER, WRITER, Stop, Writer

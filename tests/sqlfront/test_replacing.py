@@ -13,7 +13,7 @@ from sqlfront.commands import caching
 from sqlfront.commands.caching import refresh_copies
 from sqlfront.commands.run import StatementRun
 from sqlfront_connectors.base import Table, WritableTable, insert_all
-from sqlfront_connectors.memory.spread import SpreadTable
+from sqlfront_connectors.memory.spread.table import SpreadTable
 from sqlfront_planner.binder.context import NO_ARGUMENTS
 from sqlfront_planner.catalog import Entry, TableEntry
 from sqlfront_planner.statement import parse_query

@@ -13,7 +13,7 @@ from sqlfront.cluster.service import TableService
 from sqlfront_cluster.members.cluster_messages import PutDocument
 from sqlfront_cluster.members.keeper import Keeper
 from sqlfront_connectors.base import Partitioning
-from sqlfront_connectors.memory.spread import SpreadSnapshot
+from sqlfront_connectors.memory.spread.table import SpreadSnapshot
 from sqlfront_engine.dag import DAG
 from sqlfront_values.errors import OperationalError
 from tests.cluster.members.chaos import Bug

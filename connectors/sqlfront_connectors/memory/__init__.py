@@ -5,13 +5,12 @@ versions, each a tuple of segments: the first segment holds nearly all rows, ord
 inserts add small segments, a delete marks rows, and a merge rewrites segments that have gathered many
 changes. A reader takes one version and keeps it; a writer publishes the next version at once.
 
-Reading order: ``segment`` (the layout of rows), ``index`` (lookup of rows by other columns), ``merging`` (the
-number of segments), ``scan`` and ``chunks`` (full reads), ``locate`` and ``rows`` (lookup of a few rows),
-``table`` (versions and changes), ``numbering`` and ``numbered_table`` (the numbers that name the rows of an
-UPDATE or DELETE), ``statistics``. A table that is spread over members: ``spread`` (versions), ``documents``
-(announcement of versions), ``store`` and ``share`` (the rows of each member), ``holding`` (the lifetime of
-shares), ``lookup`` and ``spread_rows`` (a few rows from their owners, without a job), ``row_changes`` and
-``spread_changes`` (changes of a few rows, without a job), ``chunk_counts`` (the chunks that a scan skips).
+This folder has the table of one process: ``scan`` (the source of a job), ``table`` (versions and changes) and
+``numbered_table`` (rows with the numbers that name the rows of an UPDATE or DELETE). Its rooms:
+
+* ``segments``: the rows of one version in one process. Knows no table and no members.
+* ``spread``: the table whose rows are spread over the members of a cluster.
+* ``exchange``: exchange of rows with processes that are not members, and the lifetime of the members' shares.
 """
 
 from sqlfront_connectors.memory.table import MemoryConnector, MemoryTable, partitioning_of

@@ -1,6 +1,6 @@
 """A memory table with the number of each row behind its columns: the input of DELETE and UPDATE.
 
-See :mod:`~sqlfront_connectors.memory.numbering`.
+See :mod:`~sqlfront_connectors.memory.segments.numbering`.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from sqlfront_connectors.base import (
     TableStatistics,
 )
 from sqlfront_connectors.memory.scan import MemoryScan
-from sqlfront_connectors.memory.spread import SpreadSnapshot, SpreadTable
+from sqlfront_connectors.memory.spread.table import SpreadSnapshot, SpreadTable
 from sqlfront_connectors.memory.table import MemorySnapshot
 from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_engine.processors.sources.values import Values

@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from sqlfront_connectors.base import Key, Partitioning, ScanRequest
-from sqlfront_connectors.memory.chunks import holds_any, matching
-from sqlfront_connectors.memory.locate import locator
-from sqlfront_connectors.memory.numbering import numbered
-from sqlfront_connectors.memory.segment import Segment
+from sqlfront_connectors.memory.segments.chunks import holds_any, matching
+from sqlfront_connectors.memory.segments.locate import locator
+from sqlfront_connectors.memory.segments.numbering import numbered
+from sqlfront_connectors.memory.segments.segment import Segment
 from sqlfront_engine.processor import (
     BATCH_ROWS,
     END_OF_PIECE,
@@ -36,7 +36,8 @@ class MemoryScan(Processor, frozen=True):
     ``columns`` are ordinals of the table. With ``keys`` (a literal of the column's type for each of the
     columns ``by``, the columns of the partitioning or of an index) one instance emits only the rows of these
     keys; with ``partitions`` the scan emits only those partitions. Parallel instances take every n-th batch.
-    ``numbered``: the rows' numbers follow the table's columns (:mod:`~sqlfront_connectors.memory.numbering`).
+    ``numbered``: the rows' numbers follow the table's columns
+    (:mod:`~sqlfront_connectors.memory.segments.numbering`).
 
     ``filters`` are conjuncts by which the scan may skip chunks; an emitted row need not satisfy them.
     ``keys_from``: the keys are these columns of the input's rows, in the order of ``by``. For more than

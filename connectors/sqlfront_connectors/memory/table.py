@@ -20,14 +20,14 @@ from sqlfront_connectors.base import (
     TableStatistics,
     WritableTable,
 )
-from sqlfront_connectors.memory.chunks import count_chunks, judged
-from sqlfront_connectors.memory.index import IndexDefinition, key_columns
-from sqlfront_connectors.memory.merging import merged
-from sqlfront_connectors.memory.rows import SegmentRows
 from sqlfront_connectors.memory.scan import MemoryScan, key_literals
-from sqlfront_connectors.memory.segment import RowNumbers, Segment, build_segments
-from sqlfront_connectors.memory.statistics import LazyStatistics, segments_statistics
-from sqlfront_connectors.memory.table_memory import TableMemory
+from sqlfront_connectors.memory.segments.chunks import count_chunks, judged
+from sqlfront_connectors.memory.segments.index import IndexDefinition, key_columns
+from sqlfront_connectors.memory.segments.merging import merged
+from sqlfront_connectors.memory.segments.row_paths import SegmentRows
+from sqlfront_connectors.memory.segments.segment import RowNumbers, Segment, build_segments
+from sqlfront_connectors.memory.segments.statistics import LazyStatistics, segments_statistics
+from sqlfront_connectors.memory.segments.table_memory import TableMemory
 from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_engine.memory import MemoryBudget
 from sqlfront_values.errors import InternalError, ProgrammingError

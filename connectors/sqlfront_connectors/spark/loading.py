@@ -1,9 +1,9 @@
 """Transfer of rows from Spark into tables that are spread over members, and back, past the driver.
 
 Into a table each of Spark's tasks sends its rows directly to the members of their keys
-(:mod:`sqlfront_connectors.memory.pushing`): the task hashes the keys, so that Spark need not shuffle. The
-driver receives a few rows from each task, and publishes a version of the table from the attempts that are in
-Spark's answer. The rows of a task that fails half-way, runs twice or is left running are dropped.
+(:mod:`sqlfront_connectors.memory.exchange.pushing`): the task hashes the keys, so that Spark need not
+shuffle. The driver receives a few rows from each task, and publishes a version of the table from the attempts
+that are in Spark's answer. The rows of a task that fails half-way, runs twice or is left running are dropped.
 
 Out of a table each task reads a piece of a version's rows from their member. The driver tells it the member.
 """
@@ -18,9 +18,9 @@ import pyarrow as pa
 from sqlfront_cluster import codec
 from sqlfront_cluster.codec import ErrorData
 from sqlfront_cluster.members.outsider import Door
-from sqlfront_connectors.memory.pushing import Brought
-from sqlfront_connectors.memory.spread import SpreadSnapshot, SpreadTable
-from sqlfront_connectors.memory.spread_loads import HeldVersion, SpreadLoad
+from sqlfront_connectors.memory.exchange.loads import HeldVersion, SpreadLoad
+from sqlfront_connectors.memory.exchange.pushing import Brought
+from sqlfront_connectors.memory.spread.table import SpreadSnapshot, SpreadTable
 from sqlfront_connectors.spark import tasks
 from sqlfront_connectors.spark.executors.packages import on_executors
 from sqlfront_connectors.spark.link import is_remote
@@ -109,7 +109,7 @@ def spread_frame(
     the frame is closed, even if the table changes meanwhile.
 
     ``columns``: ordinals of the frame's columns, None = all. Errors: see
-    :class:`~sqlfront_connectors.memory.spread_loads.HeldVersion`.
+    :class:`~sqlfront_connectors.memory.exchange.loads.HeldVersion`.
     """
     schema = snapshot.schema
     ordinals = tuple(range(len(schema))) if columns is None else columns

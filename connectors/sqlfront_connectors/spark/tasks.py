@@ -15,8 +15,8 @@ from sqlfront_cluster import codec
 from sqlfront_cluster.codec import ErrorData
 from sqlfront_cluster.members.outsider import Outsider
 from sqlfront_cluster.network.tcp import NetworkSettings
-from sqlfront_connectors.memory.fetching import Origin, Piece, fetch
-from sqlfront_connectors.memory.pushing import LoadTarget, push_all
+from sqlfront_connectors.memory.exchange.fetching import Origin, Piece, fetch
+from sqlfront_connectors.memory.exchange.pushing import LoadTarget, push_all
 from sqlfront_connectors.spark.types import physical_batch, sent_type, to_send
 from sqlfront_values.errors import Error
 

@@ -14,7 +14,7 @@ import sqlfront
 from sqlfront.cluster.processes import SERVICE, ProcessMembers
 from sqlfront_cluster.launchers.local import LocalCluster
 from sqlfront_connectors.base import Partitioning
-from sqlfront_connectors.memory.spread import SpreadTable
+from sqlfront_connectors.memory.spread.table import SpreadTable
 from sqlfront_connectors.spark.classic import ClassicSession
 from sqlfront_connectors.spark.link import SparkLink
 from sqlfront_connectors.spark.loading import load, spread_frame

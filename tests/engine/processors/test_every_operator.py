@@ -15,13 +15,13 @@ from sqlfront_cluster import codec
 from sqlfront_cluster.codec import BatchEncoder
 from sqlfront_connectors.base import ScanRequest, TableDefinition
 from sqlfront_connectors.files.text_lines import TextLines
-from sqlfront_connectors.memory.exchange import EXCHANGE, BeginLoad, Put, RowExchange, StagedRows
-from sqlfront_connectors.memory.merging import merged
+from sqlfront_connectors.memory.exchange.service import EXCHANGE, BeginLoad, Put, RowExchange, StagedRows
 from sqlfront_connectors.memory.scan import MemoryScan
-from sqlfront_connectors.memory.segment import build_segments
-from sqlfront_connectors.memory.share import ChangeShare, ShareScan, StoreShare
-from sqlfront_connectors.memory.share_statistics import report
-from sqlfront_connectors.memory.store import STORE, TableShare, TableStore
+from sqlfront_connectors.memory.segments.merging import merged
+from sqlfront_connectors.memory.segments.segment import build_segments
+from sqlfront_connectors.memory.spread.processors import ChangeShare, ShareScan, StoreShare
+from sqlfront_connectors.memory.spread.share_statistics import report
+from sqlfront_connectors.memory.spread.store import STORE, TableShare, TableStore
 from sqlfront_connectors.registry import create
 from sqlfront_engine import shares
 from sqlfront_engine.processor import Processor, ProcessorContext

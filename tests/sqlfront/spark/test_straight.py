@@ -18,7 +18,7 @@ from sqlfront.config import Launcher
 from sqlfront.spark import straight
 from sqlfront.spark.attached import AttachedSession
 from sqlfront.spark.frame import Frame
-from sqlfront_connectors.memory.spread_loads import HeldVersion
+from sqlfront_connectors.memory.exchange.loads import HeldVersion
 from sqlfront_connectors.spark import loading
 from sqlfront_connectors.spark.link import SparkLink
 from sqlfront_connectors.spark.rows import SparkRows

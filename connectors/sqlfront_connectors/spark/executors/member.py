@@ -13,7 +13,7 @@ import sqlfront_connectors.registry  # noqa: F401 - makes the connectors' proces
 from sqlfront_cluster.launchers.running import MemberOptions, RunningMember
 from sqlfront_cluster.network.addresses import Address, own_address
 from sqlfront_cluster.network.tls.security import Security
-from sqlfront_connectors.memory.holding import ShareHolder
+from sqlfront_connectors.memory.exchange.holding import ShareHolder
 from sqlfront_engine.engine import MEMORY_SHARE, default_memory_limit
 from sqlfront_values.errors import OperationalError
 

@@ -6,10 +6,10 @@ from threading import Lock
 from typing import Final
 
 from sqlfront_cluster.launchers.running import RunningMember
-from sqlfront_connectors.memory.documents import TABLE, TURN, decode_table, turn_of
-from sqlfront_connectors.memory.exchange import EXCHANGE, RowExchange
-from sqlfront_connectors.memory.store import TableStore
-from sqlfront_connectors.memory.table_memory import TableMemory
+from sqlfront_connectors.memory.exchange.service import EXCHANGE, RowExchange
+from sqlfront_connectors.memory.segments.table_memory import TableMemory
+from sqlfront_connectors.memory.spread.documents import TABLE, TURN, decode_table, turn_of
+from sqlfront_connectors.memory.spread.store import TableStore
 
 #: Seconds for which queries that were planned with a replaced version can still read it.
 GRACE: Final = 60.0

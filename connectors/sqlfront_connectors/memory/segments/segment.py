@@ -18,7 +18,7 @@ import pyarrow as pa
 from msgspec import structs
 
 from sqlfront_connectors.base import Partitioning
-from sqlfront_connectors.memory.index import SegmentIndex, indexes_of
+from sqlfront_connectors.memory.segments.index import SegmentIndex, indexes_of
 from sqlfront_values.arrow import kernels as pc
 from sqlfront_values.arrow.arrays import from_numpy, from_values, numpy_view, without_validity
 from sqlfront_values.partitioning.partitions import key_hasher, partition_ids

@@ -7,8 +7,8 @@ import msgspec
 from sqlfront_cluster import codec
 from sqlfront_cluster.codec.values import malformed
 from sqlfront_connectors.base import ScanPieces
-from sqlfront_connectors.memory.chunks import count_chunks, judged
-from sqlfront_connectors.memory.segment import Segment
+from sqlfront_connectors.memory.segments.chunks import count_chunks, judged
+from sqlfront_connectors.memory.segments.segment import Segment
 from sqlfront_values.decoders import make_decoder
 from sqlfront_values.expressions import EngineExpr, Expr
 

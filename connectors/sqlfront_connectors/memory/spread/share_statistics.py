@@ -15,8 +15,8 @@ import pyarrow as pa
 from sqlfront_cluster.codec.rows import Encoded, encode_rows, rows_decoder
 from sqlfront_cluster.codec.values import malformed
 from sqlfront_connectors.base import ColumnStatistics, Partitioning, TableStatistics
-from sqlfront_connectors.memory.segment import Segment
-from sqlfront_connectors.memory.statistics import has_bounds, merged_column, segments_statistics
+from sqlfront_connectors.memory.segments.segment import Segment
+from sqlfront_connectors.memory.segments.statistics import has_bounds, merged_column, segments_statistics
 from sqlfront_values.arrow.arrays import from_values, to_python
 from sqlfront_values.columns.batches import make_batch
 from sqlfront_values.types import BIGINT, VOID, physical

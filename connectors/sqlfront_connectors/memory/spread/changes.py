@@ -4,10 +4,10 @@ member."""
 from collections.abc import Sequence
 
 from sqlfront_connectors.base import RowValues
-from sqlfront_connectors.memory.row_changes import encode_change
-from sqlfront_connectors.memory.share_statistics import decode_reports
-from sqlfront_connectors.memory.spread import NextVersion
-from sqlfront_connectors.memory.store import STORE
+from sqlfront_connectors.memory.spread.row_changes import encode_change
+from sqlfront_connectors.memory.spread.share_statistics import decode_reports
+from sqlfront_connectors.memory.spread.store import STORE
+from sqlfront_connectors.memory.spread.table import NextVersion
 from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_values.partitioning.partitions import key_hasher
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 from sqlfront_cluster.codec.rows import encode_rows, groups_decoder, rows_decoder
 from sqlfront_cluster.codec.values import malformed
 from sqlfront_connectors.base import Key, Partitioning, RowPath, RowValues, TooManyRows
-from sqlfront_connectors.memory.rows import SegmentRows
-from sqlfront_connectors.memory.segment import Segment
+from sqlfront_connectors.memory.segments.row_paths import SegmentRows
+from sqlfront_connectors.memory.segments.segment import Segment
 from sqlfront_values.memo import Memo
 from sqlfront_values.types import BIGINT
 
@@ -30,7 +30,7 @@ class Lookup(msgspec.Struct, frozen=True, array_like=True, tag=1):
     errors, ``dealt``: the dealing of partitions that the lookup was planned for, ``by`` and ``columns``:
     ordinals of the table, ``keys``: rows of the ``by`` columns, see :mod:`sqlfront_cluster.codec.rows`,
     ``numbered``: the ordinal behind the table's last column stands for the row's number
-    (:mod:`~sqlfront_connectors.memory.numbering`). The answer is a sequence of rows for each key,
+    (:mod:`~sqlfront_connectors.memory.segments.numbering`). The answer is a sequence of rows for each key,
     :data:`BEYOND` or :data:`TOO_MANY`."""
 
     version: str

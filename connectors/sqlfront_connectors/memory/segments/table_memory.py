@@ -5,7 +5,7 @@ import weakref
 from collections.abc import Iterable
 from typing import Final
 
-from sqlfront_connectors.memory.segment import Segment
+from sqlfront_connectors.memory.segments.segment import Segment
 from sqlfront_engine.memory import MemoryBudget
 from sqlfront_values.errors import OperationalError
 

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from sqlfront_connectors.bounds import ColumnBounds, may_match
-from sqlfront_connectors.memory.segment import Segment
-from sqlfront_connectors.memory.statistics import has_bounds
+from sqlfront_connectors.memory.segments.segment import Segment
+from sqlfront_connectors.memory.segments.statistics import has_bounds
 from sqlfront_engine.processor import BATCH_ROWS
 from sqlfront_values.arrow import kernels as pc
 from sqlfront_values.arrow.arrays import from_numpy, numpy_view, to_python, valid_mask

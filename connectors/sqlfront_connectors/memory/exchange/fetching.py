@@ -1,7 +1,7 @@
 """Reads of rows directly from the owning members, in a process that is not a member.
 
-The client side of a held version (:mod:`~sqlfront_connectors.memory.exchange`). Needs nothing but the engine.
-"""
+The client side of a held version (:mod:`~sqlfront_connectors.memory.exchange.service`). Needs nothing but the
+engine."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -13,8 +13,8 @@ from sqlfront_cluster import codec
 from sqlfront_cluster.codec import BatchDecoder
 from sqlfront_cluster.codec.values import malformed
 from sqlfront_cluster.members.outsider import Outsider
-from sqlfront_connectors.memory.exchange import EXCHANGE, EncodedPieces, ReadShare
-from sqlfront_connectors.memory.pushing import Connect
+from sqlfront_connectors.memory.exchange.pushing import Connect
+from sqlfront_connectors.memory.exchange.service import EXCHANGE, EncodedPieces, ReadShare
 
 #: Rows and bytes that are fetched at a time, at most.
 MOST_ROWS: Final = 65_536

@@ -9,8 +9,8 @@ import pyarrow as pa
 from sqlfront_cluster.codec.rows import encode_rows
 from sqlfront_cluster.members.member_list import NOBODY, MemberList
 from sqlfront_connectors.base import Key, Partitioning, RowValues
-from sqlfront_connectors.memory.lookup import Lookup, answer_decoder, encode_lookup
-from sqlfront_connectors.memory.store import STORE, partitions_moved
+from sqlfront_connectors.memory.spread.lookup import Lookup, answer_decoder, encode_lookup
+from sqlfront_connectors.memory.spread.store import STORE, partitions_moved
 from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_values.partitioning.partitions import key_hasher
 

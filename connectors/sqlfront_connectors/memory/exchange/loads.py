@@ -9,10 +9,18 @@ from typing import Self
 
 from sqlfront_cluster import codec
 from sqlfront_cluster.members.member_list import NOBODY, MemberList
-from sqlfront_connectors.memory.exchange import EXCHANGE, BeginLoad, EndLoad, Hold, Release, StagedRows
-from sqlfront_connectors.memory.fetching import MOST_BYTES, MOST_ROWS, Origin, Piece
-from sqlfront_connectors.memory.pushing import Brought, LoadTarget, attempts_by_member
-from sqlfront_connectors.memory.spread import (
+from sqlfront_connectors.memory.exchange.fetching import MOST_BYTES, MOST_ROWS, Origin, Piece
+from sqlfront_connectors.memory.exchange.pushing import Brought, LoadTarget, attempts_by_member
+from sqlfront_connectors.memory.exchange.service import (
+    EXCHANGE,
+    BeginLoad,
+    EndLoad,
+    Hold,
+    Release,
+    StagedRows,
+)
+from sqlfront_connectors.memory.spread.store import partitions_moved
+from sqlfront_connectors.memory.spread.table import (
     ClusterAccess,
     How,
     SpreadSnapshot,
@@ -20,7 +28,6 @@ from sqlfront_connectors.memory.spread import (
     place_anew,
     stored,
 )
-from sqlfront_connectors.memory.store import partitions_moved
 from sqlfront_engine.closing import Closing
 from sqlfront_engine.dag import DAG
 from sqlfront_values.errors import Error, NotSupportedError, OperationalError

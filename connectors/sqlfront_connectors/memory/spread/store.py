@@ -9,11 +9,11 @@ import msgspec
 
 from sqlfront_cluster.codec.values import malformed
 from sqlfront_cluster.members.requests import RequestService
-from sqlfront_connectors.memory.chunk_counts import ChunkCount, counted
-from sqlfront_connectors.memory.lookup import Lookup, ShareLookups
-from sqlfront_connectors.memory.row_changes import RowChange, changed_share
-from sqlfront_connectors.memory.segment import Segment
-from sqlfront_connectors.memory.table_memory import TableMemory
+from sqlfront_connectors.memory.segments.segment import Segment
+from sqlfront_connectors.memory.segments.table_memory import TableMemory
+from sqlfront_connectors.memory.spread.chunk_counts import ChunkCount, counted
+from sqlfront_connectors.memory.spread.lookup import Lookup, ShareLookups
+from sqlfront_connectors.memory.spread.row_changes import RowChange, changed_share
 from sqlfront_engine.processor import ProcessorContext
 from sqlfront_values.decoders import make_decoder
 from sqlfront_values.errors import InternalError, OperationalError
@@ -102,9 +102,9 @@ class TableStore(Mapping[str, object], RequestService):
             raise partitions_moved(table)
 
     def answer(self, content: bytes) -> bytes:
-        """Return the rows of a :class:`~sqlfront_connectors.memory.lookup.Lookup`, the report on a new share
-        after a :class:`~sqlfront_connectors.memory.row_changes.RowChange`, or the answer to a
-        :class:`~sqlfront_connectors.memory.chunk_counts.ChunkCount`."""
+        """Return the rows of a :class:`~sqlfront_connectors.memory.spread.lookup.Lookup`, the report on a new
+        share after a :class:`~sqlfront_connectors.memory.spread.row_changes.RowChange`, or the answer to a
+        :class:`~sqlfront_connectors.memory.spread.chunk_counts.ChunkCount`."""
         question = decode_question(content)
         self.check_dealt(question.dealt, question.table)
         share = self._shares.get(question.base if isinstance(question, RowChange) else question.version)

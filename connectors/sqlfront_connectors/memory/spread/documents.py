@@ -12,9 +12,9 @@ import pyarrow as pa
 from sqlfront_cluster import codec
 from sqlfront_cluster.members.keeper import Document
 from sqlfront_connectors.base import Partitioning
-from sqlfront_connectors.memory.index import IndexDefinition
-from sqlfront_connectors.memory.share_statistics import decode_statistics, encode_statistics
-from sqlfront_connectors.memory.spread import SpreadTable, TableVersion
+from sqlfront_connectors.memory.segments.index import IndexDefinition
+from sqlfront_connectors.memory.spread.share_statistics import decode_statistics, encode_statistics
+from sqlfront_connectors.memory.spread.table import SpreadTable, TableVersion
 
 TABLE: Final = "table:"
 TURN: Final = "turn:"
@@ -34,8 +34,8 @@ def turn_of(document: Document) -> Turn:
 
 class TableDocument(msgspec.Struct, frozen=True):
     """A spread table and its current version; ``known``: see
-    :func:`~sqlfront_connectors.memory.share_statistics.encode_statistics`. ``creator``: the member that owns
-    the table until the table has a name."""
+    :func:`~sqlfront_connectors.memory.spread.share_statistics.encode_statistics`. ``creator``: the member
+    that owns the table until the table has a name."""
 
     name: str
     schema: pa.Schema

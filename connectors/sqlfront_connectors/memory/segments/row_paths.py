@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 
 from sqlfront_connectors.base import MOST_FOUND, Key, Partitioning, RowPath, RowValues, TooManyRows
-from sqlfront_connectors.memory.locate import Locate, integer_key, locator
-from sqlfront_connectors.memory.segment import Segment
+from sqlfront_connectors.memory.segments.locate import Locate, integer_key, locator
+from sqlfront_connectors.memory.segments.segment import Segment
 from sqlfront_values.columns.reading import row_reader
 from sqlfront_values.partitioning.scalar_hash import hash_long
 
@@ -71,7 +71,7 @@ class SegmentRows:
 
     def _row_readers(self, columns: tuple[int, ...]) -> list[ReadRow]:
         """Return a row reader for each segment; the ordinal behind the table's last column stands for the
-        row's number (:mod:`~sqlfront_connectors.memory.numbering`)."""
+        row's number (:mod:`~sqlfront_connectors.memory.segments.numbering`)."""
         number = len(self._schema)
         if number not in columns:
             return [_row_reader(segment, columns) for segment in self._segments]

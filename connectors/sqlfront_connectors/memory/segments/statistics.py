@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from sqlfront_connectors.base import ColumnStatistics
-from sqlfront_connectors.memory.segment import Segment, is_sorted
+from sqlfront_connectors.memory.segments.segment import Segment, is_sorted
 from sqlfront_values.arrow import kernels as pc
 from sqlfront_values.arrow.arrays import from_numpy, numpy_view, to_python
 

@@ -12,11 +12,11 @@ import pyarrow as pa
 from sqlfront_cluster.codec.rows import encode_rows, rows_decoder
 from sqlfront_cluster.codec.values import malformed
 from sqlfront_connectors.base import RowValues
-from sqlfront_connectors.memory.lookup import ShareLookups
-from sqlfront_connectors.memory.merging import merged
-from sqlfront_connectors.memory.numbering import places
-from sqlfront_connectors.memory.segment import Segment
-from sqlfront_connectors.memory.share_statistics import encode_report
+from sqlfront_connectors.memory.segments.merging import merged
+from sqlfront_connectors.memory.segments.numbering import places
+from sqlfront_connectors.memory.segments.segment import Segment
+from sqlfront_connectors.memory.spread.lookup import ShareLookups
+from sqlfront_connectors.memory.spread.share_statistics import encode_report
 from sqlfront_values.arrow.arrays import from_values
 from sqlfront_values.types import physical
 
@@ -25,9 +25,9 @@ class RowChange(msgspec.Struct, frozen=True, array_like=True, tag=2):
     """The question that changes a few rows. ``version``: the key of the version to make, ``base``: the key of
     the previous version, ``table``: the name for errors, ``dealt``: the dealing of partitions of both
     versions, ``gone``: the numbers of the member's rows to delete
-    (:mod:`~sqlfront_connectors.memory.numbering`), ``added``: the rows to add (by
+    (:mod:`~sqlfront_connectors.memory.segments.numbering`), ``added``: the rows to add (by
     :mod:`sqlfront_cluster.codec.rows`). The answer is that of
-    :func:`~sqlfront_connectors.memory.share_statistics.encode_report`."""
+    :func:`~sqlfront_connectors.memory.spread.share_statistics.encode_report`."""
 
     version: str
     base: str

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 
 from sqlfront_connectors.base import Key, Partitioning
-from sqlfront_connectors.memory.segment import Segment
+from sqlfront_connectors.memory.segments.segment import Segment
 from sqlfront_values.arrow.arrays import numpy_view
 from sqlfront_values.columns.reading import Reader, storage_reader, to_storage
 from sqlfront_values.partitioning.partitions import key_hasher

@@ -12,7 +12,7 @@ from typing import Final
 import pyarrow as pa
 
 from sqlfront_connectors.base import Partitioning
-from sqlfront_connectors.memory.segment import MAX_COLUMN_BYTES, Segment, build_segments
+from sqlfront_connectors.memory.segments.segment import MAX_COLUMN_BYTES, Segment, build_segments
 from sqlfront_values.arrow.arrays import from_numpy
 
 #: A segment is rewritten when the rows behind it and its deleted rows reach one in so many of its rows ...

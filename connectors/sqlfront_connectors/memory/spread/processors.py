@@ -8,13 +8,13 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from sqlfront_connectors.base import Partitioning
-from sqlfront_connectors.memory.lookup import ShareLookups
-from sqlfront_connectors.memory.merging import merged
-from sqlfront_connectors.memory.numbering import home_of, numbered, numbers_of, places
 from sqlfront_connectors.memory.scan import MemoryScan
-from sqlfront_connectors.memory.segment import Segment
-from sqlfront_connectors.memory.share_statistics import report
-from sqlfront_connectors.memory.store import TableShare, share_of, store_of
+from sqlfront_connectors.memory.segments.merging import merged
+from sqlfront_connectors.memory.segments.numbering import home_of, numbered, numbers_of, places
+from sqlfront_connectors.memory.segments.segment import Segment
+from sqlfront_connectors.memory.spread.lookup import ShareLookups
+from sqlfront_connectors.memory.spread.share_statistics import report
+from sqlfront_connectors.memory.spread.store import TableShare, share_of, store_of
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
 from sqlfront_values.partitioning.partitions import DEFAULT_PARTITIONS, key_hasher
 
@@ -102,10 +102,9 @@ class StoreShare(Processor, frozen=True):
     published elsewhere.
 
     ``partitioning`` is that of :class:`~sqlfront_connectors.base.Partitioning`. Emits the row of
-    :func:`~sqlfront_connectors.memory.share_statistics.report` about the share. To be run with one instance
-    on each member. ``dealt``: see :class:`ShareScan`. ``indexes``: the columns of each of the version's
-    indexes.
-    """
+    :func:`~sqlfront_connectors.memory.spread.share_statistics.report` about the share. To be run with one
+    instance on each member. ``dealt``: see :class:`ShareScan`. ``indexes``: the columns of each of the
+    version's indexes."""
 
     cooperative: ClassVar[bool] = False
 
@@ -150,8 +149,8 @@ class StoreShare(Processor, frozen=True):
 
 class ChangeShare(StoreShare, frozen=True):
     """A processor that makes the member's share of a version without some rows of ``base``: the rows with the
-    numbers (:mod:`~sqlfront_connectors.memory.numbering`) in the input's last column, which have to be the
-    member's own. With ``stores`` the other columns are the rows that replace them."""
+    numbers (:mod:`~sqlfront_connectors.memory.segments.numbering`) in the input's last column, which have to
+    be the member's own. With ``stores`` the other columns are the rows that replace them."""
 
     stores: bool = False
 

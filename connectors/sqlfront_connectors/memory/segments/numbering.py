@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from msgspec.structs import replace
 
-from sqlfront_connectors.memory.segment import RowNumbers, Segment
+from sqlfront_connectors.memory.segments.segment import RowNumbers, Segment
 from sqlfront_values.arrow.arrays import from_numpy, numpy_view, repeat
 from sqlfront_values.partitioning.partitions import DEFAULT_PARTITIONS, key_hasher
 from sqlfront_values.types import BIGINT

@@ -1,9 +1,8 @@
 """Delivery of rows directly to the owning members, from a process that is not a member.
 
-The client side of a load (:mod:`~sqlfront_connectors.memory.exchange`): the client hashes the keys, divides
-the rows among the members and sends each member its rows over a connection that is made on first use. Needs
-nothing but the engine.
-"""
+The client side of a load (:mod:`~sqlfront_connectors.memory.exchange.service`): the client hashes the keys,
+divides the rows among the members and sends each member its rows over a connection that is made on first use.
+Needs nothing but the engine."""
 
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,8 +16,8 @@ import pyarrow as pa
 from sqlfront_cluster import codec
 from sqlfront_cluster.codec import BatchEncoder
 from sqlfront_cluster.members.outsider import Outsider
-from sqlfront_connectors.memory.exchange import EXCHANGE, Forget, Put
-from sqlfront_connectors.memory.segment import has_few_values
+from sqlfront_connectors.memory.exchange.service import EXCHANGE, Forget, Put
+from sqlfront_connectors.memory.segments.segment import has_few_values
 from sqlfront_values.arrow.arrays import from_numpy
 from sqlfront_values.columns.batches import make_batch
 from sqlfront_values.errors import Error
@@ -195,7 +194,7 @@ def push_all(target: LoadTarget, connect: Connect, batches: Iterable[pa.RecordBa
 
 def attempts_by_member(brought: Sequence[Brought]) -> tuple[tuple[str, tuple[str, ...], int], ...]:
     """Group the attempts by member, in the form of the attribute ``attempts`` of
-    :class:`~sqlfront_connectors.memory.exchange.StagedRows`."""
+    :class:`~sqlfront_connectors.memory.exchange.service.StagedRows`."""
     found: dict[str, list[Brought]] = {}
     for each in brought:
         found.setdefault(each.member, []).append(each)

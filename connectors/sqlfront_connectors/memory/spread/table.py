@@ -1,9 +1,9 @@
 """Memory tables that are spread over the members of a cluster.
 
 A table is a sequence of versions, and each member holds its share of each version in its
-:class:`~sqlfront_connectors.memory.store.TableStore`. A query names the version with which it was planned, so
-every member reads the same version without any message. Writing is a job: the rows go to the members of the
-rows' keys, each member makes its share of the new version, and one step publishes the version
+:class:`~sqlfront_connectors.memory.spread.store.TableStore`. A query names the version with which it was
+planned, so every member reads the same version without any message. Writing is a job: the rows go to the
+members of the rows' keys, each member makes its share of the new version, and one step publishes the version
 (:meth:`Members.publish`). A failure before the publication leaves shares of an unpublished version, which are
 freed.
 
@@ -35,21 +35,21 @@ from sqlfront_connectors.base import (
     ScanRequest,
     TableStatistics,
 )
-from sqlfront_connectors.memory.chunk_counts import decode_count, encode_count
-from sqlfront_connectors.memory.chunks import judged
-from sqlfront_connectors.memory.index import IndexDefinition, key_columns
-from sqlfront_connectors.memory.lookup import NO_KEYS, Lookup
 from sqlfront_connectors.memory.scan import key_literals
-from sqlfront_connectors.memory.share import ChangeShare, ShareScan, StoreShare
-from sqlfront_connectors.memory.share_statistics import (
+from sqlfront_connectors.memory.segments.chunks import judged
+from sqlfront_connectors.memory.segments.index import IndexDefinition, key_columns
+from sqlfront_connectors.memory.spread.chunk_counts import decode_count, encode_count
+from sqlfront_connectors.memory.spread.lookup import NO_KEYS, Lookup
+from sqlfront_connectors.memory.spread.processors import ChangeShare, ShareScan, StoreShare
+from sqlfront_connectors.memory.spread.row_path import RowRequest, SpreadPath
+from sqlfront_connectors.memory.spread.share_statistics import (
     ShareStatistics,
     merged,
     nothing,
     read_reports,
     table_statistics,
 )
-from sqlfront_connectors.memory.spread_rows import RowRequest, SpreadPath
-from sqlfront_connectors.memory.store import STORE
+from sqlfront_connectors.memory.spread.store import STORE
 from sqlfront_engine.dag import DAG, Edge, OnlyOn, Vertex
 from sqlfront_engine.forks import when_forgotten
 from sqlfront_engine.jobs.query_run import QueryRun
