@@ -15,6 +15,7 @@ from sqlfront_planner.binder.scope import Match, Scope
 from sqlfront_planner.binder.suggestions import quoted, suggestion
 from sqlfront_planner.binder.syntax import failure, handles, parts_of, unsupported
 from sqlfront_planner.expressions.rewriting import columns_to_outer, is_deterministic
+from sqlfront_planner.expressions.same_meaning import is_same
 from sqlfront_planner.tokens.tokenizing import FUNCTION_MARK
 from sqlfront_values.errors import Error
 from sqlfront_values.expressions import Call, Column, Expr, Literal, RunValue, columns_used
@@ -157,8 +158,6 @@ def _around(node: exp.Expr) -> Iterator[exp.Expr]:
 
 
 def _is_key(binder: ExpressionBinder, node: exp.Expr, keys: Sequence[Expr]) -> bool:
-    from sqlfront_planner.binder.groups import is_same  # noqa: PLC0415 - loads with the first GROUP BY
-
     try:
         expression = binder.bind(node)
     except Error:  # for example an aggregate

@@ -22,9 +22,10 @@ from sqlfront_planner.binder.collected import (
     WindowOutput,
 )
 from sqlfront_planner.binder.expressions import ExpressionBinder, OutputNames
-from sqlfront_planner.binder.groups import Grouping, is_same
+from sqlfront_planner.binder.groups import Grouping
 from sqlfront_planner.binder.sorting import OrderItem, bind_order
 from sqlfront_planner.binder.syntax import failure
+from sqlfront_planner.expressions.same_meaning import is_same
 from sqlfront_values.errors import Error
 from sqlfront_values.expressions import AggregateCall, Cast, Column, Expr, Literal, walk
 

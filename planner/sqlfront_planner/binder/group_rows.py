@@ -11,10 +11,11 @@ from sqlglot import exp
 from sqlfront_planner.binder.aggregates import no_grouping_sets
 from sqlfront_planner.binder.collected import AggregateOutput, Aggregates, GroupingCall, GroupingOutput
 from sqlfront_planner.binder.columns import unresolved
-from sqlfront_planner.binder.groups import Grouping, is_same
+from sqlfront_planner.binder.groups import Grouping
 from sqlfront_planner.binder.outer import replace_outer
 from sqlfront_planner.binder.syntax import failure
 from sqlfront_planner.expressions.rewriting import FALSE, TRUE
+from sqlfront_planner.expressions.same_meaning import is_same
 from sqlfront_planner.logical import (
     JoinKind,
     LogicalAggregate,

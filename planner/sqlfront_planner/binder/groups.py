@@ -18,17 +18,15 @@ from sqlfront_planner.binder.syntax import (
     unparenthesized,
     unsupported,
 )
+from sqlfront_planner.expressions.same_meaning import meaning_of
 from sqlfront_planner.types import is_orderable
 from sqlfront_values.errors import too_complex
-from sqlfront_values.expressions import Call, Column, Expr, Literal, transform, walk
+from sqlfront_values.expressions import Column, Expr, Literal, walk
 from sqlfront_values.types import INT
 
 Item = tuple[Expr, exp.Expr]
 
 _SETS: Final = (exp.Rollup, exp.Cube, exp.GroupingSets)
-_ASSOCIATIVE: Final = frozenset({"add", "multiply", "bit_and_op", "bit_or_op", "bit_xor_op", "and", "or"})
-_COMMUTATIVE: Final = _ASSOCIATIVE | {"equal"}
-_MIRRORED: Final = {"greater": "less", "greater_equal": "less_equal"}
 #: The arguments in which sqlglot holds grouping sets that follow the list of GROUP BY without a comma, or
 #: stand alone.
 _SET_CLAUSES: Final = ("rollup", "cube", "grouping_sets")
@@ -46,39 +44,6 @@ class Grouping(msgspec.Struct, frozen=True):
     keys: tuple[Expr, ...] = ()
     sets: tuple[tuple[int, ...], ...] | None = None
     is_all: bool = False
-
-
-def is_same(key: Expr, expression: Expr) -> bool:
-    """Whether an expression equals a key; in Spark ``b + a`` equals ``a + b``, and ``b > a`` equals ``a <
-    b``."""
-    if key == expression:
-        return True
-    both_calls = isinstance(key, Call) and isinstance(expression, Call) and key.type == expression.type
-    return both_calls and meaning_of(key) == meaning_of(expression)
-
-
-def meaning_of(expression: Expr) -> Expr:
-    """The canonical form of an expression: equal for expressions that mean one key."""
-    return transform(expression, _in_order) if isinstance(expression, Call) else expression
-
-
-def _in_order(expression: Expr) -> Expr:
-    """The same value, with the operands in a canonical order."""
-    if not isinstance(expression, Call):
-        return expression
-    if expression.function in _MIRRORED:
-        return Call(expression.type, _MIRRORED[expression.function], expression.arguments[::-1])
-    if expression.function in _COMMUTATIVE:
-        return expression.with_children(tuple(sorted(_chain(expression, expression), key=repr)))
-    return expression
-
-
-def _chain(expression: Expr, top: Call) -> list[Expr]:
-    """The operands of ``a + b + c``, in any grouping."""
-    same = isinstance(expression, Call) and (expression.function, expression.type) == (top.function, top.type)
-    if not same or top.function not in _ASSOCIATIVE:
-        return [expression] if expression is not top else list(top.arguments)
-    return [operand for part in expression.children() for operand in _chain(part, top)]
 
 
 def bind_grouping(binder: ExpressionBinder, group: exp.Expr, items: Sequence[Item]) -> Grouping:
