@@ -15,9 +15,9 @@ Reading order, the way of a statement: ``statement`` (its first step), with the 
 Spark accepts a text), ``tokens`` and ``statements`` (the parsers); ``binder`` (names and types; ``types`` has
 Spark's coercions, ``catalog`` the tables and views) and ``table_changes`` (the rows of INSERT, DELETE and
 UPDATE); ``logical`` (the plan) and ``check`` (its invariants); ``optimizer`` and ``rules`` (one rule per
-file; ``partial_aggregates`` is an optional rule), with ``join_graph``, ``expressions`` (properties of bound
-expressions) and ``statistics``; ``shared_rows`` (subplans that a query computes once); ``lanes`` (the choice
-of a query's lane); ``pruning`` (the keys of a table that a query needs), ``lowering`` (the DAG) and
-``row_lowering`` (the program over rows); ``plan``, ``run_values``, ``literal_lifting`` and ``plan_cache``
-(reuse of plans); ``explain``. ``pipeline`` builds DAGs without SQL.
+file, in rooms by sort), with ``expressions`` (properties of bound expressions) and ``statistics``;
+``shared_rows`` (subplans that a query computes once); ``lanes`` (the choice of a query's lane); ``pruning``
+(the keys of a table that a query needs), ``lowering`` (the DAG) and ``row_lowering`` (the program over rows);
+``plan``, ``run_values``, ``literal_lifting`` and ``plan_cache`` (reuse of plans); ``explain``. ``pipeline``
+builds DAGs without SQL.
 """

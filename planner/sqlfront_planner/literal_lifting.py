@@ -2,8 +2,8 @@
 
 :func:`split` takes numbers and strings out of a text by one regular expression, in about a microsecond. The
 function knows no grammar: the binder decides whether a literal may differ from run to run
-(:mod:`sqlfront_planner.binder.literals`), from the literal's place in the syntax tree. All other literals are
-part of the plan's key, so a plan is used only for texts of the same meaning.
+(:mod:`sqlfront_planner.binder.expressions.literals`), from the literal's place in the syntax tree. All other
+literals are part of the plan's key, so a plan is used only for texts of the same meaning.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import Final
 import pyarrow as pa
 from sqlglot import exp
 
-from sqlfront_planner.binder.constants import INT_DIGITS, number
+from sqlfront_planner.binder.trees.constants import INT_DIGITS, number
 from sqlfront_planner.tokens.tokenizing import unescape
 from sqlfront_values.errors import Error
 from sqlfront_values.types import INT, STRING

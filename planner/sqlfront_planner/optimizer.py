@@ -35,15 +35,17 @@ Rewrite = Callable[[LogicalPlan, Settings], LogicalPlan]
 
 
 class Rule:
-    """The rewrite ``name`` in the module of :mod:`sqlfront_planner.rules` of the same name.
+    """A rule by its module in :mod:`sqlfront_planner.rules`: ``room.name``; the module's function of the same
+    name is the rewrite.
 
     ``concerns``: constructs (see :func:`constructs`) of which a plan must hold at least one for the rule to
     change the plan; without any, the rule runs on every plan. ``brings``: whether the rule adds constructs
     that concern later rules.
     """
 
-    def __init__(self, name: str, *concerns: object, brings: bool = False) -> None:
-        self.name = name
+    def __init__(self, module: str, *concerns: object, brings: bool = False) -> None:
+        self.module = module
+        self.name = module.rpartition(".")[2]
         self.concerns = frozenset(concerns)
         self.brings = brings
 
@@ -54,29 +56,29 @@ class Rule:
     @cached_property
     def rewrite(self) -> Rewrite:
         """The rule's function, loaded at the first access."""
-        return cast(Rewrite, getattr(import_module(f"sqlfront_planner.rules.{self.name}"), self.name))
+        return cast(Rewrite, getattr(import_module(f"sqlfront_planner.rules.{self.module}"), self.name))
 
 
 _SUBQUERIES: Final = (ScalarSubquery, Exists, InSubquery)
 
 RULES: Final = (
-    Rule("fold_constants", Literal, Parameter),
-    Rule("simplify_expressions", LogicalFilter, Call, Case, Cast),
-    Rule("unnest_subqueries", *_SUBQUERIES, brings=True),
-    Rule("flatten_unions", LogicalSetOperation),
-    Rule("turn_right_joins", JoinKind.RIGHT, brings=True),
-    Rule("eliminate_outer_joins", JoinKind.LEFT, JoinKind.FULL),
-    Rule("push_down_filters", LogicalFilter, LogicalJoin),
-    Rule("reduce_aggregates", LogicalAggregate),
-    Rule("reorder_joins", LogicalJoin),
-    Rule("extract_join_keys", LogicalJoin),
-    Rule("remove_redundant_sorts", LogicalSort),
-    Rule("prune_columns"),
-    Rule("surface_constant_errors", Literal),
-    Rule("propagate_empty", Literal, LogicalLimit, LogicalSort),
-    Rule("rewrite_distinct_aggregates", LogicalAggregate),
-    Rule("merge_projections"),
-    Rule("push_down_limits", LogicalLimit),
+    Rule("expressions.fold_constants", Literal, Parameter),
+    Rule("expressions.simplify_expressions", LogicalFilter, Call, Case, Cast),
+    Rule("subqueries.unnest_subqueries", *_SUBQUERIES, brings=True),
+    Rule("removal.flatten_unions", LogicalSetOperation),
+    Rule("joins.turn_right_joins", JoinKind.RIGHT, brings=True),
+    Rule("joins.eliminate_outer_joins", JoinKind.LEFT, JoinKind.FULL),
+    Rule("pushdown.push_down_filters", LogicalFilter, LogicalJoin),
+    Rule("aggregates.reduce_aggregates", LogicalAggregate),
+    Rule("joins.reorder_joins", LogicalJoin),
+    Rule("joins.extract_join_keys", LogicalJoin),
+    Rule("removal.remove_redundant_sorts", LogicalSort),
+    Rule("removal.prune_columns"),
+    Rule("expressions.surface_constant_errors", Literal),
+    Rule("removal.propagate_empty", Literal, LogicalLimit, LogicalSort),
+    Rule("aggregates.rewrite_distinct_aggregates", LogicalAggregate),
+    Rule("removal.merge_projections"),
+    Rule("pushdown.push_down_limits", LogicalLimit),
 )
 
 

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from sqlfront_planner import run_values
     from sqlfront_planner.lowering import Lowered
     from sqlfront_planner.lowering.builder import ScanVertex
-    from sqlfront_planner.rules import fold_constants as folding
+    from sqlfront_planner.rules.expressions import fold_constants as folding
 else:
     run_values = lazy_module("sqlfront_planner.run_values")
-    folding = lazy_module("sqlfront_planner.rules.fold_constants")
+    folding = lazy_module("sqlfront_planner.rules.expressions.fold_constants")
 
 
 class Template(msgspec.Struct, frozen=True):

@@ -12,6 +12,7 @@ from sqlfront.commands.run import NOTHING, Made, StatementRun, no_database, orig
 from sqlfront.python_values import rows_batch
 from sqlfront.system_tables import SYSTEM, SYSTEM_TABLES
 from sqlfront_connectors.files import FileTable
+from sqlfront_planner.binder.functions.function_names import function_names
 from sqlfront_planner.catalog import (
     DEFAULT_DATABASE,
     GLOBAL_TEMP,
@@ -21,7 +22,6 @@ from sqlfront_planner.catalog import (
     ViewEntry,
     is_default,
 )
-from sqlfront_planner.function_names import function_names
 from sqlfront_planner.statement import (
     DescribeTable,
     FunctionScope,

@@ -25,9 +25,9 @@ from sqlfront_planner.catalog import TableEntry
 from sqlfront_planner.expressions.rewriting import rewrite_operands
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.logical import LogicalAggregate, LogicalPlan, LogicalProject, LogicalScan, walk_plan
-from sqlfront_planner.partial_aggregates import push_partial_aggregates
 from sqlfront_planner.plan import QueryPlan, Template
 from sqlfront_planner.planning import optimize_all, plan_logical
+from sqlfront_planner.rules.aggregates.partial_aggregates import push_partial_aggregates
 from sqlfront_planner.run_values import RunValues
 from sqlfront_planner.shared_rows import rewrite_shared, shared_scan
 from sqlfront_planner.statement import Query

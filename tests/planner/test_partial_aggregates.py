@@ -7,7 +7,7 @@ from sqlfront_planner.check import check
 from sqlfront_planner.explain.plan_text import plan_text
 from sqlfront_planner.logical import LogicalFilter, LogicalPlan, LogicalProject, LogicalScan, walk_plan
 from sqlfront_planner.optimizer import optimize
-from sqlfront_planner.partial_aggregates import push_partial_aggregates
+from sqlfront_planner.rules.aggregates.partial_aggregates import push_partial_aggregates
 from sqlfront_planner.testing import bound
 from tests.planner.test_rules import rows_of
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from sqlfront_planner.binder import spark_functions
-from sqlfront_planner.binder.arguments import NOT_CALLABLE
-from sqlfront_planner.binder.calls import SPECIAL
-from sqlfront_planner.function_names import function_names
+from sqlfront_planner.binder.expressions.arguments import NOT_CALLABLE
+from sqlfront_planner.binder.functions.calls import SPECIAL
+from sqlfront_planner.binder.functions.function_names import function_names
+from sqlfront_planner.binder.names import spark_functions
 from sqlfront_planner.testing import bound
 from sqlfront_values.errors import Error, NotSupportedError, ProgrammingError
 from sqlfront_values.functions.aggregates.registry import aggregate_names, lookup_aggregate

@@ -6,11 +6,12 @@ In: a :class:`~sqlfront_planner.statement.Query`, the catalog, settings and argu
 type, every implicit cast is explicit, and the columns have Spark's names. The binder refuses unknown
 constructs by name.
 
-Reading order: :mod:`.query` (WITH, set operations, LIMIT), :mod:`.select` (one SELECT), :mod:`.relations`
-(FROM) and :mod:`.joins`, :mod:`.groups` and :mod:`.windows`, :mod:`.subqueries`; for expressions
-:mod:`.syntax` (the table of handlers), :mod:`.expressions`, then the module of the kind, as :mod:`.literals`,
-:mod:`.operators`, :mod:`.predicates` or :mod:`.calls`. :mod:`.scope` resolves names, :mod:`.context` is the
-shared state of one statement; :mod:`.names` makes result-column names.
+Reading order: :mod:`.query` (WITH, set operations, LIMIT) and :mod:`.select` (one SELECT) bind queries by
+clause, with :mod:`.relations` (FROM), :mod:`.groups`, :mod:`.windows` and :mod:`.sorting`. Expressions go
+through :mod:`.trees` (the table of handlers), :mod:`.expressions` and :mod:`.functions`; :mod:`.names` makes
+result-column names. :mod:`.protocols` connects these parts; :mod:`.context` is the shared state of one
+statement, :mod:`.scope` resolves names. :mod:`.collected_calls` holds the calls of one SELECT,
+:mod:`.lateral_aliases` the columns that later columns read, :mod:`.outer_columns` the rules on correlation.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,8 +19,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from sqlfront_planner.binder import literals  # noqa: F401 - registers the handlers that every process needs
 from sqlfront_planner.binder.context import NO_ARGUMENTS, Arguments, BindSettings, StatementContext
+from sqlfront_planner.binder.expressions import literals  # noqa: F401 - registers the handlers that every process needs
 from sqlfront_planner.binder.query import QueryBinder
 from sqlfront_planner.binder.sorting import projection
 from sqlfront_planner.catalog import Catalog, Lookups

@@ -226,8 +226,8 @@ class StatementContext(msgspec.Struct):
     and views read, ``temporary`` the names of temporary relations, ``snapshots`` the version of each table
     read, ``moved`` the date arithmetic by the node's identity, ``views`` the bound queries of views whose
     uses share a plan, ``subqueries`` the bound queries of expressions by the identities of node and scope,
-    which the entry holds. ``conditions``: see :func:`~.literals.is_compared`. ``uses`` counts the uses of
-    common table expressions, ``depth`` the expressions and queries around the current node.
+    which the entry holds. ``conditions``: see :func:`~.expressions.literals.is_compared`. ``uses`` counts the
+    uses of common table expressions, ``depth`` the expressions and queries around the current node.
     """
 
     catalog: Catalog

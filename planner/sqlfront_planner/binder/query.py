@@ -11,11 +11,11 @@ from msgspec.structs import replace
 from sqlglot import exp
 
 from sqlfront_planner.binder.context import LEVELS_OF_A_STACK, StatementContext
-from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
+from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder, cast_to
 from sqlfront_planner.binder.scope import EMPTY_SCOPE, BoundQuery, Scope, output_scope
 from sqlfront_planner.binder.select import bind_select
 from sqlfront_planner.binder.sorting import bind_order, check_rows_comparable, sorted_plan
-from sqlfront_planner.binder.syntax import failure, refuse_unknown, span, unsupported
+from sqlfront_planner.binder.trees.handlers import failure, refuse_unknown, span, unsupported
 from sqlfront_planner.logical import (
     LogicalAggregate,
     LogicalLimit,
@@ -37,13 +37,14 @@ from sqlfront_values.types import INT
 if TYPE_CHECKING:
     from sqlfront_planner import shared_rows
     from sqlfront_planner import types as coercion
-    from sqlfront_planner.binder import relations, suggestions
+    from sqlfront_planner.binder.names import suggestions
+    from sqlfront_planner.binder.relations import from_clause
     from sqlfront_values import evaluate
 else:
     evaluate = lazy_module("sqlfront_values.evaluate")
     coercion = lazy_module("sqlfront_planner.types")
-    suggestions = lazy_module("sqlfront_planner.binder.suggestions")
-    relations = lazy_module("sqlfront_planner.binder.relations")
+    suggestions = lazy_module("sqlfront_planner.binder.names.suggestions")
+    from_clause = lazy_module("sqlfront_planner.binder.relations.from_clause")
     shared_rows = lazy_module("sqlfront_planner.shared_rows")
 
 _MODIFIERS: Final = frozenset({"with_", "order", "limit", "offset"})
@@ -156,7 +157,7 @@ class QueryBinder(msgspec.Struct, frozen=True):
             case exp.Subquery():
                 bound = self.bind(query.this, parent)
             case exp.Values():
-                table = relations.inline_table(self, query)
+                table = from_clause.inline_table(self, query)
                 bound = BoundQuery(table.plan, tuple(column.name for column in table.columns))
             case _:
                 raise unsupported(f"{type(query).__name__.upper()} as a query", query)

@@ -6,7 +6,7 @@ import msgspec
 import pyarrow as pa
 from sqlglot import exp
 
-from sqlfront_planner.binder.syntax import parts_of, refuse_unknown, unsupported
+from sqlfront_planner.binder.trees.handlers import parts_of, refuse_unknown, unsupported
 from sqlfront_planner.logical import LogicalPlan, LogicalValues
 from sqlfront_values.expressions import Column, Expr
 

@@ -12,10 +12,10 @@ import pyarrow as pa
 from msgspec.structs import replace
 from sqlglot import exp
 
-from sqlfront_planner.binder.collected import Aggregates, SelectItem, WindowOutput, Windows, as_read
-from sqlfront_planner.binder.contracts import Queries
-from sqlfront_planner.binder.expressions import ExpressionBinder, OutputNames
-from sqlfront_planner.binder.names import result_name
+from sqlfront_planner.binder.collected_calls import Aggregates, SelectItem, WindowOutput, Windows, as_read
+from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder, OutputNames
+from sqlfront_planner.binder.names.expression_names import result_name
+from sqlfront_planner.binder.protocols import Queries
 from sqlfront_planner.binder.scope import ONE_ROW, BoundQuery, Relation, Scope, ScopeColumn, output_scope
 from sqlfront_planner.binder.sorting import (
     OrderItem,
@@ -24,7 +24,7 @@ from sqlfront_planner.binder.sorting import (
     projection,
     sorted_plan,
 )
-from sqlfront_planner.binder.syntax import failure, parts_of, refuse_unknown, unsupported
+from sqlfront_planner.binder.trees.handlers import failure, parts_of, refuse_unknown, unsupported
 from sqlfront_planner.logical import LogicalAggregate, LogicalFilter, LogicalPlan, OuterColumn
 from sqlfront_planner.statements.query_parser import CHANGES
 from sqlfront_values.errors import Error, ProgrammingError
@@ -33,27 +33,22 @@ from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.types import BOOLEAN
 
 if TYPE_CHECKING:
-    from sqlfront_planner.binder import (
-        aliases,
-        casts,
-        group_names,
-        group_rows,
-        groups,
-        outer,
-        relations,
-        suggestions,
-    )
-    from sqlfront_planner.binder import columns as column_binder
+    from sqlfront_planner.binder import lateral_aliases, outer_columns
+    from sqlfront_planner.binder.expressions import casts
+    from sqlfront_planner.binder.expressions import columns as column_binder
+    from sqlfront_planner.binder.groups import group_by, group_names, group_rows
+    from sqlfront_planner.binder.names import suggestions
+    from sqlfront_planner.binder.relations import from_clause
 else:
-    aliases = lazy_module("sqlfront_planner.binder.aliases")
-    casts = lazy_module("sqlfront_planner.binder.casts")
-    column_binder = lazy_module("sqlfront_planner.binder.columns")
-    group_names = lazy_module("sqlfront_planner.binder.group_names")
-    group_rows = lazy_module("sqlfront_planner.binder.group_rows")
-    groups = lazy_module("sqlfront_planner.binder.groups")
-    outer = lazy_module("sqlfront_planner.binder.outer")
-    suggestions = lazy_module("sqlfront_planner.binder.suggestions")
-    relations = lazy_module("sqlfront_planner.binder.relations")
+    lateral_aliases = lazy_module("sqlfront_planner.binder.lateral_aliases")
+    casts = lazy_module("sqlfront_planner.binder.expressions.casts")
+    column_binder = lazy_module("sqlfront_planner.binder.expressions.columns")
+    group_names = lazy_module("sqlfront_planner.binder.groups.group_names")
+    group_rows = lazy_module("sqlfront_planner.binder.groups.group_rows")
+    group_by = lazy_module("sqlfront_planner.binder.groups.group_by")
+    outer_columns = lazy_module("sqlfront_planner.binder.outer_columns")
+    suggestions = lazy_module("sqlfront_planner.binder.names.suggestions")
+    from_clause = lazy_module("sqlfront_planner.binder.relations.from_clause")
 
 _KNOWN: Final = frozenset(
     [
@@ -109,7 +104,7 @@ def bind_select(queries: Queries, node: exp.Select, parent: Scope | None) -> Bou
     refuse_unknown(node, _KNOWN)
     source = Relation(ONE_ROW, ())
     if node.args.get("from_") is not None:
-        source = relations.bind_from(queries, node, parent)
+        source = from_clause.bind_from(queries, node, parent)
     return _Select(queries, node, source.plan, source.scope(parent)).bind()
 
 
@@ -171,7 +166,7 @@ class _Select(msgspec.Struct):
         if self.has_stand_ins:
             self._write_out_aliases()
         if grouping is not None or self.aggregates.used or self.having is not None:
-            self._group(grouping or groups.Grouping())
+            self._group(grouping or group_by.Grouping())
         self._apply_windows()
         if self.has_stand_ins:
             self._apply_aliases()
@@ -184,7 +179,7 @@ class _Select(msgspec.Struct):
         refuse_unknown(distinct, frozenset())
         return BoundQuery(self._distinct(outputs, names, qualifiers), names, qualifiers)
 
-    def _bind_later_clauses(self, binder: ExpressionBinder, grouping: "groups.Grouping | None") -> None:
+    def _bind_later_clauses(self, binder: ExpressionBinder, grouping: "group_by.Grouping | None") -> None:
         """Bind HAVING, QUALIFY and ORDER BY over the input's row; a DISTINCT query's ORDER BY is bound
         later."""
         self.having = self._condition("having", binder, grouping)
@@ -199,7 +194,7 @@ class _Select(msgspec.Struct):
         if not self.node.args.get("distinct"):
             self._bind_order(binder, grouping)
 
-    def _check_items(self, grouping: "groups.Grouping") -> None:
+    def _check_items(self, grouping: "group_by.Grouping") -> None:
         """Raise MISSING_AGGREGATION if the select list needs more than the groups."""
         names = ("",) * (len(grouping.keys) + len(self.aggregates.calls) + len(self.aggregates.groupings))
         row = group_rows.GroupRow(grouping.keys, len(self.aggregates.calls), True, names)
@@ -338,7 +333,7 @@ class _Select(msgspec.Struct):
 
     # ---- GROUP BY, HAVING, QUALIFY, ORDER BY over the input's row
 
-    def _bind_group(self, select: ExpressionBinder) -> "groups.Grouping | None":
+    def _bind_group(self, select: ExpressionBinder) -> "group_by.Grouping | None":
         group = self.node.args.get("group")
         if group is None:
             return None
@@ -349,8 +344,8 @@ class _Select(msgspec.Struct):
             output=OutputNames(self._outputs(), first=False),
         )
         items = [(item.expression, item.node) for item in self.items]
-        grouping = groups.bind_grouping(binder, group, items)
-        stand_ins = self.has_stand_ins and any(map(aliases.aliases_read, grouping.keys))
+        grouping = group_by.bind_grouping(binder, group, items)
+        stand_ins = self.has_stand_ins and any(map(lateral_aliases.aliases_read, grouping.keys))
         for item in self.items:
             if item.uses_alias and (
                 (stand_ins or item.expression in grouping.keys)
@@ -365,7 +360,7 @@ class _Select(msgspec.Struct):
         return grouping
 
     def _condition(
-        self, clause: str, binder: ExpressionBinder, grouping: "groups.Grouping | None"
+        self, clause: str, binder: ExpressionBinder, grouping: "group_by.Grouping | None"
     ) -> Condition | None:
         """Bind HAVING or QUALIFY, which also see the select list's names, and cast the condition to
         BOOLEAN."""
@@ -382,7 +377,7 @@ class _Select(msgspec.Struct):
         condition = casts.explicit_cast(inner, inner.bind(node.this), BOOLEAN, node.this)
         return Condition(condition, node.this)
 
-    def _bind_order(self, binder: ExpressionBinder, grouping: "groups.Grouping | None") -> None:
+    def _bind_order(self, binder: ExpressionBinder, grouping: "group_by.Grouping | None") -> None:
         order = self.node.args.get("order")
         if order is None:
             return
@@ -392,7 +387,7 @@ class _Select(msgspec.Struct):
             inner.output = OutputNames(self._outputs(), first=True, grouped=False)
             self.order = bind_order(inner, order, outputs)
             return
-        selected, grouping = self._selected(), grouping or groups.Grouping()
+        selected, grouping = self._selected(), grouping or group_by.Grouping()
         inner.output = group_names.in_order(selected, grouping)
         group_names.refuse_known_calls(selected, grouping, inner, order)
         self.order = bind_order(inner, order, outputs)
@@ -404,25 +399,25 @@ class _Select(msgspec.Struct):
 
     # ---- the steps after WHERE
 
-    def _group(self, grouping: "groups.Grouping") -> None:
+    def _group(self, grouping: "group_by.Grouping") -> None:
         """Aggregate, and rewrite all other expressions over the groups' row."""
         grouped = self.node.args.get("group") is not None
         self._check_grouped_subqueries(grouping)
         self.plan, row = group_rows.grouped_plan(self.plan, grouping, self.aggregates, grouped=grouped)
         self._rewrite(row.over, row.over_order)
         for item in self.items:
-            outer.refuse_correlated(item.expression, "beside GROUP BY", item.node)
+            outer_columns.refuse_correlated(item.expression, "beside GROUP BY", item.node)
             if any(isinstance(part, OuterColumn) for part in walk(item.expression)):
                 raise unsupported("A column of the enclosing query beside an aggregate", item.node)
         if self.having is not None and not self.having_last:
             self.plan = LogicalFilter(self.plan, self.having.expression)
 
-    def _check_grouped_subqueries(self, grouping: "groups.Grouping") -> None:
+    def _check_grouped_subqueries(self, grouping: "group_by.Grouping") -> None:
         """Refuse a correlated subquery that is a key and isn't in the select list."""
         selected = [part for item in self.items for part in walk(item.expression)]
         for key in grouping.keys:
             if key not in selected:
-                outer.refuse_correlated(key, "that only GROUP BY has", self.node)
+                outer_columns.refuse_correlated(key, "that only GROUP BY has", self.node)
 
     def _apply_windows(self) -> None:
         """Add the Window nodes, then filter their row by QUALIFY."""
@@ -442,7 +437,7 @@ class _Select(msgspec.Struct):
         columns = [item.expression for item in self.items]
 
         def rewrite(expression: Expr, node: exp.Expr) -> Expr:
-            return aliases.written_out(expression, columns)
+            return lateral_aliases.written_out(expression, columns)
 
         if self.having is not None:
             self.having = replace(self.having, expression=rewrite(self.having.expression, self.having.node))
@@ -456,13 +451,13 @@ class _Select(msgspec.Struct):
         """Add projections below with the select list's columns that further columns read."""
         columns = [item.expression for item in self.items]
         order = [item.expression for item in self.order]
-        read = frozenset().union(*map(aliases.aliases_read, (*columns, *order)))
+        read = frozenset().union(*map(lateral_aliases.aliases_read, (*columns, *order)))
         if not read:
             return
         names = [item.name for item in self.items]
-        self.plan, places = aliases.apply_aliases(self.plan, columns, names, read)
+        self.plan, places = lateral_aliases.apply_aliases(self.plan, columns, names, read)
         outputs = [
-            places[index] if index in places else aliases.placed(column, places)
+            places[index] if index in places else lateral_aliases.placed(column, places)
             for index, column in enumerate(columns)
         ]
         self.items = [
@@ -473,7 +468,7 @@ class _Select(msgspec.Struct):
                 item,
                 expression=outputs[columns.index(item.expression)]
                 if item.expression in columns
-                else aliases.placed(item.expression, places),
+                else lateral_aliases.placed(item.expression, places),
             )
             for item in self.order
         ]

@@ -8,9 +8,9 @@ import msgspec
 import pyarrow as pa
 from sqlglot import exp
 
-from sqlfront_planner.binder.constants import may_be_position
-from sqlfront_planner.binder.expressions import ExpressionBinder
-from sqlfront_planner.binder.syntax import failure, refuse_unknown, unparenthesized
+from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder
+from sqlfront_planner.binder.trees.constants import may_be_position
+from sqlfront_planner.binder.trees.handlers import failure, refuse_unknown, unparenthesized
 from sqlfront_planner.logical import LogicalPlan, LogicalProject, LogicalSort
 from sqlfront_values import types
 from sqlfront_values.expressions import Column, Expr, Literal, SortKey
@@ -19,10 +19,10 @@ from sqlfront_values.types import INT
 
 if TYPE_CHECKING:
     from sqlfront_planner import types as coercion
-    from sqlfront_planner.binder import outer, windows
+    from sqlfront_planner.binder import outer_columns, windows
 else:
     coercion = lazy_module("sqlfront_planner.types")
-    outer = lazy_module("sqlfront_planner.binder.outer")
+    outer_columns = lazy_module("sqlfront_planner.binder.outer_columns")
     windows = lazy_module("sqlfront_planner.binder.windows")
 
 
@@ -76,8 +76,8 @@ def _expressions(binder: ExpressionBinder, node: exp.Expr, outputs: Sequence[Exp
             return [outputs[place - 1]]
     expression = binder.bind(node)
     if node.find(exp.Query) is not None:  # an alias may be a subquery
-        outer.refuse_correlated(expression, "in ORDER BY", node)
-        outer.refuse_predicates(expression, "in ORDER BY", node)
+        outer_columns.refuse_correlated(expression, "in ORDER BY", node)
+        outer_columns.refuse_predicates(expression, "in ORDER BY", node)
     return [expression]
 
 

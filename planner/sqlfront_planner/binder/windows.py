@@ -5,11 +5,16 @@ from typing import Final
 import pyarrow as pa
 from sqlglot import exp
 
-from sqlfront_planner.binder.aggregates import EDGES, aggregate_call, constant_arguments, filter_condition
-from sqlfront_planner.binder.arguments import argument_kinds, check_count, coerce, function_name
-from sqlfront_planner.binder.collected import OrderItem, WindowItem, WindowOutput, Windows
-from sqlfront_planner.binder.expressions import ExpressionBinder
-from sqlfront_planner.binder.syntax import failure, handles, refuse_unknown, unsupported
+from sqlfront_planner.binder.collected_calls import OrderItem, WindowItem, WindowOutput, Windows
+from sqlfront_planner.binder.expressions.arguments import argument_kinds, check_count, coerce, function_name
+from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder
+from sqlfront_planner.binder.functions.aggregates import (
+    EDGES,
+    aggregate_call,
+    constant_arguments,
+    filter_condition,
+)
+from sqlfront_planner.binder.trees.handlers import failure, handles, refuse_unknown, unsupported
 from sqlfront_planner.types import is_orderable
 from sqlfront_values import types
 from sqlfront_values.expressions import (

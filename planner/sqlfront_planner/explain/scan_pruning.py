@@ -17,11 +17,11 @@ from sqlfront_values.settings import Settings
 if TYPE_CHECKING:
     from sqlfront_planner import run_values
     from sqlfront_planner.plan import Template
-    from sqlfront_planner.rules import fold_constants as folding
+    from sqlfront_planner.rules.expressions import fold_constants as folding
     from sqlfront_values.partitioning import partitions
 else:
     partitions = lazy_module("sqlfront_values.partitioning.partitions")
-    folding = lazy_module("sqlfront_planner.rules.fold_constants")
+    folding = lazy_module("sqlfront_planner.rules.expressions.fold_constants")
     run_values = lazy_module("sqlfront_planner.run_values")
 
 

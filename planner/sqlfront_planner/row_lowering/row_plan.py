@@ -18,10 +18,10 @@ from sqlfront_values.settings import Settings
 
 if TYPE_CHECKING:
     from sqlfront_planner import run_values
-    from sqlfront_planner.binder import names
+    from sqlfront_planner.binder.names import expression_names
     from sqlfront_planner.pruning import constraints
 else:
-    names = lazy_module("sqlfront_planner.binder.names")
+    expression_names = lazy_module("sqlfront_planner.binder.names.expression_names")
     run_values = lazy_module("sqlfront_planner.run_values")
     constraints = lazy_module("sqlfront_planner.pruning.constraints")
 
@@ -70,7 +70,7 @@ class RowPlan(msgspec.Struct, frozen=True, eq=False):
         fields = list(self.schema)
         for column, title in self.titles.items():
             literal = Literal(title.type, arguments[title.index])
-            fields[column] = pa.field(names.value_text(literal), title.type)
+            fields[column] = pa.field(expression_names.value_text(literal), title.type)
         return pa.schema(fields)
 
     def run(

@@ -1,0 +1,3 @@
+"""Binding of expressions: ``expression_binder`` binds any expression, by the handlers that the other modules
+register for a kind of expression each. ``arguments`` checks and casts the arguments of calls.
+"""

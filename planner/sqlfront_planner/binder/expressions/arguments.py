@@ -1,0 +1,351 @@
+"""Arguments of calls: number, types, and implicit casts."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import pyarrow as pa
+from sqlglot import exp
+
+from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder, cast_to
+from sqlfront_planner.binder.names.suggestions import nearest_words, quoted
+from sqlfront_planner.binder.trees.handlers import failure, unsupported
+from sqlfront_planner.logical import OuterColumn
+from sqlfront_planner.tokens.tokenizing import FUNCTION_MARK
+from sqlfront_planner.types import (
+    argument_name,
+    common_type,
+    implicit_cast,
+    is_exact,
+    is_orderable,
+    mixes_strings,
+)
+from sqlfront_values import types
+from sqlfront_values.errors import Error
+from sqlfront_values.evaluate import evaluate_scalar
+from sqlfront_values.expressions import Call, Column, Expr, Literal, transform, walk
+from sqlfront_values.functions import registry
+from sqlfront_values.functions.aggregates.registry import aggregate_names
+from sqlfront_values.functions.registry import ArgumentType, Kind, ScalarFunction
+from sqlfront_values.functions.windows.registry import window_names
+
+_COMMON: Final = frozenset({Kind.COMMON, Kind.COMMON_ARRAY, Kind.COMMON_MAP})
+_BYTES: Final = Kind.STRING_OR_BINARY
+_MIXED: Final = {types.STRING, types.BINARY}
+#: Functions whose third argument is one character.
+_PATTERNS: Final = frozenset({"like", "ilike"})
+#: Functions whose second argument, the scale, must be a whole number without a cast.
+_TO_SCALE: Final = frozenset({"ceil", "ceiling", "floor"})
+#: Functions whose first argument must have a type other than VOID, or for which Spark would choose a type.
+_TYPED_FIRST: Final = frozenset(
+    {"array_insert", "array_sort", "element_at", "get", "map_entries", "map_from_arrays", "map_keys"}
+    | {"map_values", "try_element_at"}
+)
+#: Functions that parse a text by the pattern in their second argument.
+_BY_PATTERN: Final = frozenset({"to_timestamp", "to_timestamp_ltz"})
+_ORDINALS: Final = (
+    "first",
+    "second",
+    "third",
+    "fourth",
+    "fifth",
+    "sixth",
+    "seventh",
+    "eighth",
+    "ninth",
+    "tenth",
+)
+
+
+def function_name(node: exp.Anonymous) -> str:
+    """The function's name in lower case."""
+    name = node.this if isinstance(node.this, str) else node.this.name
+    return name.removeprefix(FUNCTION_MARK).lower()
+
+
+def call_function(binder: ExpressionBinder, name: str, operands: Sequence[Expr], node: exp.Expr) -> Expr:
+    """The typed call of a registry entry, with its arguments coerced. Raises NotSupportedError for an unknown
+    name."""
+    entry = registry.lookup(name)
+    if entry is None:
+        raise unsupported(f"The function {name}", node)
+    _refuse_untyped(name, operands, node)
+    kinds = argument_kinds(entry.arguments, len(operands), variadic=entry.variadic)
+    least = len(entry.arguments) - entry.optional
+    check_count(name, len(operands), least, None if entry.variadic else len(entry.arguments), node)
+    if name in _TO_SCALE and len(operands) == 2:
+        _check_scale(binder, name, operands[1], node)
+    if name in _PATTERNS and len(operands) == 3:
+        _check_escape(binder, operands[2], node)
+    if entry.exact:
+        _check_exact(binder, entry, kinds, operands, node)
+    coerced = coerce(binder, name, kinds, operands, node)
+    if name in _COMPARING:
+        for operand in coerced:
+            check_orderable(binder, name, operand.type, node)
+    if name == "regexp_replace" and len(coerced) == 4:
+        _check_position(binder, coerced[3], node)
+    arguments, values = _constants(binder, entry, coerced, node)
+    return Call(entry.result_type(tuple(item.type for item in arguments), values), entry.name, arguments)
+
+
+def _refuse_untyped(name: str, operands: Sequence[Expr], node: exp.Expr) -> None:
+    """Refuse calls whose first argument makes Spark apply special rules."""
+    first = operands[0].type if operands else None
+    if first == types.VOID and name in _TYPED_FIRST:
+        raise unsupported(f"{name} of NULL", node)
+    if name in _TO_SCALE and len(operands) == 2 and first in (types.VOID, types.STRING):
+        raise unsupported(f"{name} of a string with a scale", node)
+    if name in _BY_PATTERN and len(operands) == 2 and first is not None and types.is_numeric(first):
+        raise unsupported(f"{name} of a number with a pattern", node)
+
+
+def _check_scale(binder: ExpressionBinder, name: str, scale: Expr, node: exp.Expr) -> None:
+    known = transform(scale, binder.context.known_value)
+    if (
+        known.type != types.INT
+        or any(isinstance(item, Column | OuterColumn) for item in walk(known))
+        or evaluate_scalar(known, binder.context.settings.evaluation) is None
+    ):
+        raise failure(
+            "NON_FOLDABLE_ARGUMENT",
+            f"The function {quoted((name,))} requires the parameter `scale` to be a foldable expression of"
+            ' the type "INT", but the actual argument is not.',
+            node,
+        )
+
+
+def _check_position(binder: ExpressionBinder, position: Expr, node: exp.Expr) -> None:
+    """Check that regexp_replace's position is a constant, counted from 1."""
+    known = transform(position, binder.context.known_value)
+    head = f'Cannot resolve "{binder.name(node)}" due to data type mismatch: '
+    if any(isinstance(item, Column | OuterColumn) for item in walk(known)):
+        raise failure(
+            "DATATYPE_MISMATCH.NON_FOLDABLE_INPUT",
+            f'{head}the input `position` should be a foldable "INT" expression.',
+            node,
+        )
+    value = evaluate_scalar(known, binder.context.settings.evaluation)
+    if isinstance(value, int) and value <= 0:
+        raise failure(
+            "DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE",
+            f"{head}The position must be between (0, 2147483647] (current value = {value}).",
+            node,
+        )
+
+
+def _check_escape(binder: ExpressionBinder, escape: Expr, node: exp.Expr) -> None:
+    known = binder.context.known_value(escape)
+    if not (isinstance(known, Literal) and isinstance(known.value, str) and len(known.value) == 1):
+        raise failure(
+            "INVALID_ESCAPE_CHAR",
+            "`EscapeChar` should be a string literal of length one, but got"
+            f' "{binder.name(node.expressions[2])}".',
+            node,
+        )
+
+
+def _check_exact(
+    binder: ExpressionBinder,
+    entry: ScalarFunction,
+    kinds: Sequence[ArgumentType],
+    operands: Sequence[Expr],
+    node: exp.Expr,
+) -> None:
+    """Refuse arguments of other types than the declared types at the positions that require an exact type."""
+    common = [
+        _common_part(operand, kind) for operand, kind in zip(operands, kinds, strict=True) if kind in _COMMON
+    ]
+    if mixes_strings(common):
+        if entry.name == "array_insert":
+            shown = ", ".join(f'"{types.sql_name(operand.type)}"' for operand in operands)
+            raise failure(
+                "DATATYPE_MISMATCH.ARRAY_FUNCTION_DIFF_TYPES",
+                f'Cannot resolve "{binder.name(node)}" due to data type mismatch: Input to `{entry.name}`'
+                f' should have been "ARRAY" followed by a value with same element type, but it\'s [{shown}].',
+                node,
+            )
+        raise mixed_types(binder, entry.name, list(operands), node)
+    for place, (operand, kind) in enumerate(zip(operands, kinds, strict=True)):
+        if place in entry.exact and not is_exact(operand.type, kind):
+            raise _wrong_argument(binder, place, kind, operand, node)
+
+
+#: Functions that compare their arguments, or an array's elements, with each other.
+_COMPARING: Final = frozenset(
+    {"greatest", "least", "array_max", "array_min", "array_sort", "sort_array", "array_contains"}
+    | {"array_position", "array_remove", "array_distinct", "array_union", "array_intersect", "array_except"}
+    | {"arrays_overlap"}
+)
+
+
+def check_orderable(binder: ExpressionBinder, name: str, data_type: pa.DataType, node: exp.Expr) -> None:
+    """Raise DATATYPE_MISMATCH.INVALID_ORDERING_TYPE if values of the type can't be compared, such as maps."""
+    if not is_orderable(data_type):
+        raise failure(
+            "DATATYPE_MISMATCH.INVALID_ORDERING_TYPE",
+            f'Cannot resolve "{binder.name(node)}" due to data type mismatch: The `{name}` does not support '
+            f'ordering on type "{types.sql_name(data_type)}".',
+            node,
+        )
+
+
+def _constants(
+    binder: ExpressionBinder, entry: ScalarFunction, arguments: tuple[Expr, ...], node: exp.Expr
+) -> tuple[tuple[Expr, ...], tuple[object, ...]]:
+    """The arguments, the constant ones as literals, and the literals' values."""
+    result, values = list(arguments), []
+    for place in entry.constants:
+        if place >= len(result):
+            continue
+        known = transform(result[place], binder.context.known_value)
+        if any(isinstance(item, Column | OuterColumn) for item in walk(known)):
+            raise failure(
+                "DATATYPE_MISMATCH.NON_FOLDABLE_INPUT",
+                f'Cannot resolve "{binder.name(node)}" due to data type mismatch: the input at position'
+                f" {place + 1} should be a foldable expression.",
+                node,
+            )
+        values.append(evaluate_scalar(known, binder.context.settings.evaluation))
+        result[place] = Literal(known.type, values[-1])
+    return tuple(result), tuple(values)
+
+
+def argument_kinds(
+    declared: tuple[ArgumentType, ...], count: int, *, variadic: bool
+) -> tuple[ArgumentType, ...]:
+    """The declared types of ``count`` arguments; the last type repeats if ``variadic``."""
+    if variadic and count > len(declared):
+        return (*declared, *(declared[-1:] * (count - len(declared))))
+    return declared[:count]
+
+
+def coerce(
+    binder: ExpressionBinder,
+    name: str,
+    kinds: Sequence[ArgumentType],
+    operands: Sequence[Expr],
+    node: exp.Expr,
+) -> tuple[Expr, ...]:
+    """The operands cast to the types that a function requires.
+
+    Raises ProgrammingError (DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE, .DATA_DIFF_TYPES).
+    """
+    common = [operand for operand, kind in zip(operands, kinds, strict=True) if kind in _COMMON]
+    shared = common_type(map(_common_part, common, (kind for kind in kinds if kind in _COMMON)))
+    if shared is None:
+        raise mixed_types(binder, name, common, node)
+    result = []
+    for place, (operand, kind) in enumerate(zip(operands, kinds, strict=True)):
+        target = _with_common(implicit_cast(operand.type, kind), kind, shared)
+        if target is None:
+            raise _wrong_argument(binder, place, kind, operand, node)
+        result.append(cast_to(operand, target))
+    if {operand.type for operand, kind in zip(result, kinds, strict=True) if kind is _BYTES} == _MIXED:
+        if name == "overlay":
+            raise mixed_types(binder, name, list(operands), node)
+        return tuple(
+            cast_to(operand, types.STRING) if kind is _BYTES else operand
+            for operand, kind in zip(result, kinds, strict=True)
+        )
+    return tuple(result)
+
+
+def _common_part(operand: Expr, kind: ArgumentType) -> pa.DataType:
+    """The type that an argument contributes to the common type: its own, the type of an array's elements or
+    of a map's keys."""
+    data_type = operand.type
+    if kind is Kind.COMMON_ARRAY and pa.types.is_list(data_type):
+        return data_type.value_type
+    if kind is Kind.COMMON_MAP and pa.types.is_map(data_type):
+        return data_type.key_type
+    return data_type if kind is Kind.COMMON else types.VOID
+
+
+def _with_common(target: pa.DataType | None, kind: ArgumentType, shared: pa.DataType) -> pa.DataType | None:
+    """The type to cast to, with its common part replaced."""
+    if kind is Kind.COMMON or target is None:
+        return shared if kind is Kind.COMMON else None
+    if kind is Kind.COMMON_ARRAY:
+        return pa.list_(shared)
+    return pa.map_(shared, target.item_type) if kind is Kind.COMMON_MAP else target
+
+
+def check_count(name: str, given: int, least: int, most: int | None, node: exp.Expr) -> None:
+    """Raise WRONG_NUM_ARGS if a function doesn't accept that number of arguments."""
+    if least <= given and (most is None or given <= most):
+        return
+    if most is None:
+        wanted = f"> {least - 1}"
+    elif least == most:
+        wanted = str(least)
+    else:
+        wanted = f"[{', '.join(map(str, range(least, most + 1)))}]"
+    raise failure(
+        "WRONG_NUM_ARGS.WITHOUT_SUGGESTION",
+        f"The {quoted((name,))} requires {wanted} parameters but the actual number is {given}.",
+        node,
+    )
+
+
+def _wrong_argument(
+    binder: ExpressionBinder, place: int, kind: ArgumentType, operand: Expr, node: exp.Expr
+) -> Error:
+    ordinal = _ORDINALS[place] if place < len(_ORDINALS) else f"{place + 1}th"
+    return failure(
+        "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",
+        f'Cannot resolve "{binder.name(node)}" due to data type mismatch: The {ordinal} parameter requires '
+        "the "
+        f'{argument_name(kind)} type, however it has the type "{types.sql_name(operand.type)}".',
+        node,
+    )
+
+
+def mixed_types(binder: ExpressionBinder, function: str, operands: list[Expr], node: exp.Expr) -> Error:
+    """Spark's error for arguments without a common type."""
+    shown = " or ".join(f'"{types.sql_name(operand.type)}"' for operand in operands)
+    return failure(
+        "DATATYPE_MISMATCH.DATA_DIFF_TYPES",
+        f'Cannot resolve "{binder.name(node)}" due to data type mismatch: Input to `{function}` should all '
+        "be the same type, "
+        f"but it's ({shown}).",
+        node,
+    )
+
+
+#: Operators, and fields of ``extract``, that aren't functions of Spark SQL under their registry name.
+NOT_CALLABLE: Final = (
+    frozenset(registry.OPERATORS) - {"div", "like", "ilike", "rlike", "negative"}
+    | {"dayofweek_iso", "year_of_week", "second_with_fraction", "too many rows"}
+    | {f"interval_{field}" for field in ("year", "month", "day", "hour", "minute", "second")}
+)
+
+
+def no_such_function(name: str, node: exp.Expr) -> Error:
+    """The error for a name that can't be called in an expression.
+
+    NotSupportedError if Spark has the function; else NOT_A_SCALAR_FUNCTION, or UNRESOLVED_ROUTINE with the
+    nearest of the known functions.
+    """
+    from sqlfront_planner.binder.names import spark_functions  # noqa: PLC0415 - only for the error
+
+    if name in spark_functions.CALLABLE:
+        return unsupported(f"The function {name}", node)
+    if name in spark_functions.TABLES:
+        return failure(
+            "NOT_A_SCALAR_FUNCTION",
+            f"{quoted((name,))} appears as a scalar expression here, but it is a table function. Move"
+            " the call into the FROM clause.",
+            node,
+        )
+    return unresolved_routine(name, node)
+
+
+def unresolved_routine(name: str, node: exp.Expr) -> Error:
+    """The error UNRESOLVED_ROUTINE, with the nearest of the known functions."""
+    known = {*registry.names(), *aggregate_names(), *window_names()} - NOT_CALLABLE
+    nearest = ", ".join(quoted((word,)) for word in nearest_words(name, sorted(known)))
+    return failure(
+        "UNRESOLVED_ROUTINE",
+        f"Cannot resolve routine {quoted((name,))}. Did you mean one of the following? [{nearest}].",
+        node,
+    )

@@ -1,0 +1,183 @@
+"""Binding of CAST, TRY_CAST, ``::``, and typed literals (``DATE '2020-01-01'``)."""
+
+import re
+from datetime import UTC, date, datetime
+from typing import Final
+
+import pyarrow as pa
+from sqlglot import exp
+
+from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder
+from sqlfront_planner.binder.trees.handlers import failure, handles, unsupported
+from sqlfront_planner.binder.trees.type_names import data_type_of
+from sqlfront_planner.types import DATETIMES
+from sqlfront_values import types
+from sqlfront_values.evaluate import evaluate_scalar
+from sqlfront_values.expressions import Cast, Expr, Literal, Parameter
+from sqlfront_values.types import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VOID,
+    is_decimal,
+    is_integral,
+    is_interval,
+    is_numeric,
+    is_string,
+    is_year_month,
+)
+
+#: Words that Spark reads as the day or the moment of the query.
+_SPECIAL_TIMES: Final = frozenset({"epoch", "now", "today", "tomorrow", "yesterday"})
+_TYPED_LITERALS: Final = frozenset({DATE, TIMESTAMP, TIMESTAMP_NTZ})
+_DATE: Final = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
+
+
+@handles(exp.TryCast, arguments="this to safe")
+def bind_cast(binder: ExpressionBinder, node: exp.TryCast) -> Expr:
+    """Bind CAST, TRY_CAST (``safe``) and ``::``."""
+    operand = binder.bind(node.this)
+    return explicit_cast(
+        binder, operand, data_type_of(node.args["to"]), node, safe=bool(node.args.get("safe"))
+    )
+
+
+@handles(exp.Cast, arguments="this to")
+def bind_typed_literal(binder: ExpressionBinder, node: exp.Cast) -> Expr:
+    """Bind ``DATE '...'``, ``TIMESTAMP '...'``, ``TIMESTAMP_NTZ '...'``."""
+    kind = data_type_of(node.args["to"])
+    if not isinstance(node.this, exp.Literal) or kind not in _TYPED_LITERALS:
+        raise failure(
+            "UNSUPPORTED_TYPED_LITERAL",
+            f'Literals of the type "{types.sql_name(kind)}" are not supported. Supported types are "DATE", '
+            '"TIMESTAMP_NTZ", '
+            '"TIMESTAMP_LTZ", "TIMESTAMP", "INTERVAL", "X".',
+            node,
+        )
+    text = str(node.this.this)
+    value: object = _date(text) if kind == DATE else None
+    if value is None:
+        constant = Cast(kind, Literal(STRING, text), safe=True)
+        try:
+            value = evaluate_scalar(constant, binder.context.settings.evaluation)
+        except OverflowError:
+            # A year that Python's dates can't represent.
+            return constant
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        value = value.astimezone(UTC)
+    if value is None:
+        if text.strip().lower() in _SPECIAL_TIMES:
+            raise unsupported(f"The typed literal '{text}'", node)
+        name = types.sql_name(kind)
+        raise failure(
+            "INVALID_TYPED_LITERAL",
+            f'The value of the typed literal "{name}" is invalid: {exp.Literal.string(text).sql()}.',
+            node,
+        )
+    return Literal(kind, value)
+
+
+def _date(text: str) -> date | None:
+    """The date in the usual form, parsed without the evaluator; None for any other text."""
+    match = _DATE.fullmatch(text)
+    try:
+        return date(int(match[1]), int(match[2]), int(match[3])) if match else None
+    except ValueError:
+        return None
+
+
+def explicit_cast(
+    binder: ExpressionBinder, operand: Expr, target: pa.DataType, node: exp.Expr, *, safe: bool = False
+) -> Expr:
+    """The cast that the query contains. Raises DATATYPE_MISMATCH.CAST_WITHOUT_SUGGESTION if Spark has no such
+    cast."""
+    source = operand.type
+    if source == target:
+        # Beside a decimal, the type of a whole-number literal follows from its digits, but under a cast from
+        # its type.
+        written = is_integral(target) and isinstance(operand, Literal | Parameter)
+        return Cast(target, operand, safe) if written else operand
+    if not can_cast(source, target):
+        function = _suggested(source, target)
+        if _is_legacy(source, target) and not safe:
+            raise failure(
+                "DATATYPE_MISMATCH.CAST_WITH_CONF_SUGGESTION",
+                f'Cannot resolve "{binder.name(node)}" due to data type mismatch: cannot cast '
+                f'"{types.sql_name(source)}" to '
+                f'"{types.sql_name(target)}" with ANSI mode on.',
+                node,
+            )
+        head = (
+            f'Cannot resolve "{binder.name(node)}" due to data type mismatch: cannot cast '
+            f'"{types.sql_name(source)}" to '
+            f'"{types.sql_name(target)}".'
+        )
+        if function is None:
+            raise failure("DATATYPE_MISMATCH.CAST_WITHOUT_SUGGESTION", head, node)
+        raise failure(
+            "DATATYPE_MISMATCH.CAST_WITH_FUNC_SUGGESTION",
+            f'{head}\nTo convert values from "{types.sql_name(source)}" to "{types.sql_name(target)}", you '
+            "can use the "
+            f"functions `{function}` instead.",
+            node,
+        )
+    if isinstance(operand, Literal) and operand.value is None:
+        return Literal(target, None)
+    return Cast(target, operand, safe)
+
+
+def _suggested(source: pa.DataType, target: pa.DataType) -> str | None:
+    """The function to suggest instead of a cast between dates and numbers."""
+    if source == DATE and is_numeric(target):
+        return "UNIX_DATE"
+    return "DATE_FROM_UNIX_DATE" if is_numeric(source) and target == DATE else None
+
+
+def _is_legacy(source: pa.DataType, target: pa.DataType) -> bool:
+    """Whether Spark has the cast only with ANSI mode off."""
+    if target == BOOLEAN:
+        return source in (DATE, TIMESTAMP)
+    if target == TIMESTAMP:
+        return source == BOOLEAN
+    return target == BINARY and is_integral(source)
+
+
+def can_cast(source: pa.DataType, target: pa.DataType) -> bool:
+    """Whether Spark casts between the types in ANSI mode.
+
+    >>> can_cast(pa.int32(), pa.date32()), can_cast(pa.string(), pa.date32())
+    (False, True)
+    """
+    if source in (target, VOID):
+        return True
+    if is_string(target):
+        return True
+    if is_string(source):
+        return not pa.types.is_nested(target)
+    if is_numeric(source):
+        exact = is_integral(source) or is_decimal(source)
+        return is_numeric(target) or target in (BOOLEAN, TIMESTAMP) or (exact and is_interval(target))
+    if source == BOOLEAN:
+        return is_numeric(target)
+    if source in DATETIMES:
+        return target in DATETIMES or (source == TIMESTAMP and is_numeric(target))
+    if is_interval(source):
+        same_kind = is_interval(target) and is_year_month(source) == is_year_month(target)
+        return same_kind or is_integral(target) or is_decimal(target)
+    return _can_cast_nested(source, target)
+
+
+def _can_cast_nested(source: pa.DataType, target: pa.DataType) -> bool:
+    kinds = pa.types
+    if kinds.is_list(source) and kinds.is_list(target):
+        return can_cast(source.value_type, target.value_type)
+    if kinds.is_map(source) and kinds.is_map(target):
+        return can_cast(source.key_type, target.key_type) and can_cast(source.item_type, target.item_type)
+    if kinds.is_struct(source) and kinds.is_struct(target):
+        return source.num_fields == target.num_fields and all(
+            can_cast(ours.type, theirs.type) for ours, theirs in zip(source, target, strict=True)
+        )
+    return False

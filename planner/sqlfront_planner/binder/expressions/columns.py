@@ -1,0 +1,298 @@
+"""Binding of names: columns of the scope, fields of structs, the select list's aliases, and columns of the
+enclosing query."""
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+from msgspec.structs import replace
+from sqlglot import exp
+
+from sqlfront_planner.binder.collected_calls import GroupingCall
+from sqlfront_planner.binder.expressions.arguments import unresolved_routine
+from sqlfront_planner.binder.expressions.collections import subscript
+from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder, OutputNames
+from sqlfront_planner.binder.names.suggestions import quoted, suggestion
+from sqlfront_planner.binder.scope import Match, Scope
+from sqlfront_planner.binder.trees.handlers import failure, handles, parts_of, unsupported
+from sqlfront_planner.expressions.rewriting import columns_to_outer, is_deterministic
+from sqlfront_planner.expressions.same_meaning import is_same
+from sqlfront_planner.tokens.tokenizing import FUNCTION_MARK
+from sqlfront_values.errors import Error
+from sqlfront_values.expressions import Call, Column, Expr, Literal, RunValue, columns_used
+from sqlfront_values.types import BIGINT, STRING
+
+_USER_WORDS = frozenset({"user", "current_user", "session_user"})
+
+
+@handles(exp.Column, arguments="this table db catalog")
+def bind_column(binder: ExpressionBinder, node: exp.Column) -> Expr:
+    """Bind a dotted name."""
+    if isinstance(node.this, exp.Star):
+        raise failure("INVALID_USAGE_OF_STAR_OR_REGEX", f"Invalid usage of '*' in {binder.clause}.", node)
+    if not isinstance(node.this, exp.Identifier):
+        raise unsupported(f"'{node.sql('spark')}' in this place", node)
+    return resolve(binder, parts_of(node), node)
+
+
+@handles(exp.Star, arguments="")
+def bind_star(binder: ExpressionBinder, node: exp.Star) -> Expr:
+    """Refuse a star outside of a select list and of ``count(*)`` and the like."""
+    raise failure("INVALID_USAGE_OF_STAR_OR_REGEX", f"Invalid usage of '*' in {binder.clause}.", node)
+
+
+@handles(exp.Dot, arguments="this expression")
+def bind_dot(binder: ExpressionBinder, node: exp.Dot) -> Expr:
+    """Bind a field of an expression's value: ``a[0].b``."""
+    field = node.expression
+    if not isinstance(field, exp.Identifier):
+        raise unresolved_routine(node.sql("spark").replace(FUNCTION_MARK, "").partition("(")[0], node)
+    return field_of(binder, binder.bind(node.this), field.name, node)
+
+
+@handles(exp.Bracket, arguments="this expressions")
+def bind_bracket(binder: ExpressionBinder, node: exp.Bracket) -> Expr:
+    """Bind ``a[i]`` of an array (from 0) or ``m[k]`` of a map."""
+    if len(node.expressions) != 1:
+        raise unsupported("A subscript with several indexes", node)
+    operand, index = binder.bind(node.this), binder.bind(node.expressions[0])
+    if pa.types.is_struct(operand.type) and isinstance(index, Literal) and isinstance(index.value, str):
+        return field_of(binder, operand, index.value, node)
+    return subscript(binder, operand, index, node)
+
+
+def resolve(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) -> Expr:
+    """The expression that a dotted name means at this place.
+
+    Raises ProgrammingError: AMBIGUOUS_REFERENCE, UNRESOLVED_COLUMN with the nearest known names.
+    """
+    output = binder.output
+    if output is not None and output.first and not binder.inside_aggregate:
+        expression = _output(binder, parts, node)
+        if expression is not None:
+            return expression
+    match = binder.scope.resolve(parts)
+    if match is not None:
+        column = _only(match, parts, node)
+        if output is not None:
+            _refuse_hidden(binder, output, match, parts, node)
+        if _is_ungrouped(binder, column, node):
+            expression = _output(binder, parts, node)
+            if expression is not None:
+                return expression
+            if output is not None and output.is_closed:
+                raise unresolved(known_outputs(output), parts, node)
+        return _fields(binder, column, parts[match.parts :], node)
+    expression = _alias(binder, parts, node)
+    if expression is None and output is not None:
+        expression = _output(binder, parts, node)
+    if expression is None:
+        expression = _outer(binder, parts, node)
+    if expression is None and len(parts) == 1:
+        expression = _implied(binder, parts[0].lower(), node)
+    is_known = output is not None and output.grouped is not None and output.expressions.get(parts[0].lower())
+    if expression is None and output is not None and is_known and binder.inside_aggregate:
+        raise _unread_output(output, parts, node, "RESOLVED_ATTRIBUTE_MISSING_FROM_INPUT")
+    if expression is None:
+        known = [(*column.qualifier, column.name) for column in binder.scope.visible()]
+        raise unresolved(known_outputs(output) if output is not None and output.first else known, parts, node)
+    return expression
+
+
+def _refuse_hidden(
+    binder: ExpressionBinder, output: OutputNames, match: Match, parts: tuple[str, ...], node: exp.Expr
+) -> None:
+    """Refuse an input column that Spark doesn't find in HAVING or ORDER BY."""
+    if binder.inside_aggregate and match.parts == 1 and parts[0].lower() in output.hidden:
+        raise _unread_output(output, parts, node, "RESOLVED_ATTRIBUTE_APPEAR_IN_OPERATION")
+    if output.first and output.keys is not None and match.columns[0].expression not in output.keys:
+        raise unresolved(known_outputs(output), parts, node)
+
+
+def _unread_output(output: OutputNames, parts: tuple[str, ...], node: exp.Expr, detail: str) -> Error:
+    """The error of an aggregate function over a column of the select list: Spark resolves the name, and later
+    finds that the aggregate function has no such input."""
+    if not output.grouped:
+        return failure(
+            "UNSUPPORTED_EXPR_FOR_OPERATOR",
+            f"An aggregate function in ORDER BY over {quoted(parts)}, a column of the select list.",
+            node,
+        )
+    return failure(
+        f"MISSING_ATTRIBUTES.{detail}",
+        f"An aggregate function can't read {quoted(parts)}, a column of the select list beside it.",
+        node,
+    )
+
+
+def _only(match: Match, parts: tuple[str, ...], node: exp.Expr) -> Expr:
+    if len(match.columns) > 1:
+        candidates = ", ".join(sorted(quoted((*column.qualifier, column.name)) for column in match.columns))
+        raise failure(
+            "AMBIGUOUS_REFERENCE",
+            f"Reference {quoted(parts)} is ambiguous, could be: [{candidates}].",
+            node,
+        )
+    return match.columns[0].expression
+
+
+def _is_ungrouped(binder: ExpressionBinder, column: Expr, node: exp.Expr) -> bool:
+    """Whether a column in HAVING is an input column outside of the grouping keys, so that an alias of that
+    name wins. With ``GROUP BY a + 1`` the ``a`` of ``a + 1`` is inside a key, any other ``a`` outside."""
+    output = binder.output
+    if output is None or output.keys is None or output.first or binder.inside_aggregate:
+        return False
+    used = columns_used(column)
+    readers = [key for key in output.keys if used <= columns_used(key)]
+    if not readers or any(isinstance(key, Column) for key in readers):
+        return not readers
+    plain = replace(binder, output=None, aggregates=None, windows=None)
+    return not any(_is_key(plain, outer, readers) for outer in _around(node))
+
+
+def _around(node: exp.Expr) -> Iterator[exp.Expr]:
+    """Yield the expression, and the expressions around it, up to the whole condition."""
+    place: exp.Expr | None = node
+    while place is not None and not isinstance(place, exp.Having):
+        yield place
+        place = place.parent
+
+
+def _is_key(binder: ExpressionBinder, node: exp.Expr, keys: Sequence[Expr]) -> bool:
+    try:
+        expression = binder.bind(node)
+    except Error:  # for example an aggregate
+        return False
+    return any(is_same(key, expression) for key in keys)
+
+
+def _fields(binder: ExpressionBinder, expression: Expr, names: tuple[str, ...], node: exp.Expr) -> Expr:
+    for name in names:
+        expression = field_of(binder, expression, name, node)
+    return expression
+
+
+def field_of(binder: ExpressionBinder, operand: Expr, name: str, node: exp.Expr) -> Expr:
+    """Bind ``operand.name``: a struct's field, or a map's value. Raises FIELD_NOT_FOUND with the existing
+    fields."""
+    kind = operand.type
+    if pa.types.is_struct(kind):
+        places = [place for place in range(kind.num_fields) if kind.field(place).name.lower() == name.lower()]
+        if len(places) == 1:
+            field = kind.field(places[0])
+            return Call(field.type, "get_field", (operand, Literal(STRING, field.name)))
+        known = ", ".join(quoted((kind.field(place).name,)) for place in range(kind.num_fields))
+        if places:
+            raise failure(
+                "AMBIGUOUS_REFERENCE_TO_FIELDS",
+                f"Ambiguous reference to the field {quoted((name,))}. It appears {len(places)} times in the "
+                "schema.",
+                node,
+            )
+        raise failure("FIELD_NOT_FOUND", f"No such struct field {quoted((name,))} in {known}.", node)
+    if pa.types.is_map(kind):
+        return subscript(binder, operand, Literal(STRING, name), node)
+    if pa.types.is_list(kind) and pa.types.is_struct(kind.value_type):
+        raise unsupported("A field of an array of structs", node)
+    raise failure(
+        "INVALID_EXTRACT_BASE_FIELD_TYPE",
+        f'Can\'t extract a value from "{binder.name(node)}". Need a complex type [STRUCT, ARRAY, MAP].',
+        node,
+    )
+
+
+def _output(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) -> Expr | None:
+    """The select list's column with the name, or None."""
+    output = binder.output
+    assert output is not None
+    if binder.inside_aggregate:
+        return None
+    found = output.expressions.get(parts[0].lower())
+    if not found:
+        return None
+    if binder.clause == "GROUP BY":  # only an undotted name matches, the first such column
+        return found[0] if len(parts) == 1 else None
+    if any(other != found[0] for other in found[1:]):
+        if output.first and binder.scope.resolve(parts) is not None:
+            raise unsupported("A name of several columns of the select list and of a column below it", node)
+        raise unresolved(known_outputs(output), parts, node)
+    return _fields(binder, found[0], parts[1:], node)
+
+
+def _alias(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) -> Expr | None:
+    """An earlier column of the select list, or None."""
+    found = binder.aliases.get(parts[0].lower())
+    if not found:
+        return None
+    if len(found) > 1:
+        raise failure(
+            "AMBIGUOUS_LATERAL_COLUMN_ALIAS",
+            f"Lateral column alias {quoted(parts)} is ambiguous and has {len(found)} matches.",
+            node,
+        )
+    if binder.inside_aggregate:
+        raise failure(
+            "UNSUPPORTED_FEATURE.LATERAL_COLUMN_ALIAS_IN_AGGREGATE_FUNC",
+            f"The feature is not supported: Referencing a lateral column alias {quoted(parts)} in an "
+            "aggregate function.",
+            node,
+        )
+    if not is_deterministic(found[0]):
+        raise unsupported("A reference to an alias of a nondeterministic expression in the same SELECT", node)
+    binder.aliases_used.append(parts[0])
+    return _fields(binder, found[0], parts[1:], node)
+
+
+def _outer(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) -> Expr | None:
+    """A column of the enclosing query's row, or None."""
+    parent = binder.scope.parent
+    enclosing = binder.queries.enclosing
+    if parent is None:
+        if enclosing is not None and enclosing.resolve(parts) is not None:
+            raise unsupported("A column of the enclosing query inside of FROM or WITH of a subquery", node)
+        return None
+    match = parent.resolve(parts)
+    if match is None:
+        if _is_further_out(parent.parent, parts):
+            known = [(*column.qualifier, column.name) for column in binder.scope.visible()]
+            error = unresolved(known, parts, node)
+            error.message += " A subquery reads columns of the query directly around it only."
+            raise error
+        return None
+    return _fields(binder, columns_to_outer(_only(match, parts, node)), parts[match.parts :], node)
+
+
+def _is_further_out(scope: Scope | None, parts: tuple[str, ...]) -> bool:
+    while scope is not None:
+        if scope.resolve(parts) is not None:
+            return True
+        scope = scope.parent
+    return False
+
+
+def _implied(binder: ExpressionBinder, name: str, node: exp.Expr) -> Expr | None:
+    """The meaning of a word that names no column, or None: the user, and ``grouping__id`` of grouping
+    sets."""
+    if name in _USER_WORDS:
+        return RunValue(STRING, "current_user")
+    if name == "current_time":
+        raise unsupported("current_time", node)
+    if name == "grouping__id" and binder.aggregates is not None:
+        return binder.aggregates.add_grouping(GroupingCall((), BIGINT, node))
+    return None
+
+
+def known_outputs(output: OutputNames) -> list[tuple[str, ...]]:
+    """The select list's names, for messages."""
+    return [(name,) for name, found in output.expressions.items() for _ in found]
+
+
+def unresolved(known: Sequence[tuple[str, ...]], parts: tuple[str, ...], node: exp.Expr) -> Error:
+    """The error UNRESOLVED_COLUMN, with the nearest of the known names."""
+    head = f"A column, variable, or function parameter with name {quoted(parts)} cannot be resolved."
+    if not known:
+        return failure("UNRESOLVED_COLUMN.WITHOUT_SUGGESTION", head, node)
+    return failure(
+        "UNRESOLVED_COLUMN.WITH_SUGGESTION",
+        f"{head} Did you mean one of the following? [{suggestion(parts, known)}].",
+        node,
+    )

@@ -1,0 +1,179 @@
+"""Binding of one expression: names become ordinals, every operand gets its type, and Spark's implicit casts
+become explicit.
+
+:meth:`ExpressionBinder.bind` looks the node's class up in the table of handlers
+(:mod:`sqlfront_planner.binder.trees.handlers`), which the modules ``literals``, ``operators``,
+``predicates``, ``conditionals``, ``casts``, ``subqueries`` and ``columns``, those of
+:mod:`sqlfront_planner.binder.functions` and :mod:`sqlfront_planner.binder.windows` fill.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+import pyarrow as pa
+from msgspec.structs import replace
+from sqlglot import exp
+
+from sqlfront_planner.binder.context import LEVELS_OF_A_STACK, StatementContext
+from sqlfront_planner.binder.names.expression_names import name_of
+from sqlfront_planner.binder.protocols import Queries
+from sqlfront_planner.binder.scope import Scope
+from sqlfront_planner.binder.trees.handlers import failure, handler_of, refuse_unknown, span, unsupported
+from sqlfront_values import types
+from sqlfront_values.errors import Error
+from sqlfront_values.expressions import Cast, Expr, Literal
+from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.room import check
+from sqlfront_values.stacks import on_fresh_stack
+from sqlfront_values.types import BIGINT, BOOLEAN, DOUBLE, INT, SMALLINT, TINYINT, is_decimal
+
+if TYPE_CHECKING:
+    from sqlfront_planner import types as coercion
+    from sqlfront_planner.binder.collected_calls import Aggregates, Windows
+    from sqlfront_planner.expressions import preimages
+else:
+    coercion = lazy_module("sqlfront_planner.types")
+    preimages = lazy_module("sqlfront_planner.expressions.preimages")
+
+_BITS = {TINYINT: 7, SMALLINT: 15, INT: 31, BIGINT: 63}
+
+
+class OutputNames(msgspec.Struct, frozen=True):
+    """The select list's names as HAVING and ORDER BY see them: expressions over the row before the
+    projection.
+
+    ``first``: the names take precedence over the input's columns (ORDER BY), of which only ``keys`` are known
+    then, None = all. Otherwise the names only take precedence over input columns outside of the groups'
+    ``keys`` (HAVING), None = over no column; ``is_closed``: input columns outside of the keys are unknown.
+    ``grouped``: whether aggregate functions in the clause read the groups, None: the clause allows no
+    aggregate functions. ``hidden``: the names that Spark finds also inside of aggregate functions, where the
+    functions can't read them. ``aliases``: the names that Spark finds inside of ``grouping``, and
+    ``groupings`` the columns known there, None: without grouping sets.
+    """
+
+    expressions: Mapping[str, Sequence[Expr]]
+    first: bool
+    keys: tuple[Expr, ...] | None = None
+    is_closed: bool = False
+    grouped: bool | None = None
+    hidden: frozenset[str] = frozenset()
+    aliases: frozenset[str] = frozenset()
+    groupings: tuple[Expr, ...] | None = None
+
+
+class ExpressionBinder(msgspec.Struct):
+    """A binder of expressions over one scope.
+
+    ``clause`` names the place for messages. ``aggregates`` and ``windows`` collect the calls found; None if
+    such calls aren't allowed. ``aliases`` are the select list's earlier columns, ``aliases_used`` collects
+    the names of the aliases read. ``inside_aggregate`` is true within an aggregate's arguments.
+    """
+
+    queries: Queries
+    scope: Scope
+    clause: str
+    aggregates: "Aggregates | None" = None
+    windows: "Windows | None" = None
+    aliases: dict[str, list[Expr]] = msgspec.field(default_factory=dict)
+    aliases_used: list[str] = msgspec.field(default_factory=list)
+    output: OutputNames | None = None
+    named_windows: Mapping[str, exp.Window] = msgspec.field(default_factory=dict)
+    inside_aggregate: bool = False
+
+    @property
+    def context(self) -> StatementContext:
+        """The shared state of the whole statement."""
+        return self.queries.context
+
+    def bind(self, node: exp.Expr) -> Expr:
+        """The typed expression of a node.
+
+        Raises ProgrammingError with Spark's condition, NotSupportedError for constructs that aren't
+        implemented; both point at the innermost node with a position.
+        """
+        entry = handler_of(type(node))
+        if entry is None:
+            raise unsupported(f"{type(node).__name__} ({node.key.upper()})", node)
+        handler, known = entry
+        context = self.queries.context
+        context.depth += 1
+        try:
+            refuse_unknown(node, known)
+            if context.depth % LEVELS_OF_A_STACK:
+                return handler(self, node)
+            return on_fresh_stack(handler, self, node)
+        except Error as error:
+            if error.position is None:
+                error.position = span(node)
+            raise
+        finally:
+            context.depth -= 1
+
+    def bind_all(self, nodes: Sequence[exp.Expr]) -> list[Expr]:
+        """The expressions of several nodes."""
+        check()
+        return [self.bind(node) for node in nodes]
+
+    def within(self, *, inside_aggregate: bool) -> "ExpressionBinder":
+        """The binder for an aggregate's arguments."""
+        return replace(self, inside_aggregate=inside_aggregate)
+
+    def name(self, node: exp.Expr) -> str:
+        """The text of a node in names of result columns and in messages."""
+        return name_of(node, self)
+
+    def window(self, node: exp.Window) -> exp.Window:
+        """The window of an OVER clause: the clause itself, or the named definition in the WINDOW clause."""
+        alias = node.args.get("alias")
+        if alias is None:
+            return node
+        named = self.named_windows.get(alias.name)
+        if named is None:
+            raise failure(
+                "MISSING_WINDOW_SPECIFICATION",
+                f"Window specification is not defined in the WINDOW clause for `{alias.name}`.",
+                alias,
+            )
+        if node.args.get("partition_by") or node.args.get("order") or node.args.get("spec"):
+            raise unsupported("A window that extends a named one", node)
+        return named
+
+    def condition(self, node: exp.Expr) -> Expr:
+        """The boolean expression of WHERE. Raises DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN if it isn't
+        boolean."""
+        expression = self.bind(node)
+        if expression.type != BOOLEAN:
+            shown = self.name(node)
+            raise failure(
+                "DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN",
+                f'Cannot resolve "{shown}" due to data type mismatch: Filter expression "{shown}" of type '
+                f'"{types.sql_name(expression.type)}" is not a boolean.',
+                node,
+            )
+        return expression
+
+
+def cast_to(expression: Expr, data_type: pa.DataType) -> Expr:
+    """The expression as ``data_type`` by an implicit cast; a literal whose cast can't fail is converted
+    immediately."""
+    if expression.type == data_type:
+        return expression
+    if isinstance(expression, Literal):
+        value = expression.value
+        if value is None:
+            return Literal(data_type, None)
+        if isinstance(value, int) and not isinstance(value, bool):
+            if data_type in _BITS and -(1 << _BITS[data_type]) <= value < 1 << _BITS[data_type]:
+                return Literal(data_type, value)
+            if data_type == DOUBLE and abs(value) < 1 << 53:
+                return Literal(DOUBLE, float(value))
+        if is_decimal(data_type) and preimages.keeps_order(expression.type, data_type):
+            return preimages.narrowed(expression, data_type) or Cast(data_type, expression)
+    return Cast(data_type, expression)
+
+
+def unify(operands: Sequence[Expr]) -> list[Expr] | None:
+    """The operands cast to the least common type, or None."""
+    wanted = coercion.common_type(operand.type for operand in operands)
+    return None if wanted is None else [cast_to(operand, wanted) for operand in operands]

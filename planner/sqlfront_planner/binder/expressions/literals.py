@@ -1,0 +1,159 @@
+"""Binding of literals: numbers, strings, intervals, parameters, and words that stand for a run value."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from sqlglot import exp
+
+from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder
+from sqlfront_planner.binder.trees.constants import CURRENT, negative_literal, number
+from sqlfront_planner.binder.trees.handlers import failure, handles
+from sqlfront_planner.statements.query_parser import CHANGES
+from sqlfront_values.expressions import Expr, Literal, RunValue
+from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.room import check
+from sqlfront_values.types import BINARY, BOOLEAN, STRING, VOID
+
+if TYPE_CHECKING:
+    from sqlfront_planner.binder.trees import interval_literals
+else:
+    interval_literals = lazy_module("sqlfront_planner.binder.trees.interval_literals")
+
+
+#: In a longer list the literals are part of the plan, to limit the number of parameters.
+_MOST_PARAMETERS: Final = 2_000
+#: The nodes of ``SELECT 1, -2, 'a', ?``.
+_SELECTED = (exp.Literal, exp.Neg, exp.Placeholder)
+
+
+@handles(exp.Literal, arguments="this is_string")
+def bind_literal(binder: ExpressionBinder, node: exp.Literal) -> Expr:
+    """Bind a number or a string."""
+    return lifted(binder, node, _literal(node))
+
+
+def _literal(node: exp.Literal) -> Literal:
+    return Literal(STRING, node.this) if node.is_string else number(node.this, node)
+
+
+def bind_list(binder: ExpressionBinder, nodes: Sequence[exp.Expr]) -> list[Expr]:
+    """Bind a list's items; the list may be very long."""
+    if len(nodes) <= _MOST_PARAMETERS:
+        return binder.bind_all(nodes)
+    check()
+    return [literal_of(node) or binder.bind(node) for node in nodes]
+
+
+def literal_of(node: exp.Expr) -> Literal | None:
+    """The value of a number, with or without a minus sign, or of a string; None for any other node."""
+    if isinstance(node, exp.Literal):
+        return _literal(node)
+    return negative_literal(node) if isinstance(node, exp.Neg) else None
+
+
+def lifted(binder: ExpressionBinder, node: exp.Expr, literal: Literal) -> Expr:
+    """The parameter for a liftable literal, else the literal. ``node`` is the literal, or the minus sign
+    before it."""
+    number_or_string, negative = (node.this, True) if isinstance(node, exp.Neg) else (node, False)
+    if is_compared(node, binder.context.conditions) or is_stored(node):
+        return binder.context.lift(number_or_string, literal, negative=negative)
+    column = selected_column(node)
+    if column is not None:
+        return binder.context.lift(number_or_string, literal, negative=negative, column=column)
+    return literal
+
+
+def selected_column(node: exp.Expr) -> int | None:
+    """The ordinal of the result column that a literal is and names, if the whole query is like ``SELECT 1,
+    'a'``; else None."""
+    select = node.parent
+    if not isinstance(select, exp.Select) or select.parent is not None:
+        return None
+    others = [part for name, part in select.args.items() if part and name != "expressions"]
+    if others or not all(isinstance(item, _SELECTED) for item in select.expressions):
+        return None
+    return next(place for place, item in enumerate(select.expressions) if item is node)
+
+
+def is_compared(node: exp.Expr, conditions: dict[int, bool]) -> bool:
+    """Whether WHERE or ON compares a column with a literal (or the minus sign before it): another literal of
+    the same type changes nothing but the value. Elsewhere literals determine names, types and plans.
+    ``conditions`` caches by identity whether a node belongs to WHERE or ON."""
+    comparison = node.parent
+    match comparison:
+        case exp.In():
+            other = comparison.this if comparison.this is not node else None
+        case exp.Between():
+            other = comparison.this if comparison.this is not node else None
+        case exp.EQ() | exp.NullSafeEQ() | exp.NEQ() | exp.LT() | exp.LTE() | exp.GT() | exp.GTE():
+            other = comparison.expression if comparison.this is node else comparison.this
+        case _:
+            return False
+    if other is None or other.find(exp.Column) is None:
+        return False
+    place, passed = comparison.parent, list[int]()
+    while isinstance(place, exp.And | exp.Or | exp.Not | exp.Paren) and id(place) not in conditions:
+        passed.append(id(place))
+        place = place.parent
+    known = conditions.get(id(place))
+    is_condition = (isinstance(place, exp.Where | exp.Join) or _changes(place)) if known is None else known
+    if passed:
+        conditions.update(dict.fromkeys(passed, is_condition))
+    return is_condition
+
+
+def is_stored(node: exp.Expr) -> bool:
+    """Whether a literal (or the minus sign before it) is the whole value that UPDATE gives to a column."""
+    return isinstance(node.parent, exp.Paren) and _changes(node.parent.parent)
+
+
+def _changes(node: exp.Expr | None) -> bool:
+    return isinstance(node, exp.Select) and CHANGES in node.meta
+
+
+@handles(exp.Boolean)
+def bind_boolean(binder: ExpressionBinder, node: exp.Boolean) -> Expr:
+    """Bind TRUE and FALSE."""
+    return Literal(BOOLEAN, bool(node.this))
+
+
+@handles(exp.Null, arguments="")
+def bind_null(binder: ExpressionBinder, node: exp.Null) -> Expr:
+    """Bind NULL, of type VOID until an operator casts the expression."""
+    return Literal(VOID, None)
+
+
+@handles(exp.HexString, arguments="this")
+def bind_hex(binder: ExpressionBinder, node: exp.HexString) -> Expr:
+    """Bind ``X'1F'``; an odd number of digits gets a leading zero."""
+    digits = str(node.this)
+    try:
+        return Literal(BINARY, bytes.fromhex(digits if len(digits) % 2 == 0 else f"0{digits}"))
+    except ValueError:
+        raise failure(
+            "INVALID_TYPED_LITERAL", f"The value of the typed literal \"X\" is invalid: '{digits}'.", node
+        ) from None
+
+
+@handles(exp.Placeholder)
+def bind_placeholder(binder: ExpressionBinder, node: exp.Placeholder) -> Expr:
+    """Bind ``?`` and ``:name``."""
+    context, name = binder.context, str(node.this)
+    column = selected_column(node)
+    return context.parameter(name) if column is None else context.title(name, column)
+
+
+@handles(exp.Interval, arguments="this unit fraction_in_string")
+def bind_interval(binder: ExpressionBinder, node: exp.Interval) -> Expr:
+    """Bind ``INTERVAL '3' MONTH``, ``INTERVAL '1 02:03:04' DAY TO SECOND``, ``INTERVAL '1 day 2 hours'``."""
+    return interval_literals.interval_literal(node).literal()
+
+
+@handles(exp.CurrentDate, exp.CurrentTimestamp, arguments="")
+def bind_current(binder: ExpressionBinder, node: exp.CurrentDate | exp.CurrentTimestamp) -> Expr:
+    """Bind ``current_date`` and ``current_timestamp`` without parentheses, which are fixed once per run; a
+    column of that name takes precedence."""
+    name, kind = CURRENT[type(node)]
+    if binder.scope.resolve((name,)) is not None:
+        return binder.bind(exp.column(name))
+    return RunValue(kind, name)

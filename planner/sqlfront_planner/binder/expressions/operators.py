@@ -1,0 +1,347 @@
+"""Binding of arithmetic, bitwise and logical operators: Spark's grouping, coercions and result types.
+
+:mod:`.time_arithmetic` has the rules for dates, timestamps and intervals.
+"""
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+from sqlglot import exp
+
+from sqlfront_planner.binder.expressions.arguments import mixed_types
+from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder, cast_to
+from sqlfront_planner.binder.expressions.literals import lifted
+from sqlfront_planner.binder.trees.chains import fold_chain, spine
+from sqlfront_planner.binder.trees.constants import negative_literal
+from sqlfront_planner.binder.trees.handlers import failure, handles, unparenthesized, unsupported
+from sqlfront_planner.binder.trees.precedence import left_of, regrouped, right_of
+from sqlfront_planner.types import (
+    DATETIMES,
+    as_decimal,
+    common_type,
+    decimal_of_value,
+    implicit_cast,
+    least_common_type,
+)
+from sqlfront_values import types
+from sqlfront_values.errors import Error
+from sqlfront_values.expressions import Call, Cast, Expr, Literal, Parameter, connected
+from sqlfront_values.functions.numbers import decimal_rules
+from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.types import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    INT,
+    STRING,
+    VOID,
+    is_decimal,
+    is_fractional,
+    is_integral,
+    is_interval,
+    is_numeric,
+    is_string,
+)
+
+if TYPE_CHECKING:
+    from sqlfront_planner.binder.expressions import time_arithmetic
+else:
+    time_arithmetic = lazy_module("sqlfront_planner.binder.expressions.time_arithmetic")
+
+ARITHMETIC: Final[dict[type[exp.Expr], str]] = {
+    exp.Add: "add",
+    exp.Sub: "subtract",
+    exp.Mul: "multiply",
+    exp.Div: "divide",
+    exp.IntDiv: "div",
+    exp.Mod: "remainder",
+}
+BITWISE: Final[dict[type[exp.Expr], str]] = {
+    exp.BitwiseAnd: "bit_and_op",
+    exp.BitwiseOr: "bit_or_op",
+    exp.BitwiseXor: "bit_xor_op",
+}
+SHIFTS: Final[dict[type[exp.Expr], str]] = {
+    exp.BitwiseLeftShift: "shiftleft",
+    exp.BitwiseRightShift: "shiftright",
+    exp.Coalesce: "shiftrightunsigned",
+}
+_DECIMAL_RESULT: Final[dict[str, Callable[[pa.DataType, pa.DataType], pa.DataType]]] = {
+    "add": decimal_rules.add_type,
+    "subtract": decimal_rules.add_type,
+    "multiply": decimal_rules.multiply_type,
+    "divide": decimal_rules.divide_type,
+    "remainder": decimal_rules.remainder_type,
+}
+_NUMBER_OR_INTERVAL: Final = (
+    '("NUMERIC" or "INTERVAL DAY TO SECOND" or "INTERVAL YEAR TO MONTH" or "INTERVAL")'
+)
+
+
+@handles(exp.Paren)
+def bind_paren(binder: ExpressionBinder, node: exp.Paren) -> Expr:
+    """Bind the expression in parentheses."""
+    return binder.bind(node.this)
+
+
+@handles(*ARITHMETIC, arguments="this expression typed safe")
+def bind_arithmetic(binder: ExpressionBinder, node: exp.Binary) -> Expr:
+    """Bind ``+ - * / div %`` over numbers, dates, timestamps and intervals."""
+    return _chained(binder, node)
+
+
+def arithmetic(binder: ExpressionBinder, operator: str, left: Expr, right: Expr, node: exp.Expr) -> Expr:
+    """The typed call of an arithmetic operator by its registry name; ``node`` is for messages."""
+    if operator in ("add", "subtract") and (left.type in DATETIMES or right.type in DATETIMES):
+        moved = time_arithmetic.time_arithmetic(binder, operator, left, right, node)
+        if moved is not None:
+            return moved
+    if is_interval(left.type) or is_interval(right.type):
+        if operator == "div" and VOID in (left.type, right.type):
+            raise unsupported("An interval and NULL divided", node)
+        scaled = time_arithmetic.interval_arithmetic(binder, operator, left, right, node)
+        if scaled is not None:
+            return scaled
+    kind = _operand_type(operator, left.type, right.type)
+    if kind is None:
+        raise _mismatch(binder, node, *_beside_string(left.type, right.type), _NUMBER_OR_INTERVAL)
+    if is_decimal(kind):
+        return _decimal_arithmetic(binder, operator, left, right)
+    result = BIGINT if operator == "div" else kind
+    return Call(result, operator, (cast_to(left, kind), cast_to(right, kind)))
+
+
+def _beside_string(left: pa.DataType, right: pa.DataType) -> tuple[pa.DataType, pa.DataType]:
+    """The types of mismatched operands, after a string operand has taken the type of the other operand."""
+    if is_string(left) and not pa.types.is_nested(right):
+        return (left, left) if right == VOID else (right, right)
+    if is_string(right) and not pa.types.is_nested(left):
+        return (right, right) if left == VOID else (left, left)
+    return left, right
+
+
+def _operand_type(operator: str, left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
+    """The type that both operands of an arithmetic operator are cast to; any decimal type if the decimal
+    rules apply; None for a mismatch."""
+    if left == VOID and right == VOID:
+        return BIGINT if operator == "div" else DOUBLE
+    if is_string(left) and is_string(right):
+        return None
+    kind = least_common_type(left, right)
+    if kind is None or not is_numeric(kind):
+        return None
+    if operator == "divide" and (left == VOID or not is_decimal(kind)):
+        return DOUBLE
+    if operator == "div" and is_integral(kind):
+        return BIGINT
+    if operator == "div" and is_fractional(kind):
+        return None
+    return kind
+
+
+def _decimal_arithmetic(binder: ExpressionBinder, operator: str, left: Expr, right: Expr) -> Expr:
+    left, right = decimal_operands(binder, left, right)
+    if operator == "div":
+        return Call(BIGINT, operator, (left, right))
+    return Call(_DECIMAL_RESULT[operator](left.type, right.type), operator, (left, right))
+
+
+def decimal_operands(binder: ExpressionBinder, left: Expr, right: Expr) -> tuple[Expr, Expr]:
+    """Both operands as decimals; an integer literal becomes the narrowest decimal."""
+
+    def convert(operand: Expr, other: Expr) -> Expr:
+        if is_decimal(operand.type):
+            return operand
+        if operand.type == VOID:
+            return cast_to(operand, other.type)
+        if isinstance(operand, Parameter) and is_integral(operand.type):
+            operand = binder.context.known_value(operand)
+        if isinstance(operand, Literal) and isinstance(operand.value, int) and operand.type != types.TINYINT:
+            return Literal(decimal_of_value(operand.value), Decimal(operand.value))
+        return Cast(as_decimal(operand.type), operand)
+
+    return convert(left, right), convert(right, left)
+
+
+# ---- signs
+
+
+@handles(exp.Neg)
+def bind_negative(binder: ExpressionBinder, node: exp.Neg) -> Expr:
+    """Bind ``-x``; before a number the sign is part of the literal."""
+    literal = negative_literal(node)
+    if literal is not None:
+        return lifted(binder, node, literal)
+    operand = binder.bind(node.this)
+    return _signed(binder, "negative", operand, node)
+
+
+def _signed(binder: ExpressionBinder, function: str, operand: Expr, node: exp.Expr) -> Expr:
+    if is_string(operand.type) or operand.type == VOID:
+        operand = cast_to(operand, DOUBLE)
+    if not is_numeric(operand.type) and not is_interval(operand.type):
+        raise wrong_operand(binder, node, operand.type, _NUMBER_OR_INTERVAL)
+    return Call(operand.type, function, (operand,))
+
+
+@handles(exp.Sqrt)
+def bind_positive(binder: ExpressionBinder, node: exp.Sqrt) -> Expr:
+    """Bind ``+x``, which :mod:`sqlfront_planner.tokens.rewriting` encodes as a square root."""
+    return _signed(binder, "positive", binder.bind(node.this), node)
+
+
+@handles(exp.BitwiseNot)
+def bind_bitwise_not(binder: ExpressionBinder, node: exp.BitwiseNot) -> Expr:
+    """Bind ``~x``."""
+    operand = binder.bind(node.this)
+    if operand.type == VOID:
+        operand = cast_to(operand, INT)
+    if not is_integral(operand.type):
+        raise wrong_operand(binder, node, operand.type, '"INTEGRAL"')
+    return Call(operand.type, "bit_not", (operand,))
+
+
+# ---- bits and strings
+
+
+@handles(*BITWISE, *SHIFTS, exp.DPipe, arguments="this expression expressions safe")
+def bind_bitwise(binder: ExpressionBinder, node: exp.Expr) -> Expr:
+    """Bind ``& ^ | << >> >>> ||``, which have one precedence in sqlglot, but not in Spark."""
+    return _chained(binder, regrouped(node))
+
+
+def _chained(binder: ExpressionBinder, node: exp.Expr) -> Expr:
+    """Bind an operator and the chain of operators on its left."""
+    chain = spine(node, _CHAINED)
+    first = binder.bind(left_of(chain[0]))
+    return fold_chain(chain, first, lambda left, link: _operator(binder, left, link))
+
+
+#: Operators that group to the left, whose chains are bound in a loop.
+_CHAINED: Final = frozenset({*ARITHMETIC, *BITWISE, *SHIFTS, exp.DPipe})
+
+
+def _operator(binder: ExpressionBinder, left: Expr, node: exp.Expr) -> Expr:
+    kind, right = type(node), binder.bind(right_of(node))
+    if kind in ARITHMETIC:
+        return arithmetic(binder, ARITHMETIC[kind], left, right, node)
+    if kind is exp.DPipe:
+        return concatenation(binder, [left, right], node, "concat_op")
+    if kind in SHIFTS:
+        return _shift(binder, SHIFTS[kind], left, right, node)
+    result = least_common_type(left.type, right.type)
+    if is_string(left.type) and is_string(right.type):
+        result = STRING
+    if result == VOID:
+        result = INT
+    if result is None or not is_integral(result):
+        raise _mismatch(binder, node, *_beside_string(left.type, right.type), '"INTEGRAL"')
+    return Call(result, BITWISE[kind], (cast_to(left, result), cast_to(right, result)))
+
+
+def _shift(binder: ExpressionBinder, function: str, left: Expr, right: Expr, node: exp.Expr) -> Expr:
+    kind = left.type if left.type in (INT, BIGINT) else INT
+    if implicit_cast(left.type, INT) is None:
+        raise wrong_operand(binder, node, left.type, '("INT" or "BIGINT")')
+    if implicit_cast(right.type, INT) is None:
+        raise failure(
+            "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",
+            f'Cannot resolve "{binder.name(node)}" due to data type mismatch: The second parameter requires '
+            f'the "INT" type, however it has the type "{types.sql_name(right.type)}".',
+            node,
+        )
+    return Call(kind, function, (cast_to(left, kind), cast_to(right, INT)))
+
+
+def concatenation(binder: ExpressionBinder, operands: list[Expr], node: exp.Expr, function: str) -> Expr:
+    """Bind ``||`` and ``concat``: only arrays, or only binaries, or all operands as strings."""
+    kinds = {operand.type for operand in operands}
+    wanted: pa.DataType | None = types.BINARY if kinds == {types.BINARY} else STRING
+    if any(pa.types.is_nested(kind) for kind in kinds):
+        wanted = common_type(kinds) if all(pa.types.is_list(kind) for kind in kinds) else None
+    if wanted is None:
+        raise mixed_types(binder, "concat", operands, node)
+    return Call(wanted, function, tuple(cast_to(operand, wanted) for operand in operands))
+
+
+# ---- logic
+
+
+@handles(exp.And, exp.Or, arguments="this expression")
+def bind_connective(binder: ExpressionBinder, node: exp.And | exp.Or) -> Expr:
+    """Bind AND and OR, three-valued; chains of one operator are bound without recursion."""
+    kind = type(node)
+    chain = spine(node, {kind})
+    operands = [binder.bind(chain[0].this)]
+    for link in chain:
+        right = binder.bind(link.args["expression"])
+        operands[-1], right = _booleans(binder, operands[-1], right, link)
+        operands.append(right)
+    return connected("and" if kind is exp.And else "or", operands)
+
+
+def _booleans(binder: ExpressionBinder, left: Expr, right: Expr, node: exp.Expr) -> tuple[Expr, Expr]:
+    if left.type == right.type == BOOLEAN:
+        return left, right
+    kind = least_common_type(left.type, right.type)
+    if kind not in (BOOLEAN, VOID):
+        raise _mismatch(binder, node, *_beside_string(left.type, right.type), '"BOOLEAN"')
+    return cast_to(left, BOOLEAN), cast_to(right, BOOLEAN)
+
+
+@handles(exp.Not)
+def bind_not(binder: ExpressionBinder, node: exp.Not) -> Expr:
+    """Bind NOT, also the NOT of NOT IN and NOT BETWEEN."""
+    operand = binder.bind(node.this)
+    if operand.type == VOID or is_string(operand.type):
+        operand = cast_to(operand, BOOLEAN)
+    if operand.type != BOOLEAN:
+        raise wrong_operand(binder, node, operand.type, '"BOOLEAN"')
+    return negation(operand)
+
+
+def negation(operand: Expr) -> Expr:
+    """NOT of a boolean expression."""
+    return Call(BOOLEAN, "not", (operand,))
+
+
+# ---- errors
+
+
+def _mismatch(
+    binder: ExpressionBinder, node: exp.Expr, left: pa.DataType, right: pa.DataType, wanted: str
+) -> Error:
+    """Spark's error for operands of different types, or of an equal type that the operator doesn't accept."""
+    if left == right:
+        return _wrong_type(binder, node, left, wanted)
+    return failure(
+        "DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES",
+        f'Cannot resolve "{binder.name(node)}" due to data type mismatch: the left and right operands of the '
+        "binary operator "
+        f'have incompatible types ("{types.sql_name(left)}" and "{types.sql_name(right)}").',
+        node,
+    )
+
+
+def _wrong_type(binder: ExpressionBinder, node: exp.Expr, given: pa.DataType, wanted: str) -> Error:
+    return failure(
+        "DATATYPE_MISMATCH.BINARY_OP_WRONG_TYPE",
+        f'Cannot resolve "{binder.name(node)}" due to data type mismatch: the binary operator requires the '
+        f"input type {wanted}, "
+        f'not "{types.sql_name(given)}".',
+        node,
+    )
+
+
+def wrong_operand(binder: ExpressionBinder, node: exp.Expr, given: pa.DataType, wanted: str) -> Error:
+    """Spark's error for the operand of a unary operator."""
+    inner = unparenthesized(node.this)
+    return failure(
+        "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",
+        f'Cannot resolve "{binder.name(node)}" due to data type mismatch: The first parameter requires the '
+        f"{wanted} type, "
+        f'however "{binder.name(inner)}" has the type "{types.sql_name(given)}".',
+        node,
+    )

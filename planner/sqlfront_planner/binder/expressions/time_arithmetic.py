@@ -1,0 +1,133 @@
+"""Arithmetic of dates, timestamps and intervals: Spark's operators and their types."""
+
+from typing import Final
+
+import pyarrow as pa
+from sqlglot import exp
+
+from sqlfront_planner.binder.context import Moved, MovedBy
+from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder, cast_to
+from sqlfront_planner.binder.trees.handlers import failure, unsupported
+from sqlfront_planner.types import DATETIMES, least_common_type
+from sqlfront_values import types
+from sqlfront_values.errors import Error
+from sqlfront_values.expressions import Call, Expr, Literal
+from sqlfront_values.types import (
+    BIGINT,
+    DATE,
+    DAY_INTERVAL,
+    DAY_TIME_INTERVAL,
+    DOUBLE,
+    INT,
+    STRING,
+    TIMESTAMP,
+    VOID,
+    YEAR_MONTH_INTERVAL,
+    is_day_time,
+    is_interval,
+    is_numeric,
+    is_string,
+    is_year_month,
+)
+
+_SMALL: Final = (types.TINYINT, types.SMALLINT, INT)
+
+
+def time_arithmetic(
+    binder: ExpressionBinder, operator: str, left: Expr, right: Expr, node: exp.Expr
+) -> Expr | None:
+    """Add an amount to a date or timestamp, or subtract an amount; None if Spark has no such operator."""
+    swapped = left.type not in DATETIMES and operator == "add"
+    if swapped:
+        left, right = right, left
+    if operator == "subtract" and (is_string(left.type) or is_string(right.type)):
+        left, right = cast_to(left, _other_time(left, right)), cast_to(right, _other_time(right, left))
+    if VOID in (left.type, right.type):
+        return _moved_by_null(binder, operator, left, right, node, swapped=swapped)
+    if left.type not in DATETIMES:
+        return None
+    if is_interval(right.type):
+        days = left.type == DATE and right.type == DAY_INTERVAL
+        binder.context.moved[id(node)] = Moved(node, MovedBy.DAYS if days else MovedBy.INTERVAL, swapped)
+        if left.type == DATE and is_day_time(right.type) and not days:
+            left = cast_to(left, TIMESTAMP)
+        return Call(left.type, operator, (left, right))
+    if left.type == DATE and (is_numeric(right.type) or is_string(right.type)):
+        binder.context.moved[id(node)] = Moved(node, MovedBy.NUMBER, swapped)
+        return _move_days(binder, operator, left, right, node)
+    if operator == "add" and left.type == DATE and right.type == DATE:
+        raise _wrong_second(binder, node, DATE)
+    if operator == "subtract" and right.type in DATETIMES:
+        kind = least_common_type(left.type, right.type)
+        assert kind is not None
+        result = DAY_INTERVAL if kind == DATE else DAY_TIME_INTERVAL
+        return Call(result, operator, (cast_to(left, kind), cast_to(right, kind)))
+    return None
+
+
+def _moved_by_null(
+    binder: ExpressionBinder, operator: str, left: Expr, right: Expr, node: exp.Expr, *, swapped: bool
+) -> Expr:
+    """Bind a sum or difference with NULL. An added NULL counts as an interval, which makes a timestamp of a
+    date; in a difference NULL has the other operand's type."""
+    if operator == "add":
+        binder.context.moved[id(node)] = Moved(node, MovedBy.INTERVAL, swapped)
+        return Literal(TIMESTAMP if left.type == DATE else left.type, None)
+    return Literal(DAY_INTERVAL if DATE in (left.type, right.type) else DAY_TIME_INTERVAL, None)
+
+
+def _other_time(operand: Expr, other: Expr) -> pa.DataType:
+    """The type to which a string is cast beside a date or timestamp in a difference."""
+    return other.type if is_string(operand.type) and other.type in DATETIMES else operand.type
+
+
+def _move_days(binder: ExpressionBinder, operator: str, left: Expr, right: Expr, node: exp.Expr) -> Expr:
+    function = "date_add" if operator == "add" else "date_sub"
+    if right.type != VOID and right.type not in _SMALL:
+        raise failure(
+            "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",
+            f'Cannot resolve "{binder.name(node)}" due to data type mismatch: The second parameter requires '
+            'the ("INT" or '
+            f'"SMALLINT" or "TINYINT") type, however it has the type "{types.sql_name(right.type)}".',
+            node,
+        )
+    return Call(DATE, function, (left, cast_to(right, INT)))
+
+
+def interval_arithmetic(
+    binder: ExpressionBinder, operator: str, left: Expr, right: Expr, node: exp.Expr
+) -> Expr | None:
+    """Add, subtract or divide intervals of one kind, or scale an interval by a number; None if Spark has no
+    such operator."""
+    if operator in ("add", "subtract"):
+        moved = left if operator == "subtract" or is_string(left.type) else right
+        if is_string(moved.type) and (is_day_time(left.type) or is_day_time(right.type)):
+            raise unsupported("A string moved by an interval", node)
+        kind = None if STRING in (left.type, right.type) else least_common_type(left.type, right.type)
+        if kind is None and is_interval(left.type) and is_interval(right.type):
+            raise _wrong_second(binder, node, right.type)
+        return None if kind is None else Call(kind, operator, (cast_to(left, kind), cast_to(right, kind)))
+    if operator == "div" and is_interval(left.type) and is_interval(right.type):
+        kind = least_common_type(left.type, right.type)
+        return None if kind is None else Call(BIGINT, "div", (cast_to(left, kind), cast_to(right, kind)))
+    if operator == "multiply" and is_interval(left.type) and is_interval(right.type):
+        raise _wrong_second(binder, node, right.type)
+    if operator == "multiply" and is_interval(right.type):
+        binder.context.moved[id(node)] = Moved(node, MovedBy.FACTOR, swapped=True)
+        left, right = right, left
+    if operator in ("multiply", "divide") and (is_numeric(right.type) or right.type in (VOID, STRING)):
+        number = right if is_numeric(right.type) else cast_to(right, DOUBLE)
+        result = YEAR_MONTH_INTERVAL if is_year_month(left.type) else DAY_TIME_INTERVAL
+        return Call(result, operator, (left, number))
+    return None
+
+
+def _wrong_second(binder: ExpressionBinder, node: exp.Expr, given: pa.DataType) -> Error:
+    """Spark's error for an interval or date that can't be added to the first operand."""
+    return failure(
+        "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",
+        f'Cannot resolve "{binder.name(node)}" due to data type mismatch: The second parameter does not take '
+        "the type "
+        f'"{types.sql_name(given)}".',
+        node,
+    )

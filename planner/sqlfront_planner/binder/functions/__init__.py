@@ -1,0 +1,4 @@
+"""Binding of function calls: ``calls`` binds the functions of the registry, ``aggregates`` the calls of
+aggregate functions, and the other modules the functions with a special syntax or typing. ``function_names``
+lists the available functions.
+"""

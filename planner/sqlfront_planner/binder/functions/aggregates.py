@@ -1,0 +1,294 @@
+"""Binding of aggregate calls."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+from msgspec.structs import replace
+from sqlglot import exp
+
+from sqlfront_planner.binder.collected_calls import GroupingCall
+from sqlfront_planner.binder.expressions.columns import known_outputs, unresolved
+from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder
+from sqlfront_planner.binder.scope import columns_of_star
+from sqlfront_planner.binder.trees.handlers import failure, handles, refuse_unknown, unsupported
+from sqlfront_planner.logical import OuterColumn
+from sqlfront_planner.types import is_orderable
+from sqlfront_values.errors import Error
+from sqlfront_values.expressions import AggregateCall, Column, Expr, Literal, walk
+from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.types import BIGINT, BOOLEAN, TIMESTAMP, TINYINT, IntervalType, is_numeric, sql_name
+
+if TYPE_CHECKING:
+    from sqlfront_planner.binder.expressions import arguments as call_arguments
+    from sqlfront_values.functions.aggregates import registry as functions
+else:
+    functions = lazy_module("sqlfront_values.functions.aggregates.registry")
+    call_arguments = lazy_module("sqlfront_planner.binder.expressions.arguments")
+
+EDGES: Final = frozenset({"first", "first_value", "any_value", "last", "last_value"})
+#: Aggregates that compare the values of their last argument.
+_COMPARING: Final = frozenset({"min", "max", "min_by", "max_by"})
+#: The numbers of arguments, by function, that Spark accepts and that are not supported here.
+_MORE_ARGUMENTS: Final = {"percentile": 3, "mode": 2}
+#: Aggregates that Spark, unlike this binder, accepts over TIMESTAMP (sums), with string percentages
+#: (percentiles), or over intervals (medians).
+_SUMS: Final = frozenset({"sum", "avg", "mean", "try_sum", "try_avg"})
+_PERCENTILES: Final = frozenset({"percentile", "percentile_approx", "approx_percentile"})
+_MEDIANS: Final = frozenset({"median", "percentile"})
+
+
+@handles(exp.Filter, arguments="this expression")
+def bind_filter(binder: ExpressionBinder, node: exp.Filter) -> Expr:
+    """Bind ``sum(x) FILTER (WHERE condition)``."""
+    call = node.this
+    if not isinstance(call, exp.Anonymous):
+        raise unsupported("FILTER here", node)
+    name = _aggregate_name(call)
+    if name is None:
+        raise failure(
+            "INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX",
+            "Invalid SQL syntax: FILTER needs an aggregate function.",
+            node,
+        )
+    return bind_aggregate(binder, call, name, condition=node.expression.this)
+
+
+@handles(exp.IgnoreNulls, exp.RespectNulls)
+def bind_ignore_nulls(binder: ExpressionBinder, node: exp.IgnoreNulls | exp.RespectNulls) -> Expr:
+    """Bind ``first(x) IGNORE NULLS``."""
+    call = node.this
+    name = _aggregate_name(call) if isinstance(call, exp.Anonymous) else None
+    if name not in EDGES:
+        raise unsupported("IGNORE NULLS with this function", node)
+    return bind_aggregate(binder, call, name, ignore_nulls=isinstance(node, exp.IgnoreNulls))
+
+
+def _aggregate_name(call: exp.Anonymous) -> str | None:
+    name = call_arguments.function_name(call)
+    return name if functions.lookup_aggregate(name) is not None else None
+
+
+def bind_aggregate(
+    binder: ExpressionBinder,
+    node: exp.Anonymous,
+    name: str,
+    *,
+    condition: exp.Expr | None = None,
+    ignore_nulls: bool = False,
+) -> Expr:
+    """Bind an aggregate call over the input's row.
+
+    Raises ProgrammingError: NESTED_AGGREGATE_FUNCTION, and INVALID_WHERE_CONDITION or a similar error in
+    clauses that allow no aggregate.
+    """
+    collector = binder.aggregates
+    if binder.inside_aggregate:
+        raise failure(
+            "NESTED_AGGREGATE_FUNCTION",
+            "It is not allowed to use an aggregate function in the argument of another aggregate function. "
+            "Please use the "
+            "inner aggregate function in a sub-query.",
+            node,
+        )
+    output = binder.output
+    if collector is None or (output is not None and output.first and not output.grouped):
+        raise _misplaced(binder, node)
+    inner = binder.within(inside_aggregate=True)
+    call = aggregate_call(inner, node, name, ignore_nulls=ignore_nulls)
+    if condition is not None:
+        kept = filter_condition(inner, condition)
+        call = AggregateCall(call.function, call.arguments, call.type, call.distinct, kept)
+    return collector.add(call)
+
+
+def filter_condition(binder: ExpressionBinder, node: exp.Expr) -> Expr:
+    """The condition of FILTER (WHERE ...). Raises INVALID_AGGREGATE_FILTER.NOT_BOOLEAN if it isn't
+    boolean."""
+    condition = binder.bind(node)
+    if condition.type != BOOLEAN:
+        raise failure(
+            "INVALID_AGGREGATE_FILTER.NOT_BOOLEAN",
+            f'The FILTER expression "{binder.name(node)}" in an aggregate function is invalid. Expected a '
+            "FILTER "
+            "expression of the BOOLEAN type.",
+            node,
+        )
+    return condition
+
+
+def aggregate_call(
+    binder: ExpressionBinder, node: exp.Anonymous, name: str, *, ignore_nulls: bool = False
+) -> AggregateCall:
+    """The typed call of an aggregate function, its arguments bound and coerced."""
+    entry = functions.lookup_aggregate(name)
+    assert entry is not None
+    nodes, distinct = _arguments(node)
+    if name == "count" and not distinct and [type(part) for part in nodes] == [exp.Star]:
+        refuse_unknown(nodes[0], frozenset())
+        return AggregateCall("count", (), BIGINT)
+    if name == "count" and not nodes:
+        raise failure(
+            "WRONG_NUM_ARGS.WITH_SUGGESTION",
+            "The `count` requires  >= 1 parameters but the actual number is 0.",
+            node,
+        )
+    if name == "count" and len(nodes) == 1 and isinstance(nodes[0], exp.Column) and nodes[0].is_star:
+        raise failure(
+            "INVALID_USAGE_OF_STAR_WITH_TABLE_IDENTIFIER_IN_COUNT",
+            "count(table.*) is not allowed. Use count(*) or expand the columns manually, e.g. count(col1, "
+            "col2).",
+            node,
+        )
+    operands = _expanded(binder, nodes)
+    _refuse_unbuilt(name, operands, node)
+    if ignore_nulls and len(operands) == 1:
+        operands.append(Literal(BOOLEAN, True))
+    kinds = call_arguments.argument_kinds(entry.arguments, len(operands), variadic=entry.variadic)
+    least = len(entry.arguments) - entry.optional
+    call_arguments.check_count(
+        name, len(operands), least, None if entry.variadic else len(entry.arguments), node
+    )
+    arguments = constant_arguments(
+        binder, entry.constants, call_arguments.coerce(binder, name, kinds, operands, node), node
+    )
+    if distinct and not all(is_orderable(item.type) for item in arguments):
+        raise unsupported("DISTINCT of maps", node)
+    if name in _COMPARING:
+        call_arguments.check_orderable(binder, name, arguments[-1].type, node)
+    kind = entry.result_type(tuple(item.type for item in arguments))
+    return AggregateCall(entry.name, arguments, kind, distinct and entry.distinct_matters)
+
+
+def _refuse_unbuilt(name: str, operands: Sequence[Expr], node: exp.Expr) -> None:
+    """Refuse arguments that Spark's aggregates accept and that aren't implemented here: percentile's
+    frequency, mode's order, percentages as strings, timestamps as numbers, and the median of intervals."""
+    if name in _PERCENTILES and len(operands) > 1 and not _are_numbers(operands[1].type):
+        raise unsupported(f"{name} with a percentage of {sql_name(operands[1].type)}", node)
+    if len(operands) == _MORE_ARGUMENTS.get(name):
+        raise unsupported(f"{name} with {len(operands)} arguments", node)
+    kind = operands[0].type if operands else None
+    if (name in _SUMS and kind == TIMESTAMP) or (name in _MEDIANS and isinstance(kind, IntervalType)):
+        raise unsupported(f"{name} of {sql_name(kind)}", node)
+
+
+def _are_numbers(data_type: pa.DataType) -> bool:
+    return is_numeric(data_type.value_type if pa.types.is_list(data_type) else data_type)
+
+
+def _arguments(node: exp.Anonymous) -> tuple[list[exp.Expr], bool]:
+    """The call's arguments, and whether they are DISTINCT."""
+    nodes = node.expressions
+    if len(nodes) == 1 and isinstance(nodes[0], exp.Distinct):
+        refuse_unknown(nodes[0], frozenset({"expressions"}))
+        return list(nodes[0].expressions), True
+    return list(nodes), False
+
+
+def _expanded(binder: ExpressionBinder, nodes: Sequence[exp.Expr]) -> list[Expr]:
+    """The bound arguments; a star expands to all columns, or to the columns of a relation."""
+    operands: list[Expr] = []
+    for part in nodes:
+        if part.is_star:
+            operands += [column.expression for column in columns_of_star(part, binder.scope)]
+        else:
+            operands.append(binder.bind(part))
+    return operands
+
+
+def constant_arguments(
+    binder: ExpressionBinder, places: Sequence[int], arguments: tuple[Expr, ...], node: exp.Expr
+) -> tuple[Expr, ...]:
+    """The arguments; those at ``places`` must be constant, else DATATYPE_MISMATCH.NON_FOLDABLE_INPUT is
+    raised."""
+    result = list(arguments)
+    for place in places:
+        if place < len(result):
+            result[place] = binder.context.known_value(result[place])
+            if any(isinstance(item, Column | OuterColumn) for item in walk(result[place])):
+                raise failure(
+                    "DATATYPE_MISMATCH.NON_FOLDABLE_INPUT",
+                    f'Cannot resolve "{binder.name(node)}" due to data type mismatch: the input at position '
+                    f"{place + 1} should "
+                    "be a foldable expression.",
+                    node,
+                )
+    return tuple(result)
+
+
+def bind_grouping_call(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
+    """Bind ``grouping(key)`` (tinyint) and ``grouping_id(keys)`` (bigint)."""
+    if binder.aggregates is None:
+        raise no_grouping_sets(node)
+    name = call_arguments.function_name(node)
+    kind = TINYINT if name == "grouping" else BIGINT
+    inner = binder.within(inside_aggregate=True)
+    arguments = tuple([_grouping_argument(inner, part, name) for part in node.expressions])
+    return binder.aggregates.add_grouping(GroupingCall(arguments, kind, node))
+
+
+def _grouping_argument(binder: ExpressionBinder, node: exp.Expr, name: str) -> Expr:
+    """A grouping key as an argument; HAVING and ORDER BY find fewer keys than the select list, see
+    :class:`OutputNames`.
+
+    Raises ProgrammingError: UNSUPPORTED_GROUPING_EXPRESSION without grouping sets,
+    ``GROUPING_COLUMN_MISMATCH`` or ``GROUPING_ID_COLUMN_MISMATCH``, UNRESOLVED_COLUMN.
+    """
+    output = binder.output
+    if output is None:
+        return binder.bind(node)
+    names = output.expressions if output.groupings is None else output.aliases
+    is_alias = isinstance(node, exp.Column) and len(node.parts) == 1 and node.name.lower() in names
+    expression = None if is_alias else replace(binder, output=None).bind(node)
+    if output.groupings is None:
+        raise no_grouping_sets(node)
+    if expression is not None and expression in output.groupings:
+        return expression
+    if not output.first and not is_alias:
+        raise unresolved(known_outputs(output), (node.name or "expression",), node)
+    raise failure(
+        f"{name.upper()}_COLUMN_MISMATCH",
+        f"The argument of {name}() is none of the grouping columns, as they are known in {binder.clause}.",
+        node,
+    )
+
+
+def no_grouping_sets(node: exp.Expr) -> Error:
+    """The error for ``grouping`` in a query without grouping sets."""
+    return failure(
+        "UNSUPPORTED_GROUPING_EXPRESSION",
+        "grouping()/grouping_id() can only be used with GroupingSets/Cube/Rollup.",
+        node,
+    )
+
+
+def _misplaced(binder: ExpressionBinder, node: exp.Anonymous) -> Error:
+    inner = binder.within(inside_aggregate=True)
+    nodes, _ = _arguments(node)
+    arguments = [inner.bind(part) for part in nodes if not isinstance(part, exp.Star)]
+    if any(isinstance(item, OuterColumn) for argument in arguments for item in walk(argument)):
+        return unsupported("An aggregate function over the columns of an enclosing query", node)
+    shown = binder.name(node)
+    match binder.clause:
+        case "WHERE":
+            return failure(
+                "INVALID_WHERE_CONDITION",
+                f"The WHERE condition contains invalid expressions: {shown}. Rewrite the query to avoid "
+                "window functions, "
+                "aggregate functions, and generator functions in the WHERE clause.",
+                node,
+            )
+        case "QUALIFY":
+            return unsupported("An aggregate function in QUALIFY", node)
+        case "GROUP BY":
+            return failure(
+                "GROUP_BY_AGGREGATE",
+                f"Aggregate functions are not allowed in GROUP BY, but found {shown}.",
+                node,
+            )
+        case clause:
+            return failure(
+                "UNSUPPORTED_EXPR_FOR_OPERATOR",
+                f'The aggregate function "{shown}" is not allowed in {clause}.',
+                node,
+            )

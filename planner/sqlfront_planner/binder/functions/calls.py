@@ -1,0 +1,229 @@
+"""Binding of function calls: the registry's scalar functions, and functions rewritten to other
+expressions."""
+
+from collections.abc import Callable
+from typing import Final
+
+import pyarrow as pa
+from sqlglot import exp
+
+from sqlfront_planner.binder.expressions.arguments import (
+    NOT_CALLABLE,
+    call_function,
+    check_count,
+    function_name,
+    no_such_function,
+)
+from sqlfront_planner.binder.expressions.casts import explicit_cast
+from sqlfront_planner.binder.expressions.collections import COLLECTION_FUNCTIONS
+from sqlfront_planner.binder.expressions.conditionals import CONDITIONAL_FUNCTIONS
+from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder
+from sqlfront_planner.binder.expressions.operators import arithmetic, concatenation
+from sqlfront_planner.binder.functions.aggregates import bind_aggregate, bind_grouping_call
+from sqlfront_planner.binder.functions.constructors import CONSTRUCTORS
+from sqlfront_planner.binder.functions.date_functions import DATE_FUNCTIONS
+from sqlfront_planner.binder.names.suggestions import quoted
+from sqlfront_planner.binder.scope import columns_of_star
+from sqlfront_planner.binder.trees.handlers import failure, handles, unsupported
+from sqlfront_values import types
+from sqlfront_values.expressions import Call, Expr, Literal, RunValue
+from sqlfront_values.functions import registry
+from sqlfront_values.functions.aggregates.registry import lookup_aggregate
+from sqlfront_values.functions.windows.registry import lookup_window
+from sqlfront_values.types import BIGINT, DATE, INT, STRING, TIMESTAMP, TIMESTAMP_NTZ
+
+_ALIASES: Final = {"regexp": "rlike"}
+
+#: Functions that are casts, as ``int(x)``.
+CAST_FUNCTIONS: Final[dict[str, pa.DataType]] = {
+    "boolean": types.BOOLEAN,
+    "tinyint": types.TINYINT,
+    "smallint": types.SMALLINT,
+    "int": INT,
+    "bigint": BIGINT,
+    "float": types.FLOAT,
+    "double": types.DOUBLE,
+    "decimal": types.decimal(10, 0),
+    "string": STRING,
+    "binary": types.BINARY,
+    "date": DATE,
+    "timestamp": TIMESTAMP,
+}
+
+#: Functions whose value is fixed once per run; the type, and the name in result columns.
+RUN_VALUES: Final[dict[str, tuple[pa.DataType, str]]] = {
+    "current_date": (DATE, "current_date"),
+    "curdate": (DATE, "current_date"),
+    "current_timestamp": (TIMESTAMP, "current_timestamp"),
+    "now": (TIMESTAMP, "now"),
+    "localtimestamp": (TIMESTAMP_NTZ, "localtimestamp"),
+    "current_timezone": (STRING, "current_timezone"),
+    "current_user": (STRING, "current_user"),
+    "user": (STRING, "current_user"),
+    "session_user": (STRING, "current_user"),
+    "current_database": (STRING, "current_schema"),
+    "current_schema": (STRING, "current_schema"),
+    "current_catalog": (STRING, "current_catalog"),
+    "version": (STRING, "version"),
+}
+
+#: Functions that coerce their two operands like an arithmetic operator.
+_ARITHMETIC_FUNCTIONS: Final = {
+    "mod": "remainder",
+    "pmod": "remainder",
+    "div": "div",
+    "try_add": "add",
+    "try_subtract": "subtract",
+    "try_multiply": "multiply",
+    "try_divide": "divide",
+    "try_mod": "remainder",
+}
+
+
+@handles(exp.Anonymous, arguments="this expressions")
+def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
+    """Bind a function call by its name as written."""
+    name = function_name(node)
+    if any(part.is_star for part in node.expressions) and lookup_aggregate(name) is None:
+        node = _with_all_columns(binder, node)
+    special = SPECIAL.get(name)
+    if special is not None:
+        function, least, most = special
+        _refuse_distinct(name, node)
+        check_count(name, len(node.expressions), least, most, node)
+        return function(binder, node)
+    if lookup_aggregate(name) is not None:
+        return bind_aggregate(binder, node, name)
+    if lookup_window(name) is not None:
+        raise failure(
+            "WINDOW_FUNCTION_WITHOUT_OVER_CLAUSE",
+            f'Window function "{binder.name(node)}" requires an OVER clause.',
+            node,
+        )
+    name = _ALIASES.get(name, name)
+    if name in NOT_CALLABLE or registry.lookup(name) is None:
+        raise no_such_function(name, node)
+    _refuse_distinct(name, node)
+    return call_function(binder, name, binder.bind_all(node.expressions), node)
+
+
+def _with_all_columns(binder: ExpressionBinder, node: exp.Anonymous) -> exp.Anonymous:
+    """Expand a star among the arguments, as in ``struct(*)`` or ``struct(t.*)``, into all columns."""
+    arguments: list[exp.Expr] = []
+    for part in node.expressions:
+        if not part.is_star:
+            arguments.append(part)
+            continue
+        columns = columns_of_star(part, binder.scope)
+        arguments += [exp.column(column.name, *reversed(column.qualifier), quoted=True) for column in columns]
+    return exp.Anonymous(this=node.this, expressions=arguments)
+
+
+def _refuse_distinct(name: str, node: exp.Anonymous) -> None:
+    if node.expressions and isinstance(node.expressions[0], exp.Distinct):
+        raise failure(
+            "INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX",
+            f"Invalid SQL syntax: The function {quoted((name,))} does not support DISTINCT.",
+            node,
+        )
+
+
+# ---- calls outside of the registry
+
+
+Special = Callable[[ExpressionBinder, exp.Anonymous], Expr]
+
+
+def _cast_function(kind: pa.DataType) -> Special:
+    def bind(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
+        return explicit_cast(binder, binder.bind(node.expressions[0]), kind, node)
+
+    return bind
+
+
+def _run_value(kind: pa.DataType, name: str) -> Special:
+    return lambda binder, node: RunValue(kind, name)
+
+
+def _arithmetic_function(name: str) -> Special:
+    operator = _ARITHMETIC_FUNCTIONS[name]
+
+    def bind(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
+        left, right = binder.bind_all(node.expressions)
+        if name.startswith("try_") and any(types.is_string(side.type) for side in (left, right)):
+            raise unsupported(f"{name} of strings", node)  # Spark also catches the errors of their casts
+        typed = arithmetic(binder, operator, left, right, node)
+        if isinstance(typed, Call) and typed.function == operator:
+            return Call(typed.type, name, typed.arguments)
+        return typed
+
+    return bind
+
+
+def _concat(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
+    return concatenation(binder, binder.bind_all(node.expressions), node, "concat")
+
+
+def _assert_true(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
+    operands = binder.bind_all(node.expressions)
+    if len(operands) == 1:
+        operands.append(Literal(STRING, f"'{binder.name(node.expressions[0])}' is not true!"))
+    return call_function(binder, "assert_true", operands, node)
+
+
+def _cast(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
+    raise failure(
+        "WRONG_NUM_ARGS.WITHOUT_SUGGESTION", "The `cast` takes `value AS type` in its parentheses.", node
+    )
+
+
+def _not(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
+    return binder.bind(exp.Not(this=node.expressions[0]))
+
+
+def _instr(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
+    if len(node.expressions) > 2:
+        raise unsupported("instr with a start", node)
+    return call_function(binder, "instr", binder.bind_all(node.expressions), node)
+
+
+def _unix_timestamp(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
+    operands = binder.bind_all(node.expressions) or [RunValue(TIMESTAMP, "current_timestamp")]
+    return call_function(binder, "unix_timestamp", operands, node)
+
+
+def _to_json(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
+    if len(node.expressions) > 1:
+        raise unsupported("to_json with options", node)
+    operand = binder.bind(node.expressions[0])
+    if operand.type == types.VOID:
+        return Literal(STRING, None)
+    return call_function(binder, "to_json", [operand], node)
+
+
+def _typeof(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
+    return Literal(STRING, types.ddl(binder.bind(node.expressions[0]).type))
+
+
+#: Functions that the binder turns into other expressions: the binding function, and the bounds of the number
+#: of arguments.
+SPECIAL: Final[dict[str, tuple[Special, int, int | None]]] = {
+    **CONDITIONAL_FUNCTIONS,
+    **DATE_FUNCTIONS,
+    **CONSTRUCTORS,
+    **COLLECTION_FUNCTIONS,
+    **{name: (_cast_function(kind), 1, 1) for name, kind in CAST_FUNCTIONS.items()},
+    **{name: (_run_value(kind, shown), 0, 0) for name, (kind, shown) in RUN_VALUES.items()},
+    **{name: (_arithmetic_function(name), 2, 2) for name in _ARITHMETIC_FUNCTIONS},
+    "assert_true": (_assert_true, 1, 2),
+    "concat": (_concat, 0, None),
+    "grouping": (bind_grouping_call, 1, 1),
+    "grouping_id": (bind_grouping_call, 0, None),
+    "cast": (_cast, 0, None),
+    "try_cast": (_cast, 0, None),
+    "instr": (_instr, 2, 4),
+    "not": (_not, 1, 1),
+    "to_json": (_to_json, 1, 2),
+    "typeof": (_typeof, 1, 1),
+    "unix_timestamp": (_unix_timestamp, 0, 2),
+}

@@ -1,0 +1,155 @@
+"""Binding of date functions with a special syntax: EXTRACT's fields, and units as the first argument."""
+
+from collections.abc import Callable
+from typing import Final
+
+from sqlglot import exp
+
+from sqlfront_planner.binder.expressions.arguments import call_function, unresolved_routine
+from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder, cast_to
+from sqlfront_planner.binder.names.call_names import UNIT_FUNCTIONS
+from sqlfront_planner.binder.trees.handlers import failure, unsupported
+from sqlfront_values import types
+from sqlfront_values.expressions import Call, Cast, Expr, Literal, columns_used
+from sqlfront_values.types import BIGINT, INT, STRING, is_integral, units_of
+
+Special = Callable[[ExpressionBinder, exp.Anonymous], Expr]
+
+#: The function that computes each of EXTRACT's fields.
+_FIELDS: Final = {
+    **dict.fromkeys(("YEAR", "Y", "YEARS", "YR", "YRS"), "year"),
+    **dict.fromkeys(("QUARTER", "QTR"), "quarter"),
+    **dict.fromkeys(("MONTH", "MON", "MONS", "MONTHS"), "month"),
+    **dict.fromkeys(("WEEK", "W", "WEEKS"), "weekofyear"),
+    **dict.fromkeys(("DAY", "D", "DAYS"), "dayofmonth"),
+    **dict.fromkeys(("DAYOFWEEK", "DOW"), "dayofweek"),
+    **dict.fromkeys(("DAYOFWEEK_ISO", "DOW_ISO"), "dayofweek_iso"),
+    "DOY": "dayofyear",
+    **dict.fromkeys(("HOUR", "H", "HOURS", "HR", "HRS"), "hour"),
+    **dict.fromkeys(("MINUTE", "M", "MIN", "MINS", "MINUTES"), "minute"),
+    **dict.fromkeys(("SECOND", "S", "SEC", "SECONDS", "SECS"), "second_with_fraction"),
+    "YEAROFWEEK": "year_of_week",
+}
+
+#: The units of intervals, by the function that extracts them from dates and timestamps.
+_INTERVAL_FIELDS: Final = {
+    "year": "YEAR",
+    "month": "MONTH",
+    "dayofmonth": "DAY",
+    "hour": "HOUR",
+    "minute": "MINUTE",
+    "second_with_fraction": "SECOND",
+}
+
+
+def _date_part(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
+    """Bind ``date_part('year', d)``, and ``EXTRACT(year FROM d)``, which
+    :mod:`sqlfront_planner.tokens.rewriting` turns into a call."""
+    field, source = binder.bind_all(node.expressions)
+    field = binder.context.known_value(field)
+    if isinstance(field, Literal) and field.value is None:
+        raise unsupported("date_part of NULL", node)
+    if isinstance(field, Call) and not columns_used(field):
+        raise unsupported("date_part of a field that is computed", node)
+    if not isinstance(field, Literal) or not isinstance(field.value, str):
+        raise failure(
+            "NON_FOLDABLE_ARGUMENT",
+            "The function `date_part` requires a constant string as its first argument.",
+            node,
+        )
+    return extract(binder, field.value, source, node)
+
+
+def extract(binder: ExpressionBinder, field: str, source: Expr, node: exp.Expr) -> Expr:
+    """Extract a field from a date, timestamp or interval."""
+    function = _FIELDS.get(field.upper())
+    if isinstance(source.type, types.IntervalType):
+        unit = _INTERVAL_FIELDS.get(function or "", "")
+        function = f"interval_{unit.lower()}" if unit in units_of(source.type) else None
+    if function is None:
+        raise failure(
+            "INVALID_EXTRACT_FIELD",
+            f"Cannot extract `{field}` from a value of type {types.ddl(source.type)}.",
+            node,
+        )
+    return call_function(binder, function, [source], node)
+
+
+def _unit(node: exp.Anonymous) -> str | None:
+    """The unit of ``timestampadd(MONTH, ...)``, None if the first argument isn't a unit."""
+    first = node.expressions[0] if node.expressions else None
+    if len(node.expressions) != 3 or not isinstance(first, exp.Column) or first.args.get("table"):
+        return None
+    return str(first.name) if first.name.upper() in _UNITS else None
+
+
+def with_unit(name: str, node: exp.Anonymous) -> str | None:
+    """The function of a date function with a unit: ``timestampadd`` or ``timestampdiff``; None without a
+    unit."""
+    if _unit(node) is None:
+        return None
+    return UNIT_FUNCTIONS.get(name)
+
+
+_UNITS: Final = frozenset(
+    (
+        "YEAR",
+        "QUARTER",
+        "MONTH",
+        "WEEK",
+        "DAY",
+        "DAYOFYEAR",
+        "HOUR",
+        "MINUTE",
+        "SECOND",
+        "MILLISECOND",
+        "MICROSECOND",
+    )
+)
+_UNIT_ONLY: Final = frozenset({"timestampadd", "timestampdiff", "timediff"})
+
+
+def _date_function(name: str) -> Special:
+    def bind(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
+        function, unit = with_unit(name, node), _unit(node)
+        if function is not None and unit is not None:
+            operands = binder.bind_all(node.expressions[1:])
+            return call_function(binder, function, [Literal(STRING, unit.upper()), *operands], node)
+        if name in _UNIT_ONLY:
+            raise unresolved_routine(name, node)
+        operands = binder.bind_all(node.expressions)
+        plain = {"dateadd": "date_add", "date_diff": "datediff"}.get(name, name)
+        if plain == "date_add" and len(operands) == 2:
+            operands[1] = _days(binder, operands[1], node)
+        return call_function(binder, plain, operands, node)
+
+    return bind
+
+
+def _date_sub(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
+    operands = binder.bind_all(node.expressions)
+    return call_function(binder, "date_sub", [operands[0], _days(binder, operands[1], node)], node)
+
+
+def _days(binder: ExpressionBinder, operand: Expr, node: exp.Expr) -> Expr:
+    """The number of days for date_add and date_sub: an int or a smaller type, or a string."""
+    small = is_integral(operand.type) and operand.type != BIGINT
+    if not small and operand.type not in (types.VOID, STRING):
+        raise failure(
+            "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",
+            f'Cannot resolve "{binder.name(node)}" due to data type mismatch: The second parameter requires '
+            'the ("INT" or '
+            f'"SMALLINT" or "TINYINT") type, however it has the type "{types.sql_name(operand.type)}".',
+            node,
+        )
+    return Cast(INT, operand) if operand.type == STRING else cast_to(operand, INT)
+
+
+#: The binding function of each call, and the bounds of the number of arguments.
+DATE_FUNCTIONS: Final[dict[str, tuple[Special, int, int | None]]] = {
+    **{name: (_date_function(name), 2, 3) for name in UNIT_FUNCTIONS},
+    "date_sub": (_date_sub, 2, 2),
+    "date_part": (_date_part, 2, 2),
+    "datepart": (_date_part, 2, 2),
+    "extract": (_date_part, 2, 2),
+}

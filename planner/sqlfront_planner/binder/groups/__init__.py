@@ -1,0 +1,3 @@
+"""Binding of grouped queries: the keys of GROUP BY (``group_by``), the step from the input's row to the
+groups' row (``group_rows``), and the names that HAVING and ORDER BY see there (``group_names``).
+"""

@@ -1,0 +1,77 @@
+"""Lateral column aliases: columns of the select list that later columns read.
+
+A short aliased expression is expanded in place. Expanding a chain of aliases would take space by the square
+of their number, and exponential space if each reads the previous one twice. So
+:class:`~.collected_calls.AliasOutput` stands for a longer expression, which becomes a column of a projection
+below, as all aliases do in Spark.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from sqlfront_planner.binder.collected_calls import AliasOutput
+from sqlfront_planner.logical import LogicalPlan, LogicalProject
+from sqlfront_values.errors import too_complex
+from sqlfront_values.expressions import Column, Expr, transform, walk
+
+#: The most nodes of an expression whose aliases have to be expanded.
+_MOST_WRITTEN_OUT: Final = 20_000
+
+
+def aliases_read(expression: Expr) -> frozenset[int]:
+    """The select list's columns that the expression reads by an :class:`AliasOutput`."""
+    return frozenset([item.index for item in walk(expression) if isinstance(item, AliasOutput)])
+
+
+def written_out(expression: Expr, columns: Sequence[Expr]) -> Expr:
+    """The expression with its stand-ins expanded: ``columns`` are the select list, over the same row.
+
+    Raises FAILED_TO_PARSE_TOO_COMPLEX if the result would be very long.
+    """
+    read = aliases_read(expression)
+    if not read:
+        return expression
+    known: dict[int, Expr] = {}
+    sizes: dict[int, int] = {}
+
+    def place(item: Expr) -> Expr:
+        return known[item.index] if isinstance(item, AliasOutput) else item
+
+    for index in range(max(read) + 1):
+        below = [item.index for item in walk(columns[index]) if isinstance(item, AliasOutput)]
+        sizes[index] = sum(1 for _ in walk(columns[index])) + sum(sizes[place] for place in below)
+        known[index] = transform(columns[index], place)
+    if sum(sizes[index] for index in read) > _MOST_WRITTEN_OUT:
+        raise too_complex()
+    return transform(expression, place)
+
+
+def apply_aliases(
+    plan: LogicalPlan, columns: Sequence[Expr], names: Sequence[str], read: frozenset[int]
+) -> tuple[LogicalPlan, Mapping[int, Column]]:
+    """Append the select list's columns ``read``, and all columns read by these columns, to the plan's row;
+    return the plan and the new column of each. Columns of one level share a projection; a column stands one
+    level above the columns that it reads."""
+    levels: dict[int, int] = {}
+    below = {index: aliases_read(columns[index]) for index in range(max(read) + 1)}
+    needed = read.union(*below.values())
+    for index in sorted(needed):
+        levels[index] = 1 + max((levels[earlier] for earlier in below[index]), default=0)
+    places: dict[int, Column] = {}
+    for level in range(1, max(levels.values()) + 1):
+        members = [index for index in levels if levels[index] == level]
+        row = plan.row()
+        values = tuple([placed(columns[index], places) for index in members])
+        plan = LogicalProject(
+            plan,
+            (*row, *values),
+            (*(column.name for column in row), *(names[index] for index in members)),
+        )
+        for place, index in enumerate(members, len(row)):
+            places[index] = Column(columns[index].type, place, names[index])
+    return plan, places
+
+
+def placed(expression: Expr, places: Mapping[int, Column]) -> Expr:
+    """The expression over the row of :func:`apply_aliases`."""
+    return transform(expression, lambda item: places[item.index] if isinstance(item, AliasOutput) else item)

@@ -1,0 +1,6 @@
+"""Names of result columns and names in messages.
+
+``expression_names`` gives an expression's name in the result, with the parts ``call_names`` and
+``window_names``. ``suggestions`` finds the known names nearest to a wrong name; ``spark_functions`` lists the
+names of Spark's functions.
+"""

@@ -1,0 +1,248 @@
+"""Spark's text of function calls in names of result columns: the displayed name, and the defaults."""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from sqlglot import exp
+
+from sqlfront_planner.binder.names.suggestions import quoted
+from sqlfront_planner.binder.protocols import Binder
+from sqlfront_planner.binder.scope import star_columns
+from sqlfront_planner.tokens.tokenizing import FUNCTION_MARK
+from sqlfront_values import types
+from sqlfront_values.functions import registry
+from sqlfront_values.functions.aggregates.registry import lookup_aggregate
+from sqlfront_values.functions.windows.registry import lookup_window
+
+Text = Callable[[exp.Expr], str]
+
+#: Functions with another name in result columns than the written one.
+_SHOWN: Final = {
+    **{
+        name: name.upper()
+        for name in [
+            "acos",
+            "acosh",
+            "asin",
+            "asinh",
+            "atan",
+            "atan2",
+            "atanh",
+            "cbrt",
+            "cos",
+            "cosh",
+            "cot",
+            "csc",
+            "degrees",
+            "e",
+            "exp",
+            "expm1",
+            "hypot",
+            "log10",
+            "log1p",
+            "log2",
+            "pi",
+            "power",
+            "radians",
+            "sec",
+            "signum",
+            "sin",
+            "sinh",
+            "sqrt",
+            "tan",
+            "tanh",
+            "regexp_like",
+            "rlike",
+        ]
+    },
+    "random": "rand",
+    "array_agg": "collect_list",
+    "dateadd": "date_add",
+    "curdate": "current_date",
+    "current_database": "current_schema",
+    "regexp": "REGEXP",
+}
+
+#: Default arguments that Spark adds: by function, the number of arguments in a call without them, and their
+#: text.
+_DEFAULTS: Final[dict[str, tuple[int, tuple[str, ...]]]] = {
+    "round": (1, ("0",)),
+    "bround": (1, ("0",)),
+    "substring": (2, ("2147483647",)),
+    "substr": (2, ("2147483647",)),
+    "split": (2, ("-1",)),
+    "replace": (2, ("",)),
+    "locate": (2, ("1",)),
+    "position": (2, ("1",)),
+    "overlay": (3, ("-1",)),
+    "regexp_replace": (3, ("1",)),
+    "regexp_extract": (2, ("1",)),
+    "regexp_instr": (2, ("0",)),
+    "regexp_extract_all": (2, ("1",)),
+    "months_between": (2, ("true",)),
+    "unix_timestamp": (1, ("yyyy-MM-dd HH:mm:ss",)),
+    "to_unix_timestamp": (1, ("yyyy-MM-dd HH:mm:ss",)),
+    "from_unixtime": (1, ("yyyy-MM-dd HH:mm:ss",)),
+    "make_dt_interval": (0, ("0", "0", "0", "0.000000")),
+    "make_ym_interval": (0, ("0", "0")),
+    "mask": (1, ("X", "x", "n", "NULL")),
+    "sort_array": (1, ("true",)),
+    "str_to_map": (1, (",", ":")),
+}
+_CAST_FUNCTIONS: Final = frozenset(
+    [
+        "boolean",
+        "tinyint",
+        "smallint",
+        "int",
+        "bigint",
+        "float",
+        "double",
+        "decimal",
+        "string",
+        "binary",
+        "date",
+        "timestamp",
+    ]
+)
+_PLAIN_NAME: Final = re.compile("[a-zA-Z_][a-zA-Z0-9_]*")
+#: Functions whose first argument may be a unit, by the name as written; the function with a unit.
+UNIT_FUNCTIONS: Final = {
+    "timestampadd": "timestampadd",
+    "dateadd": "timestampadd",
+    "date_add": "timestampadd",
+    "timestampdiff": "timestampdiff",
+    "datediff": "timestampdiff",
+    "date_diff": "timestampdiff",
+    "timediff": "timestampdiff",
+}
+
+
+def call_text(node: exp.Expr, binder: Binder, text: Text) -> str:
+    """The text of a function call; ``text`` makes the text of an argument."""
+    written = node.this if isinstance(node.this, str) else node.this.name
+    name = str(written).removeprefix(FUNCTION_MARK).lower()
+    special = _CALLS.get(name)
+    if special is not None and len(node.expressions) in special[0]:
+        return special[1]([text(part) for part in node.expressions])
+    if name in _CAST_FUNCTIONS and len(node.expressions) == 1:
+        return text(node.expressions[0])
+    if name in UNIT_FUNCTIONS and len(node.expressions) == 3:
+        unit, *rest = node.expressions
+        return f"{UNIT_FUNCTIONS[name]}({unit.name}, {_list(rest, text)})"
+    if name in ("datepart", "extract") and len(node.expressions) == 2:
+        return f"{name}({text(node.expressions[0])} FROM {text(node.expressions[1])})"
+    if name == "count" and [type(part) for part in node.expressions] == [exp.Star]:
+        return "count(1)"
+    if name in ("lpad", "rpad") and len(node.expressions) == 2:
+        padding = "X'00'" if binder.bind(node.expressions[0]).type == types.BINARY else " "
+        return f"{name}({_list(node.expressions, text)}, {padding})"
+    arguments, distinct = _arguments(node, binder, text)
+    if name == "struct":
+        fields = [] if any(part.is_star for part in node.expressions) else node.expressions
+        arguments = [_struct_field(part, text) for part in fields] if fields else arguments
+    shown, defaults = _shown(name, len(arguments))
+    entry = lookup_aggregate(name)
+    if entry is not None:
+        hidden = set(entry.hidden)
+        arguments = [text for place, text in enumerate(arguments) if place not in hidden]
+    return f"{shown}({'DISTINCT ' if distinct else ''}{', '.join([*arguments, *defaults])})"
+
+
+def _arguments(node: exp.Expr, binder: Binder, text: Text) -> tuple[list[str], bool]:
+    """The texts of the arguments (a star gives all columns), and whether they are DISTINCT."""
+    nodes, distinct = node.expressions, False
+    if len(nodes) == 1 and isinstance(nodes[0], exp.Distinct):
+        nodes, distinct = nodes[0].expressions, True
+    texts: list[str] = []
+    for part in nodes:
+        if part.is_star:
+            texts += [column.name for column in star_columns(part, binder.scope)]
+        else:
+            texts.append(text(part))
+    return texts, distinct
+
+
+def _struct_field(part: exp.Expr, text: Text) -> str:
+    if isinstance(part, exp.Alias):
+        name = part.alias if _PLAIN_NAME.fullmatch(part.alias) else quoted([part.alias])
+        return f"{text(part.this)} AS {name}"
+    return text(part)
+
+
+def _shown(name: str, count: int) -> tuple[str, tuple[str, ...]]:
+    """The displayed name of a function, and the defaults after the arguments."""
+    entry = lookup_aggregate(name) or lookup_window(name)
+    if entry is not None:
+        missing = count - (len(entry.arguments) - entry.optional)
+        defaults = entry.shown_defaults[missing:] if entry.optional else entry.shown_defaults
+        return entry.display or _SHOWN.get(name, name), tuple(defaults)
+    least, defaults = _DEFAULTS.get(name, (0, ()))
+    shown = _SHOWN.get(name)
+    if shown is None:
+        scalar = registry.lookup(name)
+        shown = (scalar.display if scalar is not None else None) or name
+        shown = name if shown in registry.OPERATORS.values() else shown
+    return shown, defaults[max(count - least, 0) :]
+
+
+def _list(nodes: Sequence[exp.Expr], text: Text) -> str:
+    return ", ".join(map(text, nodes))
+
+
+def _if(arguments: list[str]) -> str:
+    return f"(IF({', '.join(arguments)}))"
+
+
+def _array_sort(arguments: list[str]) -> str:
+    """The text of array_sort with Spark's default comparison."""
+    item = "namedlambdavariable()"
+    compared = f"(IF(({item} < {item}), -1, (IF(({item} > {item}), 1, 0))))"
+    nulls = f"(IF(({item} IS NULL), 1, (IF(({item} IS NULL), -1, {compared}))))"
+    rule = f"(IF((({item} IS NULL) AND ({item} IS NULL)), 0, {nulls}))"
+    return f"array_sort({arguments[0]}, lambdafunction({rule}, {item}, {item}))"
+
+
+def _like_call(arguments: list[str]) -> str:
+    escape = f" ESCAPE '{arguments[2]}'" if len(arguments) == 3 else ""
+    return f"{arguments[0]} LIKE {arguments[1]}{escape}"
+
+
+def _log(arguments: list[str]) -> str:
+    return f"LOG({', '.join(arguments if len(arguments) == 2 else ['E()', *arguments])})"
+
+
+def _trim_of(position: str) -> Callable[[list[str]], str]:
+    return lambda arguments: f"TRIM({position} {arguments[0]} FROM {arguments[1]})"
+
+
+#: Calls that aren't displayed as calls: the numbers of arguments, and the text from the arguments' texts.
+_CALLS: Final[dict[str, tuple[tuple[int, ...], Callable[[list[str]], str]]]] = {
+    "if": ((3,), _if),
+    "array_sort": ((1,), _array_sort),
+    "isnull": ((1,), lambda arguments: f"({arguments[0]} IS NULL)"),
+    "isnotnull": ((1,), lambda arguments: f"({arguments[0]} IS NOT NULL)"),
+    "not": ((1,), lambda arguments: f"(NOT {arguments[0]})"),
+    "div": ((2,), lambda arguments: f"({arguments[0]} div {arguments[1]})"),
+    "like": ((2, 3), _like_call),
+    "ilike": ((3,), lambda arguments: f"ilike({arguments[0]}, {arguments[1]})"),
+    "convert_timezone": (
+        (2,),
+        lambda arguments: f"convert_timezone(current_timezone(), {arguments[0]}, {arguments[1]})",
+    ),
+    "raise_error": (
+        (1,),
+        lambda arguments: f"raise_error(USER_RAISED_EXCEPTION, map(errorMessage, {arguments[0]}))",
+    ),
+    "try_make_timestamp": ((7,), lambda arguments: f"try_make_timestamp({', '.join(arguments[:6])})"),
+    "positive": ((1,), lambda arguments: f"(+ {arguments[0]})"),
+    "ceil": ((1,), lambda arguments: f"CEIL({arguments[0]})"),
+    "floor": ((1,), lambda arguments: f"FLOOR({arguments[0]})"),
+    "log": ((1, 2), _log),
+    "trim": ((2,), _trim_of("BOTH")),
+    "ltrim": ((2,), _trim_of("LEADING")),
+    "rtrim": ((2,), _trim_of("TRAILING")),
+    "assert_true": ((1,), lambda arguments: f"assert_true({arguments[0]}, '{arguments[0]}' is not true!)"),
+    "unix_timestamp": ((0,), lambda arguments: "unix_timestamp(current_timestamp(), yyyy-MM-dd HH:mm:ss)"),
+}

@@ -1,0 +1,69 @@
+"""The text of window functions in names of result columns."""
+
+from sqlglot import exp
+
+from sqlfront_planner.binder.names.call_names import Text
+from sqlfront_planner.binder.protocols import Binder
+from sqlfront_planner.tokens.tokenizing import FUNCTION_MARK
+
+
+def window_text(node: exp.Expr, binder: Binder, text: Text) -> str:
+    """The text ``function(...) OVER (...)``, with the function's frame."""
+    assert isinstance(node, exp.Window)
+    window = binder.window(node)
+    function = text(node.this)
+    parts = []
+    partition = window.args.get("partition_by")
+    if partition:
+        parts.append(f"PARTITION BY {', '.join(map(text, partition))}")
+    order = window.args.get("order")
+    if order is not None:
+        parts.append(f"ORDER BY {', '.join(_ordered(item, text) for item in order.expressions)}")
+    parts.append(_frame_text(node, window, text))
+    return f"{function} OVER ({' '.join(parts)})"
+
+
+def _ordered(item: exp.Expr, text: Text) -> str:
+    direction = "DESC" if item.args.get("desc") else "ASC"
+    nulls = "FIRST" if item.args.get("nulls_first") else "LAST"
+    return f"{text(item.this)} {direction} NULLS {nulls}"
+
+
+def _frame_text(node: exp.Window, window: exp.Window, text: Text) -> str:
+    """The text of the frame; ranking functions, lag and lead have fixed frames."""
+    inner = node.this
+    while not isinstance(inner, exp.Anonymous):
+        inner = inner.this
+    name = str(inner.this).removeprefix(FUNCTION_MARK).lower()
+    if name in ("lag", "lead"):
+        offset = text(inner.expressions[1]) if len(inner.expressions) > 1 else "1"
+        if name == "lag":
+            offset = offset[1:] if offset.startswith("-") else f"-{offset}"
+            offset = "0" if offset == "-0" else offset
+        return f"ROWS BETWEEN {offset} FOLLOWING AND {offset} FOLLOWING"
+    if name in ("row_number", "rank", "dense_rank", "percent_rank", "ntile"):
+        return "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
+    spec = window.args.get("spec")
+    if spec is None:
+        if window.args.get("order") is None:
+            return "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
+        return "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
+    start = _bound(spec.args.get("start"), spec.args.get("start_side"), text)
+    end = _bound(spec.args.get("end") or "CURRENT ROW", spec.args.get("end_side"), text)
+    return f"{str(spec.args['kind']).upper()} BETWEEN {start} AND {end}"
+
+
+def _bound(value: object, side: object, text: Text) -> str:
+    shown = text(value) if isinstance(value, exp.Expr) else str(value)
+    return shown.upper() if not side else f"{shown} {side}".upper()
+
+
+def ignore_nulls_text(node: exp.Expr, text: Text) -> str:
+    """The text of a call with IGNORE NULLS or RESPECT NULLS, which at most changes the function's name."""
+    shown = text(node.this)
+    if shown.startswith("nth_value(") and isinstance(node, exp.IgnoreNulls):
+        return f"{shown} ignore nulls"
+    for name in ("first", "last"):
+        if shown.startswith(f"{name}_value("):
+            return shown.replace(f"{name}_value(", f"{name}(", 1)
+    return shown

@@ -1,0 +1,48 @@
+"""Checks and rewrites of subqueries whose enclosing row changes."""
+
+from collections.abc import Callable
+
+import msgspec
+from sqlglot import exp
+
+from sqlfront_planner.binder.trees.handlers import unsupported
+from sqlfront_planner.expressions.rewriting import map_operands
+from sqlfront_planner.logical import (
+    Exists,
+    InSubquery,
+    LogicalPlan,
+    OuterColumn,
+    ScalarSubquery,
+    Subquery,
+    transform_plan,
+)
+from sqlfront_planner.rules.subqueries.decorrelation import is_correlated
+from sqlfront_values.expressions import Expr, transform, walk
+
+
+def refuse_correlated(expression: Expr, place: str, node: exp.Expr) -> None:
+    """Raise NotSupportedError for a scalar subquery that reads the enclosing row, in a place where Spark
+    allows none."""
+    if any(isinstance(item, ScalarSubquery) and is_correlated(item.plan) for item in walk(expression)):
+        raise unsupported(f"A correlated subquery {place}", node)
+
+
+def refuse_predicates(expression: Expr, place: str, node: exp.Expr) -> None:
+    """Raise NotSupportedError for EXISTS, and IN over a query, in a place where Spark allows neither."""
+    if any(isinstance(item, Exists | InSubquery) for item in walk(expression)):
+        raise unsupported(f"EXISTS or IN over a query {place}", node)
+
+
+def replace_outer(subquery: Subquery, rewrite: Callable[[OuterColumn], Expr]) -> Subquery:
+    """The subquery with every column of the enclosing row replaced.
+
+    Nested subqueries stay unchanged, since the outer columns in them mean the subquery's own rows.
+    """
+
+    def replace(item: Expr) -> Expr:
+        return rewrite(item) if isinstance(item, OuterColumn) else item
+
+    def visit(plan: LogicalPlan) -> LogicalPlan:
+        return map_operands(plan, lambda operand: transform(operand, replace))
+
+    return msgspec.structs.replace(subquery, plan=transform_plan(subquery.plan, visit))

@@ -1,0 +1,336 @@
+"""Binding of FROM: tables, views, files by path, derived tables, VALUES and common table expressions.
+
+:mod:`.joins` combines them.
+"""
+
+from collections.abc import Set
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+from sqlglot import exp
+
+from sqlfront_connectors.base import Table
+from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder, cast_to
+from sqlfront_planner.binder.expressions.literals import literal_of
+from sqlfront_planner.binder.protocols import Queries
+from sqlfront_planner.binder.scope import BoundQuery, Relation, Scope, ScopeColumn, named, relation
+from sqlfront_planner.binder.trees.handlers import failure, refuse_unknown, span, unparenthesized, unsupported
+from sqlfront_planner.catalog import DEFAULT_CATALOG, TableEntry, ViewEntry
+from sqlfront_planner.expressions.rewriting import is_deterministic
+from sqlfront_planner.logical import JoinKind, LogicalScan, LogicalValues
+from sqlfront_planner.shared_rows import varies_by_order_only
+from sqlfront_planner.statements.query_parser import parse_query
+from sqlfront_planner.tokens.tokenizing import FUNCTION_MARK
+from sqlfront_values import types
+from sqlfront_values.errors import Error
+from sqlfront_values.expressions import Expr
+from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.room import check
+from sqlfront_values.types import VOID, is_string
+
+if TYPE_CHECKING:
+    from sqlfront_planner import types as coercion
+    from sqlfront_planner.binder.names import suggestions
+    from sqlfront_planner.binder.relations import joins, table_functions
+else:
+    coercion = lazy_module("sqlfront_planner.types")
+    joins = lazy_module("sqlfront_planner.binder.relations.joins")
+    suggestions = lazy_module("sqlfront_planner.binder.names.suggestions")
+    table_functions = lazy_module("sqlfront_planner.binder.relations.table_functions")
+
+
+def bind_from(queries: Queries, select: exp.Expr, parent: Scope | None) -> Relation:
+    """The relation of a SELECT's FROM clause and joins.
+
+    A comma binds like JOIN, unlike in standard SQL: ``a, b RIGHT JOIN c`` joins a and b first.
+    """
+    source = select.args["from_"]
+    refuse_unknown(source, frozenset({"this"}))
+    result = bind_relation(queries, source.this)
+    for join in select.args.get("joins") or []:
+        if str(join.args.get("kind") or "") == "CROSS":
+            refuse_unknown(join, frozenset({"this", "kind"}))
+            result = joins.side_by_side(result, bind_relation(queries, join.this), JoinKind.INNER)
+        else:
+            result = _joined(queries, result, join, parent)
+    return result
+
+
+def bind_relation(queries: Queries, node: exp.Expr) -> Relation:
+    """Bind one item of FROM."""
+    match node:
+        case exp.Table():
+            return _table(queries, node)
+        case exp.Subquery():
+            return _derived(queries, node)
+        case exp.Values():
+            refuse_unknown(node, frozenset({"expressions", "alias"}))
+            return _aliased(inline_table(queries, node), node, rename_values=True)
+        case exp.Lateral():
+            raise unsupported("LATERAL VIEW" if node.args.get("view") else "A LATERAL subquery", node)
+        case _:
+            raise unsupported(f"{type(node).__name__.upper()} in FROM", node)
+
+
+def _joined(queries: Queries, left: Relation, node: exp.Join, parent: Scope | None) -> Relation:
+    kind = joins.join_kind(node)
+    right = bind_relation(queries, node.this)
+    return joins.bind_join(queries, kind, left, right, node, parent)
+
+
+# ---- tables
+
+
+def _table(queries: Queries, node: exp.Table) -> Relation:
+    if isinstance(node.this, exp.Anonymous):
+        refuse_unknown(node, frozenset({"this", "alias"}))
+        table_of = table_functions.table_function(queries, node.this, node)
+        return _aliased(_scan(queries, table_of, "range", ()), node)
+    refuse_unknown(node, frozenset({"this", "db", "catalog", "alias"}))
+    parts = tuple(part.name for part in node.parts)
+    if len(parts) == 1:
+        common = queries.common_table(parts[0])
+        if common is not None:
+            return _aliased(Relation(common.plan, relation(common.names, common.plan.row(), parts)), node)
+    context = queries.context
+    entry = context.catalog.lookup(parts)
+    if entry is not None and entry.temporary:
+        context.temporary.append(entry.name)
+    if isinstance(entry, ViewEntry):
+        context.relations.append(entry.name)
+        return _aliased(_view(queries, entry, node), node)
+    if isinstance(entry, TableEntry):
+        context.relations.append(entry.name)
+        return _aliased(_scan(queries, entry.table, entry.name, entry.qualifier), node)
+    try:
+        table = context.path_table(parts)
+    except Error as error:
+        error.position = error.position or span(node)
+        raise
+    if table is None:
+        raise _not_found(queries, parts, node)
+    name = f"{parts[0].lower()}.`{parts[1]}`"
+    return _aliased(_scan(queries, table, name, (parts[0].lower(), parts[1].lower())), node)
+
+
+def _scan(queries: Queries, table: Table, name: str, qualifier: tuple[str, ...]) -> Relation:
+    plan = LogicalScan(name, table, queries.context.snapshot(table), tuple(range(len(table.schema))))
+    row = plan.row()
+    return Relation(plan, relation([column.name for column in row], row, qualifier))
+
+
+def _view(queries: Queries, entry: ViewEntry, node: exp.Table) -> Relation:
+    bound = _view_query(queries, entry, node)
+    names = entry.columns or bound.names
+    if len(names) != bound.plan.width:
+        raise _arity(bound.plan.width, len(names), node)
+    plan = bound.plan
+    if _view_key(entry) in queries.context.views:
+        plan = queries.context.shared(plan, entry.name)
+    return Relation(plan, relation(names, plan.row(), entry.qualifier))
+
+
+def _view_query(queries: Queries, entry: ViewEntry, node: exp.Table) -> BoundQuery:
+    """The view's query, bound anew for each use: two uses draw different random numbers, as in Spark. If uses
+    might differ for other reasons (the order in which floats are added), all uses share one plan."""
+    context = queries.context
+    name = _view_key(entry)
+    if name in context.views:
+        return context.views[name]
+    if name in context.views_open:
+        raise failure("RECURSIVE_VIEW", f"Recursive view {suggestions.quoted((entry.name,))} detected.", node)
+    before, catalog, literals = context.views_open, context.catalog, context.literals
+    context.views_open, context.literals = (*before, name), {}  # positions refer to the view's text
+    if not entry.temporary:  # a permanent view means the same in every session
+        context.catalog = catalog.without_temporary()
+    try:
+        bound = queries.alone().bind(parse_query(entry.sql).tree)
+    finally:
+        context.views_open, context.catalog, context.literals = before, catalog, literals
+    if varies_by_order_only(bound.plan):
+        context.views[name] = bound
+    return bound
+
+
+def _view_key(entry: ViewEntry) -> str:
+    """The key of a view; temporary and permanent views have different keys."""
+    return f"{'temporary ' if entry.temporary else ''}{entry.name.lower()}"
+
+
+def _not_found(queries: Queries, parts: tuple[str, ...], node: exp.Expr) -> Exception:
+    known = [*queries.common_names(), *queries.context.catalog.names()]
+    if len(parts) > 2 and parts[0].lower() != DEFAULT_CATALOG:
+        return failure(
+            "REQUIRES_SINGLE_PART_NAMESPACE",
+            f"{DEFAULT_CATALOG} requires a single-part namespace, "
+            f"but got identifier {suggestions.quoted(parts)}.",
+            node,
+        )
+    message = (
+        f"The table or view {suggestions.quoted(parts)} cannot be found. Verify the spelling and "
+        "correctness of the schema and catalog."
+    )
+    if known:
+        nearest = ", ".join(
+            suggestions.quoted((name,)) for name in suggestions.nearest_words(parts[-1], known)
+        )
+        message += f" Did you mean one of the following? [{nearest}]."
+    return failure("TABLE_OR_VIEW_NOT_FOUND", message, node)
+
+
+# ---- derived tables
+
+
+def _derived(queries: Queries, node: exp.Subquery) -> Relation:
+    """Bind ``(SELECT ...) AS t(a, b)``, and joins in parentheses."""
+    inner = node.this
+    if isinstance(inner, exp.Table | exp.Subquery | exp.Values) and not _is_query(inner):
+        refuse_unknown(node, frozenset({"this", "alias"}))
+        return _aliased(_parenthesized(queries, inner), node)
+    refuse_unknown(node, frozenset({"this", "alias", "with_", "order", "limit", "offset"}))
+    bound = queries.bind(_with_modifiers(node))
+    return _aliased(Relation(bound.plan, relation(bound.names, bound.plan.row())), node)
+
+
+def _is_query(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Subquery) and not node.args.get("alias") and not node.args.get("joins")
+
+
+def _with_modifiers(node: exp.Subquery) -> exp.Expr:
+    """The query in the parentheses, or the parentheses themselves if clauses follow inside the outer
+    parentheses."""
+    return node if any(node.args.get(name) for name in ("with_", "order", "limit", "offset")) else node.this
+
+
+def _parenthesized(queries: Queries, node: exp.Expr) -> Relation:
+    """Bind ``(a JOIN b ON ...)``: sqlglot attaches the joins to the first table."""
+    following = node.args.get("joins") or []
+    if not following:
+        return bind_relation(queries, node)
+    first = node.copy()
+    first.set("joins", None)
+    group = bind_relation(queries, first)
+    for join in following:
+        group = _joined(queries, group, join, None)
+    return group
+
+
+def _aliased(source: Relation, node: exp.Expr, *, rename_values: bool = False) -> Relation:
+    """The relation under the alias; the columns are renamed if the alias lists names."""
+    alias = node.args.get("alias")
+    if alias is None:
+        return source
+    refuse_unknown(alias, frozenset({"this", "columns"}))
+    columns = tuple(source.columns)
+    renamed = [item.name for item in alias.args.get("columns") or []]
+    if renamed:
+        visible = [column for column in columns if not column.hidden]
+        if len(renamed) != len(visible):
+            if rename_values:
+                raise failure(
+                    "INVALID_INLINE_TABLE.NUM_COLUMNS_MISMATCH",
+                    f"Invalid inline table. Inline table expected {len(renamed)} columns but found "
+                    f"{len(visible)} columns in "
+                    "row 0.",
+                    node,
+                )
+            raise _arity(len(visible), len(renamed), node)
+        columns = tuple(
+            ScopeColumn(name, column.expression) for name, column in zip(renamed, visible, strict=True)
+        )
+    name = alias.this
+    qualifier = (name.name.lower(),) if name is not None else ()
+    return Relation(
+        source.plan,
+        tuple(
+            ScopeColumn(column.name, named(column.expression, column.name), qualifier)
+            for column in columns
+            if not column.hidden
+        ),
+    )
+
+
+def _arity(wanted: int, given: int, node: exp.Expr) -> Exception:
+    return failure(
+        "ASSIGNMENT_ARITY_MISMATCH",
+        f"The number of columns or variables assigned or aliased: {wanted} does not match the number of "
+        "source expressions: "
+        f"{given}.",
+        node,
+    )
+
+
+# ---- VALUES
+
+
+#: Functions that Spark replaces by other expressions after it evaluates VALUES.
+_NOT_IN_VALUES: Final = frozenset(
+    FUNCTION_MARK + name for name in ("nullif", "nullifzero", "zeroifnull", "array_compact")
+)
+
+
+def inline_table(queries: Queries, node: exp.Values) -> Relation:
+    """Bind ``VALUES (1, 'a'), (2, 'b')``; the columns are ``col1``, ``col2``, ..."""
+    for value in node.find_all(exp.Between, exp.Anonymous):
+        if isinstance(value, exp.Between) or str(value.this).lower() in _NOT_IN_VALUES:
+            raise unsupported("An expression that Spark doesn't evaluate in VALUES", value)
+    binder = ExpressionBinder(queries, Scope((), 0), "VALUES")
+    check()
+    rows = [[literal_of(part) or binder.bind(part) for part in _row_parts(row)] for row in node.expressions]
+    width = len(rows[0])
+    varying = next((value for row in rows for value in row if not is_deterministic(value)), None)
+    if varying is not None:
+        raise failure(
+            "INVALID_INLINE_TABLE.CANNOT_EVALUATE_EXPRESSION_IN_INLINE_TABLE",
+            "Invalid inline table. Cannot evaluate a nondeterministic expression in inline table definition.",
+            node,
+        )
+    for place, row in enumerate(rows):
+        if len(row) != width:
+            raise failure(
+                "INVALID_INLINE_TABLE.NUM_COLUMNS_MISMATCH",
+                f"Invalid inline table. Inline table expected {width} columns but found {len(row)} columns "
+                f"in row {place}.",
+                node,
+            )
+    columns = [
+        _inline_column([row[place] for row in rows], f"col{place + 1}", node) for place in range(width)
+    ]
+    schema = pa.schema([(f"col{place}", column[0].type) for place, column in enumerate(columns, 1)])
+    plan = LogicalValues(schema, tuple(zip(*columns, strict=True)))
+    return Relation(plan, relation(schema.names, plan.row()))
+
+
+def _row_parts(row: exp.Expr) -> list[exp.Expr]:
+    """The values of a row. A row whose only value is ``struct(a, b)`` or ``((a, b))`` is the row (a, b)."""
+    parts = row.expressions if isinstance(row, exp.Tuple) else [row]
+    only = unparenthesized(parts[0]) if len(parts) == 1 else row
+    if isinstance(only, exp.Tuple):
+        return only.expressions
+    if isinstance(only, exp.Anonymous) and str(only.this).lower() == f"{FUNCTION_MARK}struct":
+        return [part.this if isinstance(part, exp.Alias) else part for part in only.expressions]
+    return parts
+
+
+def _inline_column(values: list[Expr], name: str, node: exp.Expr) -> list[Expr]:
+    """A column's values in the common type; strings and other types have no common type here."""
+    kinds = {value.type for value in values if value.type != VOID}
+    kind = _tightest_type(kinds)
+    if kind is None or (not is_string(kind) and any(is_string(other) for other in kinds)):
+        raise failure(
+            "INVALID_INLINE_TABLE.INCOMPATIBLE_TYPES_IN_INLINE_TABLE",
+            f"Invalid inline table. Found incompatible types in the column `{name}` for inline table.",
+            node,
+        )
+    return [cast_to(value, kind) for value in values]
+
+
+def _tightest_type(kinds: Set[pa.DataType]) -> pa.DataType | None:
+    """The common type of a column of VALUES: Spark's common type, except that whole numbers beside FLOAT
+    become FLOAT."""
+    if kinds and all(pa.types.is_list(kind) for kind in kinds):
+        element = _tightest_type({kind.value_type for kind in kinds})
+        return None if element is None else pa.list_(element)
+    return coercion.common_type(
+        {kind for kind in kinds if types.FLOAT not in kinds or not types.is_integral(kind)}
+    )

@@ -1,0 +1,185 @@
+"""Binding of JOIN: its kinds and conditions, and the columns of the joined row."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
+from sqlglot import exp
+
+from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder, unify
+from sqlfront_planner.binder.protocols import Queries
+from sqlfront_planner.binder.scope import Relation, Scope, ScopeColumn
+from sqlfront_planner.binder.trees.handlers import failure, refuse_unknown, unsupported
+from sqlfront_planner.expressions.rewriting import shift
+from sqlfront_planner.logical import FILTERING_JOINS, JoinKind, LogicalJoin
+from sqlfront_planner.tokens.tokenizing import EXPLICIT_CROSS
+from sqlfront_values import types
+from sqlfront_values.expressions import Call, Expr
+from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.types import BOOLEAN
+
+if TYPE_CHECKING:
+    from sqlfront_planner.binder import outer_columns
+    from sqlfront_planner.binder.expressions import predicates
+    from sqlfront_planner.binder.names import suggestions
+else:
+    outer_columns = lazy_module("sqlfront_planner.binder.outer_columns")
+    suggestions = lazy_module("sqlfront_planner.binder.names.suggestions")
+    predicates = lazy_module("sqlfront_planner.binder.expressions.predicates")
+
+_KINDS: Final = {
+    ("", ""): JoinKind.INNER,
+    ("", "INNER"): JoinKind.INNER,
+    ("", "CROSS"): JoinKind.INNER,
+    ("", EXPLICIT_CROSS): JoinKind.INNER,
+    ("LEFT", ""): JoinKind.LEFT,
+    ("LEFT", "OUTER"): JoinKind.LEFT,
+    ("RIGHT", ""): JoinKind.RIGHT,
+    ("RIGHT", "OUTER"): JoinKind.RIGHT,
+    ("FULL", ""): JoinKind.FULL,
+    ("FULL", "OUTER"): JoinKind.FULL,
+    ("LEFT", "SEMI"): JoinKind.SEMI,
+    ("", "SEMI"): JoinKind.SEMI,
+    ("LEFT", "ANTI"): JoinKind.ANTI,
+    ("", "ANTI"): JoinKind.ANTI,
+}
+_CROSS: Final = ("CROSS", EXPLICIT_CROSS)
+
+
+def join_kind(node: exp.Join) -> JoinKind:
+    """The kind given by the words before JOIN. Raises NotSupportedError."""
+    refuse_unknown(node, frozenset({"this", "side", "kind", "method", "on", "using"}))
+    method = _method(node)
+    words = (str(node.args.get("side") or "").upper(), str(node.args.get("kind") or "").upper())
+    kind = _KINDS.get(words)
+    if kind is None or method not in ("", "NATURAL") or (method and words[1] in _CROSS):
+        raise unsupported(f"{' '.join(word for word in (method, *words) if word)} JOIN", node)
+    return kind
+
+
+def _method(node: exp.Join) -> str:
+    """The word NATURAL, or an empty text; :func:`join_kind` has checked it."""
+    return str(node.args.get("method") or "").upper()
+
+
+def bind_join(
+    queries: Queries,
+    kind: JoinKind,
+    left: Relation,
+    right: Relation,
+    node: exp.Join,
+    parent: Scope | None,
+) -> Relation:
+    """The join on the condition of ON, USING or NATURAL; without any of these, the join of all pairs."""
+    using = [item.name for item in node.args.get("using") or []]
+    if _method(node):
+        if kind in FILTERING_JOINS:
+            raise unsupported(f"NATURAL {kind.value.upper()} JOIN", node)
+        using = _shared_names(left, right)
+    if using:
+        return _join_using(left, right, kind, using, queries, node)
+    joined = side_by_side(left, right, kind)
+    condition = node.args.get("on")
+    if condition is None:
+        return joined
+    both = side_by_side(left, right, JoinKind.INNER) if kind in FILTERING_JOINS else joined
+    binder = ExpressionBinder(queries, both.scope(parent), "JOIN")
+    bound = binder.bind(condition)
+    if bound.type != BOOLEAN:
+        raise failure(
+            "JOIN_CONDITION_IS_NOT_BOOLEAN_TYPE",
+            f'The join condition "{binder.name(condition)}" has the invalid type '
+            f'"{types.sql_name(bound.type)}", expected "BOOLEAN".',
+            condition,
+        )
+    if condition.find(exp.Query) is not None:
+        outer_columns.refuse_correlated(bound, "in ON", condition)
+    plan = joined.plan
+    assert isinstance(plan, LogicalJoin)
+    return replace(joined, plan=replace(plan, condition=bound))
+
+
+def side_by_side(left: Relation, right: Relation, kind: JoinKind) -> Relation:
+    """The join without a condition."""
+    plan = LogicalJoin(left.plan, right.plan, kind)
+    if kind in FILTERING_JOINS:
+        return Relation(plan, left.columns)
+    return Relation(plan, (*left.columns, *_shifted(right.columns, left.plan.width)))
+
+
+def _shifted(columns: Sequence[ScopeColumn], by: int) -> tuple[ScopeColumn, ...]:
+    if by == 0:
+        return tuple(columns)
+    return tuple(
+        [
+            ScopeColumn(column.name, shift(column.expression, by), column.qualifier, column.hidden)
+            for column in columns
+        ]
+    )
+
+
+def _shared_names(left: Relation, right: Relation) -> list[str]:
+    """The columns that NATURAL JOIN compares, in the left side's order, without duplicates."""
+    theirs = {column.name.lower() for column in right.columns if not column.hidden}
+    mine = {column.name.lower(): column.name for column in left.columns if not column.hidden}
+    return [name for lowered, name in mine.items() if lowered in theirs]
+
+
+def _join_using(
+    left: Relation,
+    right: Relation,
+    kind: JoinKind,
+    names: list[str],
+    queries: Queries,
+    node: exp.Join,
+) -> Relation:
+    """Join by ``USING (a, b)``: the compared columns come first and once; each side's own column remains
+    reachable by its qualifier."""
+    binder = ExpressionBinder(queries, Scope((), 0), "USING")
+    ours = [_side_column(left, name, "left", node) for name in names]
+    moved = Relation(right.plan, _shifted(right.columns, left.plan.width))
+    theirs = [_side_column(moved, name, "right", node) for name in names]
+    condition: Expr | None = None
+    merged = []
+    for name, mine, other in zip(names, ours, theirs, strict=True):
+        pair = predicates.comparable(binder, mine.expression, other.expression, node)
+        equal = Call(BOOLEAN, "equal", pair)
+        condition = equal if condition is None else Call(BOOLEAN, "and", (condition, equal))
+        merged.append(_merged(name, mine, other, kind))
+    plan = LogicalJoin(left.plan, right.plan, kind, condition)
+    rest = [column for column in left.columns if column not in ours]
+    if kind in FILTERING_JOINS:
+        return Relation(plan, (*ours, *rest))
+    hidden = [
+        ScopeColumn(column.name, column.expression, column.qualifier, hidden=True)
+        for column in (*ours, *theirs)
+        if column not in merged
+    ]
+    return Relation(
+        plan, (*merged, *rest, *(column for column in moved.columns if column not in theirs), *hidden)
+    )
+
+
+def _merged(name: str, left: ScopeColumn, right: ScopeColumn, kind: JoinKind) -> ScopeColumn:
+    """The merged column of two compared columns: the column of the side whose rows are all kept."""
+    if kind is JoinKind.RIGHT:
+        return right
+    if kind is JoinKind.FULL:
+        both = unify([left.expression, right.expression])
+        assert both is not None
+        return ScopeColumn(name, Call(both[0].type, "coalesce", tuple(both)))
+    return left
+
+
+def _side_column(side: Relation, name: str, which: str, node: exp.Join) -> ScopeColumn:
+    """The side's first column of that name; Spark accepts several."""
+    match = side.scope().resolve((name,))
+    if match is None:
+        known = ", ".join(suggestions.quoted((column.name,)) for column in side.columns if not column.hidden)
+        raise failure(
+            "UNRESOLVED_USING_COLUMN_FOR_JOIN",
+            f"USING column {suggestions.quoted((name,))} cannot be resolved on the {which} side of "
+            f"the join. The {which}-side columns: [{known}].",
+            next((item for item in node.args.get("using") or [] if item.name == name), node),
+        )
+    return match.columns[0]

@@ -1,0 +1,4 @@
+"""The reading of sqlglot's tree: the table of handlers (``handlers``), Spark's grouping of operators
+(``precedence``, ``chains``), and the meaning of literals and type names (``constants``,
+``interval_literals``, ``type_names``).
+"""

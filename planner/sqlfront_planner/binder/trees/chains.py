@@ -1,0 +1,50 @@
+"""Long chains of operators, as ``a + b + c + ...``: bound in a loop, and cut into links, so that neither the
+recursion nor the resulting expression is as deep as the chain is long."""
+
+from collections.abc import Callable, Container
+from typing import Final
+
+from sqlglot import exp
+
+from sqlfront_planner.binder.trees.handlers import handler_of, refuse_unknown, span
+from sqlfront_values.errors import Error
+from sqlfront_values.expressions import Chain, Expr, Previous
+
+#: The number of nested operators per link.
+_LINK: Final = 48
+
+
+def spine(node: exp.Expr, kinds: Container[type[exp.Expr]]) -> list[exp.Expr]:
+    """The operators of a chain that groups to the left, innermost first; ``node`` is the last operator."""
+    chain = [node]
+    while type(chain[-1].this) in kinds:
+        chain.append(chain[-1].this)
+    chain.reverse()
+    return chain
+
+
+def fold_chain(chain: list[exp.Expr], first: Expr, apply: Callable[[Expr, exp.Expr], Expr]) -> Expr:
+    """The expression of a chain of operators (:func:`spine`) after ``first``; ``apply`` returns the
+    expression of one operator, given its left operand."""
+    cut: list[Expr] = []
+    value = first
+    for place, node in enumerate(chain):
+        if place and place % _LINK == 0:
+            cut.append(value)
+            value = Previous(value.type)
+        value = _applied(value, node, apply)
+    return Chain(value.type, cut[0], (*cut[1:], value)) if cut else value
+
+
+def _applied(left: Expr, node: exp.Expr, apply: Callable[[Expr, exp.Expr], Expr]) -> Expr:
+    """Apply one operator with the checks of a separate binding: unread arguments are refused, errors get a
+    position."""
+    entry = handler_of(type(node))
+    assert entry is not None
+    try:
+        refuse_unknown(node, entry[1])
+        return apply(left, node)
+    except Error as error:
+        if error.position is None:
+            error.position = span(node)
+        raise

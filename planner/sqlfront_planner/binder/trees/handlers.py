@@ -1,0 +1,142 @@
+"""Access to sqlglot's tree that ignores no part: the table of handlers, the arguments that each handler
+reads, and positions.
+
+Every supported node class has a handler, registered with the names of the arguments that the handler reads.
+The binder never guesses: it refuses by name a class without a handler, and a set argument that the handler
+doesn't read.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from importlib import import_module
+from typing import Final, TypeVar
+
+from sqlglot import exp
+
+from sqlfront_values.errors import DatabaseError, NotSupportedError, spark_error
+from sqlfront_values.expressions import Expr
+
+#: A function that binds a node of its classes; its parameters are the binder of expressions and the node.
+Handler = Callable[..., Expr]
+HandlerType = TypeVar("HandlerType", bound=Handler)
+#: A handler, and the names of the arguments of a node that it reads.
+Entry = tuple[Handler, frozenset[str]]
+
+#: The modules of the binder that register handlers. They are loaded at the first node that isn't a literal:
+#: a process that only runs queries like ``SELECT 1`` starts much faster.
+KINDS: Final = (
+    "functions.aggregates",
+    "functions.calls",
+    "expressions.casts",
+    "expressions.columns",
+    "expressions.conditionals",
+    "functions.constructors",
+    "expressions.operators",
+    "expressions.predicates",
+    "functions.keyword_arguments",
+    "expressions.subqueries",
+    "windows",
+)
+
+#: Handler and known arguments by node class; filled by the modules of the binder when they are imported.
+_HANDLERS: Final[dict[type[exp.Expr], Entry]] = {}
+
+#: Arguments that sqlglot sets for its own use, without meaning in the statement.
+_MEANINGLESS: Final = frozenset({"_type"})
+#: The clauses that arguments of relations represent.
+_CLAUSES: Final = {"pivots": "PIVOT or UNPIVOT", "sample": "TABLESAMPLE"}
+
+
+def handles(*classes: type[exp.Expr], arguments: str = "this") -> Callable[[HandlerType], HandlerType]:
+    """Register a function that binds nodes of the classes and reads the nodes' ``arguments`` (separated by
+    spaces)."""
+
+    def decorate(function: HandlerType) -> HandlerType:
+        for node_class in classes:
+            _HANDLERS[node_class] = (function, frozenset(arguments.split()))
+        return function
+
+    return decorate
+
+
+def handler_of(node_class: type[exp.Expr]) -> Entry | None:
+    """The handler of a node class and the arguments that the handler reads, or None."""
+    return _HANDLERS.get(node_class) or _all_handlers().get(node_class)
+
+
+@cache
+def _all_handlers() -> dict[type[exp.Expr], Entry]:
+    for kind in KINDS:
+        import_module(f"sqlfront_planner.binder.{kind}")
+    return _HANDLERS
+
+
+def refuse_unknown(node: exp.Expr, known: frozenset[str]) -> None:
+    """Raise NotSupportedError if an argument of the node is set that isn't in ``known``."""
+    for name, value in node.args.items():
+        if value and name not in known and name not in _MEANINGLESS:
+            if name in _CLAUSES:
+                raise unsupported(_CLAUSES[name], node)
+            raise unsupported(f"{construct(node)} with {name.strip('_').replace('_', ' ')}", node)
+
+
+def construct(node: exp.Expr) -> str:
+    """The name of the SQL construct that a node represents.
+
+    >>> construct(exp.TableSample())
+    'TABLE SAMPLE'
+    """
+    name = type(node).__name__
+    words = "".join(f" {letter}" if letter.isupper() else letter for letter in name).split()
+    return " ".join(words).upper()
+
+
+def unsupported(what: str, node: exp.Expr | None = None) -> NotSupportedError:
+    """The error for an unsupported construct, pointing at ``node``."""
+    return NotSupportedError(
+        f"{what} is not supported.", sqlstate="0A000", position=None if node is None else span(node)
+    )
+
+
+def span(node: exp.Expr) -> tuple[int, int] | None:
+    """The range of the statement's text that the node's names and literals cover, None without any."""
+    start, end = None, 0
+    for place in _places(node):
+        start = place[0] if start is None else min(start, place[0])
+        end = max(end, place[1])
+    return None if start is None else (start, end)
+
+
+def _places(node: exp.Expr) -> Iterator[tuple[int, int]]:
+    for item in node.walk():
+        meta = item._meta
+        if meta and "start" in meta:
+            yield meta["start"], meta["end"] + 1
+
+
+def failure(condition: str, message: str, node: exp.Expr | None = None) -> DatabaseError:
+    """An error with a condition of Spark, pointing at ``node``."""
+    return spark_error(condition, message, position=None if node is None else span(node))
+
+
+def unparenthesized(node: exp.Expr) -> exp.Expr:
+    """The node inside any number of parentheses."""
+    while isinstance(node, exp.Paren):
+        node = node.this
+    return node
+
+
+def field_name(node: exp.Expr, place: int) -> str:
+    """The name of a struct's field made of an expression: the name of a column, of a field, or of a key in
+    brackets, else ``col1``, ``col2``, ..."""
+    node = unparenthesized(node)
+    if isinstance(node, exp.Bracket):
+        key = node.expressions[0]
+        return str(key.this) if isinstance(key, exp.Literal) and key.is_string else f"col{place}"
+    is_name = isinstance(node, exp.Alias | exp.Column | exp.Dot)
+    return node.output_name if is_name and node.output_name else f"col{place}"
+
+
+def parts_of(node: exp.Column) -> tuple[str, ...]:
+    """The parts of a dotted name as written, first to last."""
+    return tuple([part.name for part in node.parts])

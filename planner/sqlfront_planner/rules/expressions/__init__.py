@@ -1,0 +1,1 @@
+"""Rules that simplify the expressions in a plan's nodes."""

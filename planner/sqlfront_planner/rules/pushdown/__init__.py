@@ -1,0 +1,1 @@
+"""Rules that push filters and limits towards the tables."""

@@ -1,0 +1,273 @@
+"""Decorrelation: a correlated subquery becomes an independent plan and the predicates that tie its rows to
+the enclosing row.
+
+The plan is processed bottom-up. Each predicate over an :class:`~.logical.OuterColumn` is lifted through the
+operators above until the predicate can be a join condition. Only equalities can pass a grouping, a window or
+a limit: the inner side of the equality then becomes a grouping (partitioning) key, which computes the
+subquery for all values of the inner side at once.
+"""
+
+from collections.abc import Callable
+
+import msgspec
+from msgspec.structs import replace
+
+from sqlfront_planner.expressions.rewriting import FALSE, filtered, holds_outer_column, shift, substitute
+from sqlfront_planner.logical import (
+    FILTERING_JOINS,
+    JoinKind,
+    LogicalAggregate,
+    LogicalFilter,
+    LogicalJoin,
+    LogicalLimit,
+    LogicalPlan,
+    LogicalProject,
+    LogicalSetOperation,
+    LogicalSort,
+    LogicalWindow,
+    call_operands,
+    distinct_nodes,
+    with_call_operands,
+)
+from sqlfront_planner.rules.expressions.fold_constants import fold
+from sqlfront_planner.rules.expressions.simplify_expressions import simplify
+from sqlfront_values.errors import NotSupportedError
+from sqlfront_values.expressions import (
+    AggregateCall,
+    Call,
+    Column,
+    Expr,
+    FrameUnit,
+    Literal,
+    WindowCall,
+    WindowFrame,
+    columns_used,
+    conjunction,
+    conjuncts,
+    transform,
+)
+from sqlfront_values.settings import Settings
+from sqlfront_values.stacks import deep
+from sqlfront_values.types import BOOLEAN, INT
+
+
+class Pulled(msgspec.Struct, frozen=True):
+    """A subquery without correlation inside.
+
+    For each enclosing row the subquery's rows are the rows of ``plan`` that satisfy all ``predicates``, and
+    the subquery's columns are ``values``; both read the plan's row and, by OuterColumn, the enclosing row.
+    ``empty`` is the subquery's row if no row of the plan satisfies the predicates (an aggregation without
+    GROUP BY has such a row), None if the subquery then has no row. ``limited``: LIMIT 1 allows one row at
+    most.
+    """
+
+    plan: LogicalPlan
+    predicates: tuple[Expr, ...]
+    values: tuple[Expr, ...]
+    empty: tuple[Expr, ...] | None = None
+    limited: bool = False
+
+
+def is_correlated(plan: LogicalPlan) -> bool:
+    """True if the plan reads the enclosing row."""
+    return any(holds_outer_column(operand) for node in distinct_nodes(plan) for operand in node.operands())
+
+
+def unsupported(what: str) -> NotSupportedError:
+    """The error for a correlated subquery of a shape that isn't implemented."""
+    return NotSupportedError(f"a correlated subquery with {what} is not supported")
+
+
+@deep
+def pull_up(plan: LogicalPlan, settings: Settings) -> Pulled:
+    """Remove the correlation from a subquery's plan. Raises NotSupportedError if a predicate can't be
+    lifted."""
+    if not is_correlated(plan):
+        return Pulled(plan, (), plan.row())
+    match plan:
+        case LogicalFilter():
+            return _pull_filter(plan, settings)
+        case LogicalProject():
+            inner = pull_up(plan.input, settings)
+            values = tuple(substitute(item, inner.values) for item in plan.expressions)
+            empty = None
+            if inner.empty is not None:
+                empty = tuple(substitute(item, inner.empty) for item in plan.expressions)
+            return replace(inner, values=values, empty=empty)
+        case LogicalJoin():
+            return _pull_join(plan, settings)
+        case LogicalAggregate():
+            return _pull_aggregate(plan, settings)
+        case LogicalSort(limit=None, offset=0):
+            return pull_up(plan.input, settings)
+        case LogicalLimit() | LogicalSort():
+            return _pull_limit(plan, settings)
+        case LogicalWindow():
+            return _pull_window(plan, settings)
+        case LogicalSetOperation(kind=kind):
+            raise unsupported(f"the outer column inside of {kind.value.upper()}")
+        case _:
+            raise unsupported(f"the outer column inside of {plan.label}")
+
+
+def _pull_filter(plan: LogicalFilter, settings: Settings) -> Pulled:
+    inner = pull_up(plan.input, settings)
+    parts = tuple(substitute(part, inner.values) for part in conjuncts(plan.condition))
+    lifted = tuple(part for part in parts if holds_outer_column(part))
+    kept = tuple(part for part in parts if not holds_outer_column(part))
+    empty = inner.empty
+    if empty is not None:
+        passes = simplify_constant(substitute(plan.condition, empty), settings)
+        if not isinstance(passes, Literal):
+            raise unsupported("the outer column in HAVING")
+        if passes.value is True:  # a group that HAVING drops would count as a group without rows
+            raise unsupported("a HAVING that holds for no rows")
+        empty = None
+    predicates = (*inner.predicates, *lifted)
+    return Pulled(filtered(inner.plan, kept), predicates, inner.values, empty, inner.limited)
+
+
+def simplify_constant(expression: Expr, settings: Settings) -> Expr:
+    """The expression, folded and simplified, as a literal if possible."""
+    return transform(fold(expression, settings), lambda item: fold(simplify(item), settings))
+
+
+def _pull_join(plan: LogicalJoin, settings: Settings) -> Pulled:
+    left = pull_up(plan.left, settings)
+    right = pull_up(plan.right, settings)
+    if left.empty is not None or right.empty is not None:
+        raise unsupported("a join of an aggregation that reads the outer column")
+    width = left.plan.width
+    values = (*left.values, *(shift(value, width) for value in right.values))
+    on: list[Expr] = []
+    on += (key.over_both(plan.left.width) for key in plan.keys)
+    on += conjuncts(plan.condition) if plan.condition is not None else ()
+    parts = tuple(substitute(part, values) for part in on)
+    lifted = tuple(part for part in parts if holds_outer_column(part))
+    kept = tuple(part for part in parts if not holds_outer_column(part))
+    if plan.kind is not JoinKind.INNER and (lifted or right.predicates):
+        raise unsupported(f"the outer column inside of a {plan.kind.value} join")
+    if plan.kind in (JoinKind.RIGHT, JoinKind.FULL) and left.predicates:
+        raise unsupported(f"the outer column inside of a {plan.kind.value} join")
+    predicates = (*left.predicates, *(shift(part, width) for part in right.predicates), *lifted)
+    join = LogicalJoin(left.plan, right.plan, plan.kind, conjunction(kept))
+    return Pulled(join, predicates, left.values if plan.kind in FILTERING_JOINS else values)
+
+
+def equalities(pulled: Pulled, what: str) -> tuple[tuple[Expr, ...], Callable[[int], tuple[Expr, ...]]]:
+    """The inner sides of the predicates, and a function that gives the predicates over a row that holds these
+    sides from a given ordinal on."""
+    inner: list[Expr] = []
+    outer: list[Expr] = []
+    for predicate in pulled.predicates:
+        match predicate:
+            case Call(function="equal", arguments=(first, second)):
+                sides = (first, second) if holds_outer_column(second) else (second, first)
+            case _:
+                raise unsupported(f"{what} below a condition on the outer column other than =")
+        if holds_outer_column(sides[0]) or columns_used(sides[1]):
+            raise unsupported(f"{what} below a condition that mixes inner and outer columns")
+        inner.append(sides[0])
+        outer.append(sides[1])
+
+    def tied(start: int) -> tuple[Expr, ...]:
+        places = enumerate(zip(inner, outer, strict=True), start)
+        return tuple(
+            Call(BOOLEAN, "equal", (Column(mine.type, place), other)) for place, (mine, other) in places
+        )
+
+    return tuple(inner), tied
+
+
+def _inner_only(expressions: tuple[Expr, ...], what: str) -> tuple[Expr, ...]:
+    if any(holds_outer_column(item) for item in expressions):
+        raise unsupported(f"the outer column inside of {what}")
+    return expressions
+
+
+def _pull_aggregate(plan: LogicalAggregate, settings: Settings) -> Pulled:
+    inner = pull_up(plan.input, settings)
+    if inner.empty is not None:
+        raise unsupported("an aggregation of an aggregation that reads the outer column")
+    extra, tied = equalities(inner, "an aggregation")
+    keys = _inner_only(tuple(substitute(key, inner.values) for key in plan.keys), "GROUP BY")
+    calls = tuple(_over_values(call, inner.values) for call in plan.calls)
+    row = plan.row()
+    names = (
+        *(column.name for column in row[: len(keys)]),
+        *("" for _ in extra),
+        *(column.name for column in row[len(keys) :]),
+    )
+    grouped = LogicalAggregate(inner.plan, (*keys, *extra), calls, names)
+    columns = grouped.row()
+    values = (*columns[: len(keys)], *columns[len(keys) + len(extra) :])
+    empty = None if plan.keys else tuple(empty_value(call) for call in plan.calls)
+    return Pulled(grouped, tied(len(keys)), values, empty)
+
+
+def _over_values(call: AggregateCall, values: tuple[Expr, ...]) -> AggregateCall:
+    operands = tuple(substitute(operand, values) for operand in call_operands(call))
+    return with_call_operands(call, iter(_inner_only(operands, "an aggregate function")))
+
+
+def empty_value(call: AggregateCall) -> Expr:
+    """The value of an aggregate function over no rows.
+
+    >>> empty_value(AggregateCall("count", (), INT)).value
+    0
+    """
+    if call.function in ("count", "count_if", "regr_count", "approx_count_distinct"):
+        return Literal(call.type, 0)
+    if call.function in ("collect_list", "collect_set", "array_agg"):
+        return Literal(call.type, [])
+    return Literal(call.type, None)
+
+
+def _pull_limit(plan: LogicalLimit | LogicalSort, settings: Settings) -> Pulled:
+    """Pull up a limit: keep the first rows for each value of the inner side, by row number in the order
+    within that value."""
+    count = plan.count if isinstance(plan, LogicalLimit) else plan.limit
+    inner = pull_up(plan.input, settings)
+    if inner.empty is not None:
+        if plan.offset == 0 and count != 0:
+            return inner
+        return replace(inner, plan=filtered(inner.plan, (FALSE,)), empty=None)
+    extra, _tied = equalities(inner, "LIMIT")
+    number = WindowCall("row_number", (), INT, WindowFrame(FrameUnit.ROWS, None, 0))
+    order = _order(plan, settings) or tuple((item, False, True) for item in extra[:1])
+    window = LogicalWindow(inner.plan, extra, order, (number,), ("row_number",))
+    place = Column(INT, inner.plan.width, "row_number")
+    parts: list[Expr] = []
+    if count is not None:
+        last = Literal(INT, min(count + plan.offset, 2**31 - 1))
+        parts.append(Call(BOOLEAN, "less_equal", (place, last)))
+    if plan.offset:
+        parts.append(Call(BOOLEAN, "greater", (place, Literal(INT, plan.offset))))
+    rows = filtered(window, tuple(parts))
+    return Pulled(rows, inner.predicates, inner.values, limited=inner.limited or count == 1)
+
+
+def _order(plan: LogicalPlan, settings: Settings) -> tuple[tuple[Expr, bool, bool], ...]:
+    """The order of a limit's rows, over the row of the pulled-up plan, which sorts and projections don't
+    change."""
+    while isinstance(plan, LogicalLimit | LogicalProject):
+        plan = plan.input
+    if not isinstance(plan, LogicalSort):
+        return ()
+    values = pull_up(plan.input, settings).values
+    order = tuple((values[key.ordinal], key.descending, key.nulls_first) for key in plan.keys)
+    _inner_only(tuple(item for item, _, _ in order), "ORDER BY")
+    return order
+
+
+def _pull_window(plan: LogicalWindow, settings: Settings) -> Pulled:
+    inner = pull_up(plan.input, settings)
+    if inner.empty is not None:
+        raise unsupported("a window over an aggregation that reads the outer column")
+    extra, _tied = equalities(inner, "a window function")
+    moved = tuple(substitute(operand, inner.values) for operand in plan.operands())
+    node = plan.with_operands(_inner_only(moved, "a window function"))
+    assert isinstance(node, LogicalWindow)
+    window = replace(node, input=inner.plan, partition=(*node.partition, *extra))
+    added = window.row()[inner.plan.width :]
+    return Pulled(window, inner.predicates, (*inner.values, *added))

@@ -1,0 +1,377 @@
+"""Unnesting of subquery expressions into joins."""
+
+from operator import is_not
+
+from msgspec.structs import replace
+
+from sqlfront_planner.expressions.rewriting import (
+    FALSE,
+    TRUE,
+    columns_to_outer,
+    filtered,
+    holds_subquery,
+    selected,
+    shift,
+    strict_columns,
+)
+from sqlfront_planner.logical import (
+    Exists,
+    InSubquery,
+    JoinKind,
+    LogicalAggregate,
+    LogicalFilter,
+    LogicalJoin,
+    LogicalLimit,
+    LogicalPlan,
+    LogicalProject,
+    LogicalScalarRow,
+    LogicalSort,
+    LogicalValues,
+    OuterColumn,
+    ScalarSubquery,
+    Subquery,
+    transform_plan,
+)
+from sqlfront_planner.rules.subqueries.decorrelation import (
+    Pulled,
+    equalities,
+    pull_up,
+    simplify_constant,
+    unsupported,
+)
+from sqlfront_planner.shared_rows import is_repeatable, shared_scan
+from sqlfront_values.errors import NotSupportedError
+from sqlfront_values.expressions import (
+    AggregateCall,
+    Call,
+    Case,
+    Cast,
+    Column,
+    Expr,
+    Literal,
+    conjunction,
+    conjuncts,
+    transform,
+    walk,
+)
+from sqlfront_values.settings import Settings
+from sqlfront_values.types import BIGINT, BOOLEAN, VOID
+
+
+def unnest_subqueries(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
+    """Turn every subquery expression into a join.
+
+    A conjunct [NOT] EXISTS becomes a semi (anti) join on the correlation; IN a semi join on the equality as
+    well; NOT IN a null-aware anti join. An uncorrelated scalar subquery becomes a cross join with its only
+    row, a correlated one a left join with its values for all keys; if an aggregation has a row even for no
+    input rows (count: 0), that row replaces a missing match. Anywhere else (below OR, in a SELECT list)
+    EXISTS and IN become columns of left joins with the distinct keys.
+
+    >>> from sqlfront_planner.testing import example
+    >>> print(example(unnest_subqueries, "select a from t where b in (select c from u)"))
+    Project: a#0
+      Join: semi on b#1 = c#2
+        Scan: t [a, b]
+        Project: c#1
+          Scan: u [a, c]
+    """
+    return transform_plan(plan, lambda node: _unnest(node, settings))
+
+
+def _unnest(node: LogicalPlan, settings: Settings) -> LogicalPlan:
+    if not any(holds_subquery(operand) for operand in node.operands()):
+        return node
+    match node:
+        case LogicalFilter():
+            attaching = _Attaching(node.input, settings)
+            parts = conjuncts(node.condition)
+            attaching.plan = filtered(node.input, tuple(part for part in parts if not holds_subquery(part)))
+            rest = tuple(attaching.conjunct(part) for part in parts if holds_subquery(part))
+            plan = filtered(attaching.plan, tuple(part for part in rest if part != TRUE))
+            return selected(plan, range(node.width))
+        case LogicalProject() | LogicalAggregate():
+            attaching = _Attaching(node.input, settings)
+            operands = tuple(attaching.value(operand) for operand in node.operands())
+            return node.with_operands(operands).with_inputs((attaching.plan,))
+        case LogicalJoin(kind=JoinKind.INNER, keys=(), condition=Expr() as condition):
+            return _unnest(
+                LogicalFilter(LogicalJoin(node.left, node.right, JoinKind.INNER), condition), settings
+            )
+        case _:
+            raise _unsupported_place(node)
+
+
+def _unsupported_place(node: LogicalPlan) -> NotSupportedError:
+    what = f"the condition of a {node.kind.value} join" if isinstance(node, LogicalJoin) else node.label
+    return NotSupportedError(f"a subquery in {what} is not supported")
+
+
+class _Attaching:
+    """A node's input joined with the subqueries of the node's operands; joins only add columns at the right
+    end."""
+
+    def __init__(self, plan: LogicalPlan, settings: Settings) -> None:
+        self.plan = plan
+        self.settings = settings
+        self.attached: list[tuple[tuple[Subquery, bool], Expr]] = []
+
+    def conjunct(self, part: Expr) -> Expr:
+        """The remaining condition of a filter's conjunct after joining its subqueries; TRUE if a join applies
+        all of it."""
+        negated = isinstance(part, Call) and part.function == "not"
+        subquery = part.arguments[0] if isinstance(part, Call) and negated else part
+        if isinstance(subquery, Exists):
+            return self.filter_by_existence(subquery, JoinKind.ANTI if negated else JoinKind.SEMI)
+        if isinstance(subquery, InSubquery) and not any(map(holds_subquery, subquery.operands)):
+            return self.filter_by_membership(subquery, negated)
+        return self.value(part)
+
+    def value(self, expression: Expr) -> Expr:
+        """The expression with its subqueries replaced by columns of :attr:`plan`."""
+        match expression:
+            case Call(function="not", arguments=(InSubquery() as subquery,)):
+                return self.attach(subquery, negated=True)
+            case _:
+                children = expression.children()
+                changed = tuple(self.value(child) for child in children)
+                if any(map(is_not, changed, children)):
+                    expression = expression.with_children(changed)
+                return self.attach(expression) if isinstance(expression, Subquery) else expression
+
+    def attach(self, subquery: Subquery, *, negated: bool = False) -> Expr:
+        for known, value in self.attached:
+            if known == (subquery, negated):
+                return value
+        match subquery:
+            case ScalarSubquery():
+                value = self.scalar(self.pulled(subquery.plan))
+            case Exists():
+                value = self.existence(self.pulled(_for_existence(subquery.plan)))
+            case InSubquery():
+                value = self.membership(subquery, negated=negated)
+            case _:
+                raise AssertionError(f"{type(subquery).__name__} is no kind of subquery")
+        self.attached.append(((subquery, negated), value))
+        return value
+
+    def pulled(self, plan: LogicalPlan) -> Pulled:
+        return pull_up(unnest_subqueries(plan, self.settings), self.settings)
+
+    def join(self, pulled: Pulled, kind: JoinKind, more: tuple[Expr, ...] = ()) -> None:
+        """Join on the subquery's predicates, and on ``more`` over the same rows."""
+        width = self.plan.width
+        parts = tuple(_on(part, width) for part in (*more, *pulled.predicates))
+        self.plan = LogicalJoin(self.plan, pulled.plan, kind, conjunction(parts))
+
+    # ---- conjuncts
+
+    def filter_by_existence(self, subquery: Exists, kind: JoinKind) -> Expr:
+        pulled = self.pulled(_for_existence(subquery.plan))
+        if pulled.empty is not None:
+            return TRUE if kind is JoinKind.SEMI else FALSE
+        if not pulled.predicates:
+            pulled = replace(pulled, plan=LogicalLimit(pulled.plan, 1))
+        self.join(pulled, kind)
+        return TRUE
+
+    def filter_by_membership(self, subquery: InSubquery, negated: bool) -> Expr:
+        pulled = self.pulled(_for_membership(subquery.plan))
+        if pulled.empty is not None:
+            if negated or len(subquery.operands) != 1:
+                raise _aggregated_membership()
+            return Call(BOOLEAN, "equal", (subquery.operands[0], self.scalar(pulled)))
+        outer = tuple(columns_to_outer(operand) for operand in subquery.operands)
+        same = tuple(Call(BOOLEAN, "equal", pair) for pair in zip(outer, pulled.values, strict=True))
+        if not negated:
+            self.join(pulled, JoinKind.SEMI, same)
+        elif len(same) == 1 and not pulled.predicates:
+            self.join(pulled, JoinKind.NULL_AWARE_ANTI, same)
+        else:
+            # The row is dropped if some row of the subquery is or might be equal: NOT IN is true only if all
+            # rows differ.
+            maybe = Call(BOOLEAN, "coalesce", (conjunction(same) or TRUE, TRUE))
+            self.join(pulled, JoinKind.ANTI, (maybe,))
+        return TRUE
+
+    # ---- values
+
+    def scalar(self, pulled: Pulled) -> Expr:
+        width = self.plan.width
+        (value,) = pulled.values
+        if not pulled.predicates and pulled.empty is None:
+            if any(isinstance(item, OuterColumn) for item in walk(value)):
+                if not isinstance(pulled.plan, LogicalValues) or len(pulled.plan.rows) != 1:
+                    raise unsupported("the outer column in the value of a row that is not aggregated")
+                return _on(value, width)  # SELECT without FROM
+            row = (
+                LogicalProject(pulled.plan, pulled.values, ("",))
+                if not isinstance(value, Column)
+                else pulled.plan
+            )
+            only = _only(row, value)
+            one = only if _gives_one_row(only) else LogicalScalarRow(only)
+            self.plan = LogicalJoin(self.plan, one, JoinKind.INNER)
+            return Column(value.type, width)
+        if pulled.empty is None and not _is_unique(pulled):
+            return self.only_value(pulled, value)
+        default = None if pulled.empty is None else simplify_constant(pulled.empty[0], self.settings)
+        if default is None or (isinstance(default, Literal) and default.value is None):
+            default = None
+        # Without a match the left join gives nulls, which suffices if nulls in the columns make the value
+        # null.
+        if default is None and strict_columns(value):
+            self.join(pulled, JoinKind.LEFT)
+            return _on(value, width)
+        marked = LogicalProject(
+            pulled.plan,
+            (*pulled.plan.row(), TRUE),
+            (*(column.name for column in pulled.plan.row()), "matched"),
+        )
+        self.join(replace(pulled, plan=marked), JoinKind.LEFT)
+        matched = Call(BOOLEAN, "is_not_null", (Column(BOOLEAN, self.plan.width - 1, "matched"),))
+        otherwise = Literal(value.type, None) if default is None else _on(default, width)
+        return Case(value.type, ((matched, _on(value, width)),), otherwise)
+
+    def only_value(self, pulled: Pulled, value: Expr) -> Expr:
+        """The value of the subquery's only row; the query fails for an outer row with several rows."""
+        if any(isinstance(item, OuterColumn) for item in walk(value)):
+            raise unsupported("the outer column in the value of a row that is not aggregated")
+        calls = (AggregateCall("count", (), BIGINT), AggregateCall("any_value", (value,), value.type))
+        self.join(_distinct_keys(pulled, calls, "a value that is not aggregated"), JoinKind.LEFT)
+        count, only = self.plan.row()[-3:-1]
+        several = Call(BOOLEAN, "greater", (count, Literal(BIGINT, 1)))
+        return Case(value.type, ((several, Cast(value.type, Call(VOID, "too many rows", ()))),), only)
+
+    def existence(self, pulled: Pulled) -> Expr:
+        if pulled.empty is not None:
+            return TRUE
+        width = self.plan.width
+        if not pulled.predicates:
+            count = LogicalAggregate(
+                LogicalLimit(pulled.plan, 1), (), (AggregateCall("count", (), BIGINT),), ("n",)
+            )
+            self.plan = LogicalJoin(self.plan, count, JoinKind.INNER)
+            return Call(BOOLEAN, "greater", (Column(BIGINT, width, "n"), Literal(BIGINT, 0)))
+        self.join(_distinct_keys(pulled, (), "EXISTS below OR or in an expression"), JoinKind.LEFT)
+        return Call(BOOLEAN, "is_not_null", (Column(BOOLEAN, self.plan.width - 1, "matched"),))
+
+    def membership(self, subquery: InSubquery, *, negated: bool) -> Expr:
+        """Join for IN as a value, as in Spark, where the value is never null: IN is TRUE if a row is equal,
+        NOT IN is TRUE if every row is known to differ."""
+        pulled = self.pulled(_for_membership(subquery.plan))
+        if len(subquery.operands) != 1:
+            raise NotSupportedError("IN with several columns below OR or in an expression is not supported")
+        operand = subquery.operands[0]
+        if pulled.empty is not None:
+            raise _aggregated_membership()
+        if negated and not is_repeatable(pulled.plan):  # the plan is read twice
+            pulled = replace(pulled, plan=shared_scan("subquery", pulled.plan))
+        what = "IN below OR or in an expression"
+        same = Call(BOOLEAN, "equal", (columns_to_outer(operand), pulled.values[0]))
+        values = replace(pulled, predicates=(same, *pulled.predicates))
+        self.join(_distinct_keys(values, (), what), JoinKind.LEFT)
+        matched = Call(BOOLEAN, "is_not_null", (Column(BOOLEAN, self.plan.width - 1, "matched"),))
+        if not negated:
+            return matched
+        count, known = self.counts(pulled, what)
+        none = Call(BOOLEAN, "equal", (_or_zero(count), Literal(BIGINT, 0)))
+        unsure = Call(
+            BOOLEAN, "or", (Call(BOOLEAN, "is_null", (operand,)), Call(BOOLEAN, "less", (known, count)))
+        )
+        return Case(BOOLEAN, ((matched, FALSE), (none, TRUE), (unsure, FALSE)), TRUE)
+
+    def counts(self, pulled: Pulled, what: str) -> tuple[Column, Column]:
+        """Columns with the number of the subquery's rows for the outer row, and the number of rows whose
+        value isn't null."""
+        rows = AggregateCall("count", (), BIGINT)
+        known = AggregateCall("count", pulled.values, BIGINT)
+        if pulled.predicates:
+            self.join(_distinct_keys(pulled, (rows, known), what), JoinKind.LEFT)
+            row = self.plan.row()
+            return row[-3], row[-2]
+        counted = LogicalAggregate(pulled.plan, (), (rows, known), ("rows", "known"))
+        self.plan = LogicalJoin(self.plan, counted, JoinKind.INNER)
+        row = self.plan.row()
+        return row[-2], row[-1]
+
+
+def _or_zero(count: Column) -> Expr:
+    return Call(BIGINT, "coalesce", (count, Literal(BIGINT, 0)))
+
+
+def _on(expression: Expr, width: int) -> Expr:
+    """Move an expression over (outer columns, subquery's row) to the joined row."""
+    return transform(
+        shift(expression, width),
+        lambda item: Column(item.type, item.ordinal, item.name) if isinstance(item, OuterColumn) else item,
+    )
+
+
+def _only(plan: LogicalPlan, value: Expr) -> LogicalPlan:
+    return selected(plan, (value.ordinal,)) if isinstance(value, Column) else plan
+
+
+def _gives_one_row(plan: LogicalPlan) -> bool:
+    while isinstance(plan, LogicalProject | LogicalSort):
+        plan = plan.input
+    return isinstance(plan, LogicalAggregate) and not plan.keys
+
+
+def _is_unique(pulled: Pulled) -> bool:
+    """True if at most one row of the plan satisfies the predicates: by LIMIT 1, or because they fix all
+    grouping keys."""
+    if pulled.limited:
+        return True
+    plan = pulled.plan
+    while isinstance(plan, LogicalFilter):
+        plan = plan.input
+    fixed = {
+        side.ordinal
+        for part in pulled.predicates
+        if isinstance(part, Call) and part.function == "equal"
+        for side in part.arguments
+        if isinstance(side, Column)
+    }
+    return isinstance(plan, LogicalAggregate) and fixed >= set(range(len(plan.keys)))
+
+
+def _aggregated_membership() -> NotSupportedError:
+    """The error for IN over a correlated aggregate. In Spark such an aggregate, except count, has no row if
+    nothing satisfies its condition."""
+    return NotSupportedError("IN over an aggregate of an enclosing query's rows is not supported")
+
+
+def _distinct_keys(pulled: Pulled, calls: tuple[AggregateCall, ...], what: str) -> Pulled:
+    """One row per combination of the predicates' inner sides: the inner sides, the calls, and TRUE as the
+    last column."""
+    inner, tied = equalities(pulled, what)
+    names = (*("" for _ in inner), *(call.function for call in calls))
+    grouped = LogicalAggregate(pulled.plan, inner, calls, names)
+    marked = LogicalProject(grouped, (*grouped.row(), TRUE), (*names, "matched"))
+    return Pulled(marked, tied(0), marked.row())
+
+
+def _for_existence(plan: LogicalPlan) -> LogicalPlan:
+    """A simpler plan that has rows exactly if ``plan`` has rows."""
+    match plan:
+        case LogicalProject() | LogicalSort(limit=None, offset=0):
+            return _for_existence(plan.input)
+        case LogicalLimit(count=count, offset=0) if count is None or count > 0:
+            return _for_existence(plan.input)
+        case LogicalSort(limit=int() as count, offset=0) if count > 0:
+            return _for_existence(plan.input)
+        case LogicalAggregate(keys=(_, *_)):
+            return _for_existence(plan.input)
+        case _:
+            return plan
+
+
+def _for_membership(plan: LogicalPlan) -> LogicalPlan:
+    """A simpler plan with the same set of rows."""
+    match plan:
+        case LogicalSort(limit=None, offset=0):
+            return _for_membership(plan.input)
+        case LogicalAggregate(calls=(), keys=(_, *_)):
+            return LogicalProject(plan.input, plan.keys, plan.names)
+        case _:
+            return plan
