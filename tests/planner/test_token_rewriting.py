@@ -4,7 +4,8 @@ import pytest
 from sqlglot import exp
 
 from sqlfront_planner.statements.query_parser import parse_query
-from sqlfront_planner.tokens.tokenizing import FUNCTION_MARK, unescape
+from sqlfront_planner.tokens.marks import FUNCTION_MARK
+from sqlfront_planner.tokens.tokenizing import unescape
 
 
 def calls(sql: str) -> list[str]:

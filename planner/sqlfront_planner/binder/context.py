@@ -15,6 +15,7 @@ from sqlfront_planner.binder.scope import BoundQuery
 from sqlfront_planner.catalog import Catalog
 from sqlfront_planner.logical import LogicalPlan, LogicalScan
 from sqlfront_planner.statistics.number_line import number_of
+from sqlfront_planner.tokens.marks import PositionalParameter
 from sqlfront_values import types
 from sqlfront_values.errors import ProgrammingError, spark_error
 from sqlfront_values.expressions import Expr, Literal, Parameter
@@ -119,10 +120,9 @@ class Arguments(msgspec.Struct, frozen=True):
         return Arguments(tuple(values), tuple(kinds), self.names, self.lifted)
 
     def place(self, name: str) -> int | None:
-        """The position of the parameter ``name`` (``?0`` for the first positional parameter), None without an
-        argument."""
-        if name.startswith("?"):
-            place = int(name[1:])
+        """The position of the argument for the parameter ``name``, None without an argument."""
+        if isinstance(name, PositionalParameter):
+            place = name.position
             return place if self.names is None and place < self.given else None
         return self.names.index(name) if self.names is not None and name in self.names else None
 
@@ -301,7 +301,7 @@ class StatementContext(msgspec.Struct):
         """
         place = self.arguments.place(name)
         if place is None:
-            shown = f"?{int(name[1:]) + 1}" if name.startswith("?") else name
+            shown = f"?{name.position + 1}" if isinstance(name, PositionalParameter) else name
             raise spark_error(
                 "UNBOUND_SQL_PARAMETER", f"Found the unbound parameter: {shown}. {self._known()}"
             )

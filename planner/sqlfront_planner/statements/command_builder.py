@@ -31,6 +31,7 @@ from sqlfront_planner.statements.structs import (
     UncacheTable,
     UseDatabase,
 )
+from sqlfront_planner.tokens.marks import PositionalParameter
 from sqlfront_planner.tokens.tokenizing import unescape
 from sqlfront_values import types
 from sqlfront_values.errors import Error, NotSupportedError, ProgrammingError, spark_error
@@ -350,7 +351,7 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
         if isinstance(given, int):
             return KillQuery(given)
         name = str(given)
-        return KillQuery("?0" if name == "?" else name[1:])
+        return KillQuery(PositionalParameter.at(0) if name == "?" else name[1:])
 
     def use_database(self, parts: Parts) -> UseDatabase:
         return UseDatabase(str(_named(parts)["name"]))

@@ -252,7 +252,7 @@ class RepairTable(msgspec.Struct, frozen=True):
 
 class KillQuery(msgspec.Struct, frozen=True):
     """``KILL QUERY id``. ``id`` is the number of the query, or the name of the parameter that holds the
-    number (``?0``: the first positional parameter)."""
+    number."""
 
     id: int | str
 

@@ -1,4 +1,4 @@
 """The tokens of a query's text: made by ``tokenizing``, bounded by ``nesting``, checked by ``checks``, and
 rewritten by ``rewriting``, so that sqlglot's parser keeps all details that Spark's answers depend on.
-``parameters`` finds the parameters of a text.
+``marks`` are what the rewriting leaves for the binder. ``parameters`` finds the parameters of a text.
 """

@@ -11,6 +11,7 @@ from typing import Final
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
+from sqlfront_planner.tokens.marks import ShiftRightUnsigned
 from sqlfront_values.errors import too_complex
 
 _T = TokenType
@@ -118,7 +119,7 @@ def refuse_deep_tree(tree: exp.Expr, tokens: Sequence[Token]) -> None:
         if level > MOST_LEVELS:
             raise too_complex()
         below = level + (not isinstance(node, _FRAMES))
-        loops = isinstance(node, exp.Connector | exp.SetOperation | exp.Binary | exp.Coalesce)
+        loops = isinstance(node, exp.Connector | exp.SetOperation | exp.Binary | ShiftRightUnsigned)
         for child in node.iter_expressions():
             if not isinstance(child, exp.Literal):
                 waiting.append((child, level if loops and child is node.this else below))

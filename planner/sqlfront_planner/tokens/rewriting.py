@@ -7,13 +7,13 @@ The parser folds many functions into one node (nvl, ifnull and coalesce; substr 
   ``exp.Anonymous`` with the name as written;
 * a number keeps the text with the suffix (``1L``, ``1.5BD``), and the sign before a cast by ``::``; a string
   has the value by Spark's escape rules, adjacent strings are joined;
-* a sign ``+``, which the parser drops, becomes the square root operator of another dialect (``exp.Sqrt``);
-* ``>>>`` becomes ``??``, an operator of another dialect (``exp.Coalesce``);
-* ``IS NOT NULL`` and explicit ``CROSS JOIN`` get marks that tell the parser's results from ``NOT (... IS
-  NULL)`` and from a comma;
+* a sign ``+``, which the parser drops, becomes an operator of another dialect (``UnaryPlus`` in
+  :mod:`sqlfront_planner.tokens.marks`), and so does ``>>>`` (``ShiftRightUnsigned``);
+* ``IS NOT NULL`` becomes ``IS`` and a ``NotNullMark``, and the kind of an explicit ``CROSS JOIN`` another
+  word, which tell the parser's results from ``NOT (... IS NULL)`` and from a comma;
 * ``CASE END`` becomes two names, and a word that is an operand becomes a name: no word is reserved in Spark;
 * ``TABLE name`` as a query becomes ``SELECT * FROM name``;
-* the n-th ``?`` becomes ``:?n``, since the tree doesn't keep the order of the text;
+* ``?`` becomes ``:`` and a ``PositionalParameter``, since the tree doesn't keep the order of the text;
 * ``ISNULL`` and ``NOTNULL`` without an argument are names, ``!>`` is ``<=``, VALUES after WITH becomes a
   SELECT.
 
@@ -30,10 +30,8 @@ from typing import Final
 from sqlglot.tokenizer_core import Token, TokenType
 
 from sqlfront_planner.tokens.checks import begins_query
+from sqlfront_planner.tokens.marks import EXPLICIT_CROSS, FUNCTION_MARK, NotNullMark, PositionalParameter
 from sqlfront_planner.tokens.tokenizing import (
-    EXPLICIT_CROSS,
-    FUNCTION_MARK,
-    NOT_NULL_MARK,
     error_at,
     replaced,
     unescape,
@@ -107,6 +105,7 @@ _TYPES: Final = frozenset(
         "VARCHAR", "VARIANT", "VOID",
     }
 )  # fmt: skip
+_NOT_NULL: Final = NotNullMark("NOT NULL")
 _WORD: Final = re.compile(r"[^\W\d]\w*")
 
 
@@ -259,7 +258,7 @@ class _Rewriter:
         if following not in ([_T.NOT, _T.NULL], [_T.NOT, _T.UNKNOWN]):
             return None
         null = self._source[position + 2]
-        self._output += [token, replaced(null, _T.STRING, NOT_NULL_MARK)]
+        self._output += [token, replaced(null, _T.STRING, _NOT_NULL)]
         return position + 3
 
     def _triple(self, position: int, token: Token) -> int | None:
@@ -299,7 +298,8 @@ class _Rewriter:
         raise error_at(token, "DATATYPE_MISSING_SIZE", message, self._sql)
 
     def _placeholder(self, position: int, token: Token) -> int:
-        self._output += [replaced(token, _T.COLON, ":"), replaced(token, _T.VAR, f"?{self._placeholders}")]
+        name = PositionalParameter.at(self._placeholders)
+        self._output += [replaced(token, _T.COLON, ":"), replaced(token, _T.VAR, name)]
         self._placeholders += 1
         return position + 1
 

@@ -1,5 +1,4 @@
-"""Tokens of Spark SQL: their positions, the values of string literals, and the marks that
-:mod:`sqlfront_planner.tokens.rewriting` leaves in tokens for the binder.
+"""Tokens of Spark SQL: their positions, and the values of string literals.
 
 Positions are offsets in the statement's text throughout.
 """
@@ -18,12 +17,6 @@ from sqlfront_values.errors import DatabaseError, NotSupportedError, spark_error
 from sqlfront_values.java.surrogates import well_formed
 
 SPARK: Final = Dialect.get_or_raise("spark")
-#: The prefix of the name of a function call.
-FUNCTION_MARK: Final = "f$"
-#: The right side of ``IS`` in ``IS NOT NULL``.
-NOT_NULL_MARK: Final = "$NOT NULL"
-#: The kind of a written CROSS JOIN, as opposed to a comma.
-EXPLICIT_CROSS: Final = "CROSS JOIN"
 
 
 # Patterns are compiled at first use; most processes never use them.

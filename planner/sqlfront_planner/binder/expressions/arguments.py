@@ -10,7 +10,7 @@ from sqlfront_planner.binder.expressions.expression_binder import ExpressionBind
 from sqlfront_planner.binder.names.suggestions import nearest_words, quoted
 from sqlfront_planner.binder.trees.handlers import failure, unsupported
 from sqlfront_planner.logical import OuterColumn
-from sqlfront_planner.tokens.tokenizing import FUNCTION_MARK
+from sqlfront_planner.tokens.marks import FUNCTION_MARK
 from sqlfront_planner.types import (
     argument_name,
     common_type,

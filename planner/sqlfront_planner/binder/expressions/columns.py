@@ -16,7 +16,7 @@ from sqlfront_planner.binder.scope import Match, Scope
 from sqlfront_planner.binder.trees.handlers import failure, handles, parts_of, unsupported
 from sqlfront_planner.expressions.rewriting import columns_to_outer, is_deterministic
 from sqlfront_planner.expressions.same_meaning import is_same
-from sqlfront_planner.tokens.tokenizing import FUNCTION_MARK
+from sqlfront_planner.tokens.marks import FUNCTION_MARK
 from sqlfront_values.errors import Error
 from sqlfront_values.expressions import Call, Column, Expr, Literal, RunValue, columns_used
 from sqlfront_values.types import BIGINT, STRING

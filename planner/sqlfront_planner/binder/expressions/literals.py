@@ -138,7 +138,7 @@ def bind_hex(binder: ExpressionBinder, node: exp.HexString) -> Expr:
 @handles(exp.Placeholder)
 def bind_placeholder(binder: ExpressionBinder, node: exp.Placeholder) -> Expr:
     """Bind ``?`` and ``:name``."""
-    context, name = binder.context, str(node.this)
+    context, name = binder.context, node.this
     column = selected_column(node)
     return context.parameter(name) if column is None else context.title(name, column)
 

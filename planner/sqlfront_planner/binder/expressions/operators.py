@@ -17,6 +17,7 @@ from sqlfront_planner.binder.trees.chains import fold_chain, spine
 from sqlfront_planner.binder.trees.constants import negative_literal
 from sqlfront_planner.binder.trees.handlers import failure, handles, unparenthesized, unsupported
 from sqlfront_planner.binder.trees.precedence import left_of, regrouped, right_of
+from sqlfront_planner.tokens.marks import ShiftRightUnsigned, UnaryPlus
 from sqlfront_planner.types import (
     DATETIMES,
     as_decimal,
@@ -66,7 +67,7 @@ BITWISE: Final[dict[type[exp.Expr], str]] = {
 SHIFTS: Final[dict[type[exp.Expr], str]] = {
     exp.BitwiseLeftShift: "shiftleft",
     exp.BitwiseRightShift: "shiftright",
-    exp.Coalesce: "shiftrightunsigned",
+    ShiftRightUnsigned: "shiftrightunsigned",
 }
 _DECIMAL_RESULT: Final[dict[str, Callable[[pa.DataType, pa.DataType], pa.DataType]]] = {
     "add": decimal_rules.add_type,
@@ -186,9 +187,9 @@ def _signed(binder: ExpressionBinder, function: str, operand: Expr, node: exp.Ex
     return Call(operand.type, function, (operand,))
 
 
-@handles(exp.Sqrt)
-def bind_positive(binder: ExpressionBinder, node: exp.Sqrt) -> Expr:
-    """Bind ``+x``, which :mod:`sqlfront_planner.tokens.rewriting` encodes as a square root."""
+@handles(UnaryPlus)
+def bind_positive(binder: ExpressionBinder, node: UnaryPlus) -> Expr:
+    """Bind ``+x``."""
     return _signed(binder, "positive", binder.bind(node.this), node)
 
 

@@ -13,7 +13,7 @@ from sqlfront_planner.binder.expressions.operators import decimal_operands, nega
 from sqlfront_planner.binder.expressions.subqueries import in_subquery
 from sqlfront_planner.binder.trees.handlers import failure, handles, unparenthesized, unsupported
 from sqlfront_planner.binder.trees.precedence import refuse_predicate, refuse_predicate_operands, regrouped
-from sqlfront_planner.tokens.tokenizing import NOT_NULL_MARK
+from sqlfront_planner.tokens.marks import NotNullMark
 from sqlfront_planner.types import (
     as_decimal,
     common_type,
@@ -276,7 +276,7 @@ def bind_is(binder: ExpressionBinder, node: exp.Is) -> Expr:
     match what:
         case exp.Null():
             return Call(BOOLEAN, "is_null", (operand,))
-        case exp.Literal(this=mark) if mark == NOT_NULL_MARK:
+        case exp.Literal(this=NotNullMark()):
             return Call(BOOLEAN, "is_not_null", (operand,))
         case exp.Boolean():
             return comparison(binder, "equal_null_safe", operand, Literal(BOOLEAN, bool(what.this)), node)

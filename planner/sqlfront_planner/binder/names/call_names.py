@@ -9,7 +9,7 @@ from sqlglot import exp
 from sqlfront_planner.binder.names.suggestions import quoted
 from sqlfront_planner.binder.protocols import Binder
 from sqlfront_planner.binder.scope import star_columns
-from sqlfront_planner.tokens.tokenizing import FUNCTION_MARK
+from sqlfront_planner.tokens.marks import FUNCTION_MARK
 from sqlfront_values import types
 from sqlfront_values.functions import registry
 from sqlfront_values.functions.aggregates.registry import lookup_aggregate

@@ -17,7 +17,7 @@ from sqlfront_planner.binder.context import MovedBy
 from sqlfront_planner.binder.protocols import Binder
 from sqlfront_planner.binder.trees.constants import CURRENT, constant_text, negative_literal, number
 from sqlfront_planner.binder.trees.handlers import field_name, parts_of, unparenthesized
-from sqlfront_planner.tokens.tokenizing import NOT_NULL_MARK
+from sqlfront_planner.tokens.marks import NotNullMark, ShiftRightUnsigned, UnaryPlus
 from sqlfront_values import types
 from sqlfront_values.expressions import Cast, Literal
 from sqlfront_values.lazy_modules import lazy_module
@@ -48,7 +48,7 @@ _BINARY: Final[dict[type[exp.Expr], str]] = {
     exp.BitwiseXor: "^",
     exp.BitwiseLeftShift: "<<",
     exp.BitwiseRightShift: ">>",
-    exp.Coalesce: ">>>",
+    ShiftRightUnsigned: ">>>",
     exp.EQ: "=",
     exp.NullSafeEQ: "<=>",
     exp.LT: "<",
@@ -127,7 +127,7 @@ _OPERATORS: Final = frozenset(
     {
         *(exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.IntDiv, exp.DPipe),
         *(exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor),
-        *(exp.BitwiseLeftShift, exp.BitwiseRightShift, exp.Coalesce),
+        *(exp.BitwiseLeftShift, exp.BitwiseRightShift, ShiftRightUnsigned),
     }
 )
 
@@ -354,7 +354,7 @@ def _is(node: exp.Expr, binder: Binder) -> str:
     match node.expression:
         case exp.Boolean(this=value):
             return f"({left} <=> {'true' if value else 'false'})"
-        case exp.Literal(this=mark) if mark == NOT_NULL_MARK:
+        case exp.Literal(this=NotNullMark()):
             return f"({left} IS NOT NULL)"
         case _:
             return f"({left} IS NULL)"
@@ -458,7 +458,7 @@ _TEXTS: Final[dict[type[exp.Expr], Text]] = {
     exp.CurrentDate: _current,
     exp.CurrentTimestamp: _current,
     exp.Neg: _negative,
-    exp.Sqrt: lambda node, binder: f"(+ {name_of(node.this, binder)})",
+    UnaryPlus: lambda node, binder: f"(+ {name_of(node.this, binder)})",
     exp.BitwiseNot: lambda node, binder: f"~{name_of(node.this, binder)}",
     exp.Paren: lambda node, binder: name_of(node.this, binder),
     exp.Column: _column,

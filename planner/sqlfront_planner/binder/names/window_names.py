@@ -4,7 +4,7 @@ from sqlglot import exp
 
 from sqlfront_planner.binder.names.call_names import Text
 from sqlfront_planner.binder.protocols import Binder
-from sqlfront_planner.tokens.tokenizing import FUNCTION_MARK
+from sqlfront_planner.tokens.marks import FUNCTION_MARK
 
 
 def window_text(node: exp.Expr, binder: Binder, text: Text) -> str:

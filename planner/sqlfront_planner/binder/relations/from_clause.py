@@ -20,7 +20,7 @@ from sqlfront_planner.expressions.rewriting import is_deterministic
 from sqlfront_planner.logical import JoinKind, LogicalScan, LogicalValues
 from sqlfront_planner.shared_rows import varies_by_order_only
 from sqlfront_planner.statements.query_parser import parse_query
-from sqlfront_planner.tokens.tokenizing import FUNCTION_MARK
+from sqlfront_planner.tokens.marks import FUNCTION_MARK
 from sqlfront_values import types
 from sqlfront_values.errors import Error
 from sqlfront_values.expressions import Expr

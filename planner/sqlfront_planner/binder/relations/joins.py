@@ -12,7 +12,7 @@ from sqlfront_planner.binder.scope import Relation, Scope, ScopeColumn
 from sqlfront_planner.binder.trees.handlers import failure, refuse_unknown, unsupported
 from sqlfront_planner.expressions.rewriting import shift
 from sqlfront_planner.logical import FILTERING_JOINS, JoinKind, LogicalJoin
-from sqlfront_planner.tokens.tokenizing import EXPLICIT_CROSS
+from sqlfront_planner.tokens.marks import EXPLICIT_CROSS
 from sqlfront_values import types
 from sqlfront_values.expressions import Call, Expr
 from sqlfront_values.lazy_modules import lazy_module

@@ -11,12 +11,13 @@ from typing import Final
 from sqlglot import exp
 
 from sqlfront_planner.binder.trees.handlers import unsupported
+from sqlfront_planner.tokens.marks import ShiftRightUnsigned
 
 #: Levels from the tightest to the loosest; all group to the left.
 _LEVELS: Final[dict[type[exp.Expr], int]] = {
     **dict.fromkeys((exp.Mul, exp.Div, exp.IntDiv, exp.Mod), 0),
     **dict.fromkeys((exp.Add, exp.Sub, exp.DPipe), 1),
-    **dict.fromkeys((exp.BitwiseLeftShift, exp.BitwiseRightShift, exp.Coalesce), 2),
+    **dict.fromkeys((exp.BitwiseLeftShift, exp.BitwiseRightShift, ShiftRightUnsigned), 2),
     exp.BitwiseAnd: 3,
     exp.BitwiseXor: 4,
     exp.BitwiseOr: 5,
@@ -43,7 +44,7 @@ def left_of(node: exp.Expr) -> exp.Expr:
 
 def right_of(node: exp.Expr) -> exp.Expr:
     """The right operand of an operator, also of ``>>>`` (see :mod:`sqlfront_planner.tokens.rewriting`)."""
-    operand = node.expressions[0] if isinstance(node, exp.Coalesce) else node.args["expression"]
+    operand = node.expressions[0] if isinstance(node, ShiftRightUnsigned) else node.args["expression"]
     assert isinstance(operand, exp.Expr)
     return operand
 
@@ -128,7 +129,7 @@ def _group(operands: list[exp.Expr], operators: list[exp.Expr]) -> exp.Expr:
 
 def _reduce(output: list[exp.Expr], waiting: list[exp.Expr]) -> None:
     right, left, operator = output.pop(), output.pop(), waiting.pop()
-    if isinstance(operator, exp.Coalesce):
-        output.append(exp.Coalesce(this=left, expressions=[right]))
+    if isinstance(operator, ShiftRightUnsigned):
+        output.append(ShiftRightUnsigned(this=left, expressions=[right]))
     else:
         output.append(type(operator)(this=left, expression=right))
