@@ -12,6 +12,7 @@ from sqlfront_connectors.base import ColumnStatistics, Partitioning, ScanPlan, S
 from sqlfront_connectors.forms import logical_schema, to_physical
 from sqlfront_connectors.memory.scan import MemoryScan
 from sqlfront_connectors.memory.segments.segment import Segment
+from sqlfront_connectors.memory.segments.share import TableShare
 from sqlfront_connectors.memory.segments.statistics import LazyStatistics, column_statistics
 from sqlfront_values.errors import DataError, Error, ProgrammingError
 from sqlfront_values.expressions import Expr
@@ -88,6 +89,7 @@ class ArrowSnapshot:
     def __init__(self, name: str, schema: pa.Schema, batches: tuple[pa.RecordBatch, ...]) -> None:
         self._name = name
         self._resource = f"arrow:{next(_identities)}"
+        self._schema = schema
         self._batches = batches
         self._statistics = TableStatistics(
             rows=sum(batch.num_rows for batch in batches),
@@ -114,9 +116,9 @@ class ArrowSnapshot:
 
     def scan(self, request: ScanRequest) -> ScanPlan:
         """Scan slices of the batches."""
-        segments = tuple(Segment(batch) for batch in self._batches)
+        share = TableShare(self._schema, segments=tuple(map(Segment, self._batches)))
         source = MemoryScan(self._resource, self._name, request.columns, limit=request.limit)
-        return ScanPlan(source, {self._resource: segments})
+        return ScanPlan(source, {self._resource: share})
 
 
 class ArrowTable:

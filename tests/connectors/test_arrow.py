@@ -15,6 +15,7 @@ import pytest
 
 from sqlfront_connectors.arrow import ArrowSource, ArrowTable
 from sqlfront_connectors.base import ScanRequest
+from sqlfront_connectors.memory.segments.share import TableShare
 from sqlfront_values.errors import DataError, ProgrammingError
 from tests.connectors.reading import read
 
@@ -31,9 +32,9 @@ def test_null_as_a_value_of_a_dictionary_becomes_a_null_index() -> None:
     )
 
     plan = made.snapshot().scan(ScanRequest((0,)))
-    segments = plan.resources[plan.source.resource]  # type: ignore[attr-defined]
-    assert isinstance(segments, tuple)
-    stored = segments[0].batch.column(0)
+    share = plan.resources[plan.source.resource]  # type: ignore[attr-defined]
+    assert isinstance(share, TableShare)
+    stored = share.segments[0].batch.column(0)
     assert stored.to_pylist() == ["a", None, "a", "b", None]
     assert stored.null_count == 2
     assert stored.dictionary.null_count == 0

@@ -21,8 +21,9 @@ from sqlfront_connectors.base import (
     WritableTable,
     insert_all,
 )
+from sqlfront_connectors.memory.segments.share import TableShare
 from sqlfront_connectors.memory.spread.share_statistics import ShareStatistics, merged, nothing
-from sqlfront_connectors.memory.spread.store import STORE, TableShare, TableStore
+from sqlfront_connectors.memory.spread.store import STORE, TableStore
 from sqlfront_connectors.memory.spread.table import SpreadTable, TableVersion, place_anew
 from sqlfront_engine.dag import DAG, Edge, OnlyOn
 from sqlfront_engine.engine import JobConfig
@@ -266,17 +267,17 @@ def test_a_query_that_was_planned_before_is_to_be_run_again(members: Members) ->
 
 def test_a_share_is_staged_once() -> None:
     store = TableStore()
-    store.stage("t@1", TableShare((), ()))
+    store.stage("t@1", TableShare(SCHEMA))
 
     assert STORE in store and "t@1" in store
     with pytest.raises(InternalError):
-        store.stage("t@1", TableShare((), ()))
+        store.stage("t@1", TableShare(SCHEMA))
 
 
 def test_a_share_that_comes_after_it_was_freed_is_forgotten() -> None:
     store = TableStore()
     store.free("t@1")
-    store.stage("t@1", TableShare((), ()))
+    store.stage("t@1", TableShare(SCHEMA))
 
     assert "t@1" not in store
 

@@ -20,9 +20,9 @@ from sqlfront_cluster.network.transport import Part
 from sqlfront_cluster.simulation import Machine, Simulation
 from sqlfront_connectors.base import Partitioning, RowPath
 from sqlfront_connectors.memory.segments.segment import build_segments
-from sqlfront_connectors.memory.spread.lookup import ShareLookups
+from sqlfront_connectors.memory.segments.share import TableShare
 from sqlfront_connectors.memory.spread.share_statistics import merged, read_reports, report
-from sqlfront_connectors.memory.spread.store import TableShare, TableStore
+from sqlfront_connectors.memory.spread.store import TableStore
 from sqlfront_connectors.memory.spread.table import SpreadTable, TableVersion
 from sqlfront_engine.edges.queues import NOTHING
 from sqlfront_engine.engine import Engine, JobConfig
@@ -124,10 +124,10 @@ class Town(Cluster):
         reports = []
         for owner, own in rows.items():
             segments = build_segments([batch.take(pa.array(own, pa.int64()))], batch.schema, PARTITIONING)
-            lookups = ShareLookups(segments, batch.schema, PARTITIONING)
             partitions = tuple(place for place, each in enumerate(owners) if each == owner)
-            self.stores[owner].stage(f"{name}@1", TableShare(segments, partitions, lookups))
-            reports.append(report(segments, batch.schema, len(own)))
+            share = TableShare(batch.schema, PARTITIONING, segments, partitions=partitions)
+            self.stores[owner].stage(f"{name}@1", share)
+            reports.append(report(share, len(own)))
         known = merged(read_reports(reports)[0], len(batch.schema), PARTITIONING)
         table.adopt(TableVersion(1, f"{name}@1", known, 1, owners))
         self.names.add(TableEntry(name, table))

@@ -24,9 +24,10 @@ import tests.sqlfront.held_shares  # noqa: F401 - registers a processor with the
 from sqlfront.cluster.processes import ProcessMembers
 from sqlfront.cluster.service import TableService
 from sqlfront_cluster.launchers.running import RunningMember
+from sqlfront_connectors.memory.segments.share import TableShare
 from sqlfront_connectors.memory.spread.documents import TABLE
 from sqlfront_connectors.memory.spread.processors import ShareScan
-from sqlfront_connectors.memory.spread.store import TableShare, TableStore, store_of
+from sqlfront_connectors.memory.spread.store import TableStore, store_of
 from sqlfront_engine.processor import ProcessorContext, Steps
 
 #: The variable with the folder of the stops.
@@ -128,7 +129,7 @@ def service() -> StoppingService:
             arrive(store_of(context).member, "scanning")
         yield from batches
 
-    ShareScan.run = stopping  # type: ignore[method-assign]
+    ShareScan.run = stopping  # type: ignore[method-assign,assignment]
     return StoppingService()
 
 

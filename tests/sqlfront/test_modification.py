@@ -13,7 +13,7 @@ import pytest
 import sqlfront
 from sqlfront.cluster.embedded import EmbeddedMembers
 from sqlfront_connectors.memory import MemoryTable
-from sqlfront_connectors.memory.spread.store import TableShare
+from sqlfront_connectors.memory.segments.share import TableShare
 from sqlfront_connectors.memory.spread.table import SpreadTable
 from sqlfront_planner.catalog import TableEntry
 

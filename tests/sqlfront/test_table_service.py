@@ -13,14 +13,14 @@ from sqlfront_cluster import codec
 from sqlfront_cluster.members.keeper import Document
 from sqlfront_cluster.members.member_list import MemberInfo, MemberList
 from sqlfront_connectors.memory.exchange.holding import GRACE, STAGED
+from sqlfront_connectors.memory.segments.share import TableShare
 from sqlfront_connectors.memory.spread.documents import TABLE, TURN, TableDocument, Turn
-from sqlfront_connectors.memory.spread.store import TableShare
 from sqlfront_engine.memory import MemoryBudget
 from sqlfront_engine.testing.clock import FakeClock
 from sqlfront_values.errors import OperationalError
 
 WRITER = "unix:/run/a@b#1"
-SHARE = TableShare((), ())
+SHARE = TableShare(pa.schema([]))
 
 
 class Place:

@@ -12,6 +12,7 @@ from sqlfront_connectors.memory.segments.chunks import holds_any, matching
 from sqlfront_connectors.memory.segments.locate import locator
 from sqlfront_connectors.memory.segments.numbering import numbered
 from sqlfront_connectors.memory.segments.segment import Segment
+from sqlfront_connectors.memory.segments.share import TableShare
 from sqlfront_engine.processor import (
     BATCH_ROWS,
     END_OF_PIECE,
@@ -31,7 +32,8 @@ Given = Generator[Take, pa.RecordBatch | None, tuple[Key, ...] | None]
 
 
 class MemoryScan(Processor, frozen=True):
-    """A source that reads the segments found as ``context.resources[resource]``.
+    """A source that reads the :class:`~sqlfront_connectors.memory.segments.share.TableShare` found as
+    ``context.resources[resource]``.
 
     ``columns`` are ordinals of the table. With ``keys`` (a literal of the column's type for each of the
     columns ``by``, the columns of the partitioning or of an index) one instance emits only the rows of these
@@ -57,21 +59,42 @@ class MemoryScan(Processor, frozen=True):
     filters: tuple[EngineExpr, ...] = ()
 
     def run(self, context: ProcessorContext) -> Steps:
-        segments = context.resources[self.resource]
-        assert isinstance(segments, tuple)
-        if self.numbered:
-            segments = numbered(segments)
+        if self.keys == () or (share := self.share_of(context)) is None:
+            return
+        segments = numbered(share.segments, self.home(share)) if self.numbered else share.segments
         if self.keys is not None:
-            if context.global_index == 0:
+            if context.local_index == 0:
                 yield from self.limited(self.found(segments))
             return
         if self.keys_from is not None:
             keys = yield from self.given()
             if keys is not None:
-                yield from self.located(segments, keys)
+                if context.local_index == 0 or self.is_dealt_alike(context):
+                    yield from self.located(segments, keys)
                 return
-        share, shares = context.global_index, context.total_parallelism
-        yield from self.limited(self.slices(segments, self.partitions, share, shares))
+        yield from self.limited(self.own(segments, share.partitions, context))
+
+    def share_of(self, context: ProcessorContext) -> TableShare | None:
+        """Return the rows to read; None if this member has no rows to read."""
+        share = context.resources[self.resource]
+        assert isinstance(share, TableShare)
+        return share
+
+    def home(self, share: TableShare) -> int | None:
+        """Return the home of the share's rows (:mod:`~sqlfront_connectors.memory.segments.numbering`), None
+        if rows need none."""
+        return None
+
+    def is_dealt_alike(self, context: ProcessorContext) -> bool:
+        """Return whether the keys that an instance gets from its input are the keys of rows that only this
+        instance emits; else every instance gets all keys."""
+        return True
+
+    def own(
+        self, segments: tuple[Segment, ...], partitions: tuple[int, ...], context: ProcessorContext
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the wanted columns of the rows that are the instance's; ``partitions`` are the share's."""
+        return self.slices(segments, self.partitions, context.local_index, context.local_parallelism)
 
     def limited(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the batches up to the limit."""

@@ -4,7 +4,6 @@ import itertools
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from functools import partial
 from typing import Final
 
 import pyarrow as pa
@@ -22,11 +21,10 @@ from sqlfront_connectors.base import (
 )
 from sqlfront_connectors.memory.scan import MemoryScan, key_literals
 from sqlfront_connectors.memory.segments.chunks import count_chunks, judged
-from sqlfront_connectors.memory.segments.index import IndexDefinition, key_columns
-from sqlfront_connectors.memory.segments.merging import merged
-from sqlfront_connectors.memory.segments.row_paths import SegmentRows
+from sqlfront_connectors.memory.segments.index import IndexDefinition
+from sqlfront_connectors.memory.segments.merging import NO_ROWS, merged
 from sqlfront_connectors.memory.segments.segment import RowNumbers, Segment, build_segments
-from sqlfront_connectors.memory.segments.statistics import LazyStatistics, segments_statistics
+from sqlfront_connectors.memory.segments.share import TableShare
 from sqlfront_connectors.memory.segments.table_memory import TableMemory
 from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_engine.memory import MemoryBudget
@@ -56,17 +54,12 @@ class MemorySnapshot:
         self._schema = schema
         self._partitioning = partitioning
         self.segments = segments
+        self._share = TableShare(schema, partitioning, segments, tuple(index.columns for index in indexes))
         self._resource = f"{identity}@{version}"
         self._version = version
         #: The table's secondary indexes.
         self.indexes = indexes
-        self._keys = key_columns(partitioning, indexes)
-        self._rows = SegmentRows(segments, schema, partitioning, self._keys)
-        self._statistics = TableStatistics(
-            rows=sum(segment.rows for segment in segments),
-            size=sum(segment.size for segment in segments),
-            columns=LazyStatistics(schema, partial(segments_statistics, segments)),
-        )
+        self._statistics = self._share.statistics
 
     @property
     def version(self) -> int:
@@ -82,7 +75,7 @@ class MemorySnapshot:
     @property
     def keys(self) -> tuple[tuple[int, ...], ...]:
         """The clustering columns, and the columns of each index."""
-        return self._keys
+        return self._share.keys
 
     def exact_filters(self, filters: tuple[Expr, ...]) -> tuple[Expr, ...]:
         """Return no filter: the scan finds rows by keys only."""
@@ -103,7 +96,7 @@ class MemorySnapshot:
             keys_from=request.keys_from,
             filters=judged(request.filters) if request.keys is None else (),
         )
-        return ScanPlan(source, {self._resource: self.segments})
+        return ScanPlan(source, {self._resource: self._share})
 
     def pieces(self, request: ScanRequest) -> tuple[ScanPieces, ...]:
         """Count the chunks that a scan without keys reads."""
@@ -115,7 +108,7 @@ class MemorySnapshot:
         self, by: tuple[int, ...], columns: tuple[int, ...], query: QueryRun | None = None
     ) -> RowPath | None:
         """Return the path to rows by the clustering key or an index."""
-        return self._rows.path(by, columns)
+        return self._share.path(by, columns)
 
     def small_rows(self, columns: tuple[int, ...], limit: int) -> Sequence[RowValues] | None:
         """Return all rows, if the version has at most ``limit`` rows and Python can represent the dates; else
@@ -124,7 +117,7 @@ class MemorySnapshot:
         if rows is None or rows > limit:
             return None
         try:
-            return self._rows.all(columns)
+            return self._share.all(columns)
         except (OverflowError, ValueError):
             return None
 
@@ -207,11 +200,7 @@ class MemoryTable:
         with self._writer:
             if version is not self._current:
                 raise InternalError(f"`{self.name}` has another version than the one to be changed")
-            left = [
-                segment.without(deleted[number]) if number in deleted else segment
-                for number, segment in enumerate(version.segments)
-            ]
-            self._current = self._next(left, batches)
+            self._current = self._next(version.segments, batches, gone=deleted)
 
     def set_indexes(self, indexes: tuple[IndexDefinition, ...]) -> None:
         """Publish a version of the same rows with exactly these indexes; the indexes of large segments are
@@ -224,11 +213,12 @@ class MemoryTable:
         segments: Sequence[Segment],
         added: Sequence[pa.RecordBatch],
         indexes: tuple[IndexDefinition, ...] | None = None,
+        gone: Mapping[int, RowNumbers] = NO_ROWS,
     ) -> MemorySnapshot:
         version = self._current.version + 1
         indexes = self._current.indexes if indexes is None else indexes
         columns = [index.columns for index in indexes]
-        together = merged(segments, self._schema, self._partitioning, added, columns)
+        together = merged(segments, self._schema, self._partitioning, added, columns, gone)
         if self.memory is not None:
             present = self._current.segments  # counted at their publication
             changed = [now for now, before in itertools.zip_longest(together, present) if now is not before]

@@ -19,9 +19,10 @@ from sqlfront_connectors.memory.exchange.service import EXCHANGE, BeginLoad, Put
 from sqlfront_connectors.memory.scan import MemoryScan
 from sqlfront_connectors.memory.segments.merging import merged
 from sqlfront_connectors.memory.segments.segment import build_segments
+from sqlfront_connectors.memory.segments.share import TableShare
 from sqlfront_connectors.memory.spread.processors import ChangeShare, ShareScan, StoreShare
 from sqlfront_connectors.memory.spread.share_statistics import report
-from sqlfront_connectors.memory.spread.store import STORE, TableShare, TableStore
+from sqlfront_connectors.memory.spread.store import STORE, TableStore
 from sqlfront_connectors.registry import create
 from sqlfront_engine import shares
 from sqlfront_engine.processor import Processor, ProcessorContext
@@ -185,15 +186,15 @@ def connector_examples(folder: Path) -> list[Example]:
     # Numbers only: bytes and distinct values of strings depend on how they happen to be encoded.
     numbers, alone = BATCH.select(["n"]), pa.schema([SCHEMA.field("n")])
     whole = build_segments([numbers], alone, None)
-    left = merged([whole[0].without(np.array([0, 2], np.int64))], alone, None)
-    stored, changed = report(whole, alone, numbers.num_rows), report(left, alone, 0)
+    left = TableShare(alone, None, merged([whole[0].without(np.array([0, 2], np.int64))], alone, None))
+    stored, changed = report(TableShare(alone, segments=whole), numbers.num_rows), report(left, 0)
     return [
-        Example(MemoryScan("m", "t", (0, 1)), [], ROWS, lambda: {"m": segments}),
+        Example(MemoryScan("m", "t", (0, 1)), [], ROWS, lambda: {"m": TableShare(SCHEMA, None, segments)}),
         Example(
             ShareScan("m", "t", (0, 1)),
             [],
             ROWS,
-            lambda: {STORE: TableStore(), "m": TableShare(segments, ())},
+            lambda: {STORE: TableStore(), "m": TableShare(SCHEMA, None, segments)},
         ),
         Example(
             StoreShare("t", "t@1", None, alone),
@@ -205,7 +206,7 @@ def connector_examples(folder: Path) -> list[Example]:
             ChangeShare("t", "t@2", "t@1", alone),
             [[pa.record_batch([pa.array([0, 2])], ["number"])]],
             [tuple(column.to_pylist()[0] for column in changed.columns)],
-            lambda: {STORE: TableStore(), "t@1": TableShare(whole, ())},
+            lambda: {STORE: TableStore(), "t@1": TableShare(alone, None, whole)},
         ),
         Example(StagedRows("l", "t", (("", ("a",), len(ROWS)),)), [], ROWS, lambda: staged(PHYSICAL, SCHEMA)),
         Example(table.snapshot().scan(ScanRequest((0, 1))).source, [], ROWS),

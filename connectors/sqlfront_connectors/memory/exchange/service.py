@@ -24,7 +24,8 @@ from sqlfront_cluster.codec.values import malformed
 from sqlfront_cluster.members.requests import BodyService
 from sqlfront_cluster.network.transport import Part
 from sqlfront_connectors.memory.segments.segment import Segment
-from sqlfront_connectors.memory.spread.store import TableShare, TableStore, store_of, version_gone
+from sqlfront_connectors.memory.segments.share import TableShare
+from sqlfront_connectors.memory.spread.store import TableStore, store_of, version_gone
 from sqlfront_engine.memory import MemoryBudget
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps
 from sqlfront_values.errors import InternalError, OperationalError

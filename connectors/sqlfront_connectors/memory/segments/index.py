@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sqlfront_connectors.base import Partitioning
 from sqlfront_values.arrow import kernels as pc
 from sqlfront_values.arrow.arrays import from_numpy, numpy_view, scalar, valid_mask
 from sqlfront_values.columns.reading import Reader, storage_reader, to_storage
@@ -34,15 +33,6 @@ class IndexDefinition(msgspec.Struct, frozen=True):
 
     name: str
     columns: tuple[int, ...]
-
-
-def key_columns(
-    partitioning: Partitioning | None, indexes: Iterable[IndexDefinition]
-) -> tuple[tuple[int, ...], ...]:
-    """Return the key columns by which rows can be found: the columns of the partitioning, and of each
-    index."""
-    placed = () if partitioning is None else (partitioning.columns,)
-    return tuple(dict.fromkeys((*placed, *(index.columns for index in indexes))))
 
 
 class SegmentIndex:

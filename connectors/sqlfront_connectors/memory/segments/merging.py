@@ -6,13 +6,13 @@ times for each time that the table grows fourfold, a table has at most one segme
 size, and inserting or deleting a row costs as little in a large table as in a small one.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import pyarrow as pa
 
 from sqlfront_connectors.base import Partitioning
-from sqlfront_connectors.memory.segments.segment import MAX_COLUMN_BYTES, Segment, build_segments
+from sqlfront_connectors.memory.segments.segment import MAX_COLUMN_BYTES, RowNumbers, Segment, build_segments
 from sqlfront_values.arrow.arrays import from_numpy
 
 #: A segment is rewritten when the rows behind it and its deleted rows reach one in so many of its rows ...
@@ -23,6 +23,8 @@ _FEW_ROWS: Final = 256
 _SMALL_SEGMENTS: Final = 4
 #: An index of at most so many rows is built on first use: building takes almost no time.
 _FEW_INDEXED: Final = 4096
+#: No rows to delete.
+NO_ROWS: Final[Mapping[int, RowNumbers]] = {}
 
 
 def merged(
@@ -31,11 +33,17 @@ def merged(
     partitioning: Partitioning | None,
     added: Sequence[pa.RecordBatch] = (),
     indexes: Sequence[tuple[int, ...]] = (),
+    gone: Mapping[int, RowNumbers] = NO_ROWS,
 ) -> tuple[Segment, ...]:
     """Return the rows of the segments, followed by the rows of the batches, in as few segments as pays.
     ``schema`` is the logical schema; the batches may have any form. ``indexes`` are the lists of columns of
-    the indexes that all segments get."""
-    present = [segment for segment in segments if segment.rows]
+    the indexes that all segments get. ``gone``: the rows to delete, as row numbers by the number of the
+    segment."""
+    left = [
+        segment.without(gone[number]) if number in gone else segment
+        for number, segment in enumerate(segments)
+    ]
+    present = [segment for segment in left if segment.rows]
     first = _first_rewritten(present, sum(batch.num_rows for batch in added))
     batches = [live_batch(segment) for segment in present[first:]]
     segments = (*present[:first], *build_segments([*batches, *added], schema, partitioning))

@@ -1,12 +1,10 @@
-"""Reads of a few rows of a memory table as Python values: rows of a key, or all rows of a small table."""
+"""Reads of a few rows of a share as Python values: the rows of a key."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 
-import pyarrow as pa
-
-from sqlfront_connectors.base import MOST_FOUND, Key, Partitioning, RowPath, RowValues, TooManyRows
-from sqlfront_connectors.memory.segments.locate import Locate, integer_key, locator
+from sqlfront_connectors.base import MOST_FOUND, Key, RowValues, TooManyRows
+from sqlfront_connectors.memory.segments.locate import Locate
 from sqlfront_connectors.memory.segments.segment import Segment
 from sqlfront_values.columns.reading import row_reader
 from sqlfront_values.partitioning.scalar_hash import hash_long
@@ -15,72 +13,17 @@ from sqlfront_values.partitioning.scalar_hash import hash_long
 ReadRow = Callable[[int], RowValues]
 
 
-class SegmentRows:
-    """The rows of one version's segments as tuples. Paths and rows made for a query are kept for the next
-    query.
-
-    Safe to use from several threads.
-    """
-
-    def __init__(
-        self,
-        segments: tuple[Segment, ...],
-        schema: pa.Schema,
-        partitioning: Partitioning | None,
-        keys: tuple[tuple[int, ...], ...],
-    ) -> None:
-        """``keys``: the columns of the partitioning and of indexes."""
-        self._keys = keys
-        self._segments = segments
-        self._schema = schema
-        self._partitioning = partitioning
-        self._paths: dict[tuple[tuple[int, ...], tuple[int, ...]], RowPath | None] = {}
-        self._all: dict[tuple[int, ...], Sequence[RowValues]] = {}
-
-    def path(self, by: tuple[int, ...], columns: tuple[int, ...]) -> RowPath | None:
-        """Return the path to ``columns`` by the values of ``by``, None if ``by`` is neither the clustering
-        key nor the key of an index."""
-        known = by, columns
-        try:
-            return self._paths[known]
-        except KeyError:
-            path = self._paths[known] = self._new_path(by, columns)
-            return path
-
-    def _new_path(self, by: tuple[int, ...], columns: tuple[int, ...]) -> RowPath | None:
-        if by not in self._keys:
-            return None
-        readers, partitioning = self._row_readers(columns), self._partitioning
-        if partitioning is not None and by == partitioning.columns and len(self._segments) == 1:
-            integers = integer_key(self._segments[0], self._schema, partitioning)
-            if integers is not None:
-                return IntegerPath(self._segments[0], integers, partitioning.count, readers[0])
-        return SegmentPath(locator(self._segments, self._schema, partitioning, by), readers)
-
-    def all(self, columns: tuple[int, ...]) -> Sequence[RowValues]:
-        """Return all rows."""
-        found = self._all.get(columns)
-        if found is None:
-            readers = self._row_readers(columns)
-            found = self._all[columns] = [
-                read(row)
-                for segment, read in zip(self._segments, readers, strict=True)
-                for row in segment.live(range(segment.batch.num_rows))
-            ]
-        return found
-
-    def _row_readers(self, columns: tuple[int, ...]) -> list[ReadRow]:
-        """Return a row reader for each segment; the ordinal behind the table's last column stands for the
-        row's number (:mod:`~sqlfront_connectors.memory.segments.numbering`)."""
-        number = len(self._schema)
-        if number not in columns:
-            return [_row_reader(segment, columns) for segment in self._segments]
-        place, start, readers = columns.index(number), 0, []
-        stored = (*columns[:place], *columns[place + 1 :])
-        for segment in self._segments:
-            readers.append(_numbered(_row_reader(segment, stored), place, start))
-            start += segment.batch.num_rows
-        return readers
+def row_readers(segments: Sequence[Segment], columns: tuple[int, ...], width: int) -> list[ReadRow]:
+    """Return a row reader for each segment; the ordinal ``width``, behind the table's last column, stands for
+    the row's number (:mod:`~sqlfront_connectors.memory.segments.numbering`)."""
+    if width not in columns:
+        return [_row_reader(segment, columns) for segment in segments]
+    place, start, readers = columns.index(width), 0, []
+    stored = (*columns[:place], *columns[place + 1 :])
+    for segment in segments:
+        readers.append(_numbered(_row_reader(segment, stored), place, start))
+        start += segment.batch.num_rows
+    return readers
 
 
 def _row_reader(segment: Segment, columns: tuple[int, ...]) -> ReadRow:

@@ -11,18 +11,14 @@ import pyarrow as pa
 
 from sqlfront_cluster.codec.rows import encode_rows, groups_decoder, rows_decoder
 from sqlfront_cluster.codec.values import malformed
-from sqlfront_connectors.base import Key, Partitioning, RowPath, RowValues, TooManyRows
-from sqlfront_connectors.memory.segments.row_paths import SegmentRows
-from sqlfront_connectors.memory.segments.segment import Segment
-from sqlfront_values.memo import Memo
+from sqlfront_connectors.base import Key, RowValues, TooManyRows
+from sqlfront_connectors.memory.segments.share import TableShare
 from sqlfront_values.types import BIGINT
 
 #: The answer if a date or timestamp is beyond Python's years.
 BEYOND: Final = msgspec.msgpack.encode(None)
 #: The answer if the keys have more rows than a path may return.
 TOO_MANY: Final = msgspec.msgpack.encode(True)
-#: The most pairs of keys and columns for which a share keeps the path; beyond that it discards all of them.
-_KEPT: Final = 256
 
 
 class Lookup(msgspec.Struct, frozen=True, array_like=True, tag=1):
@@ -73,48 +69,20 @@ def answer_decoder(
     return read
 
 
-class ShareLookups:
-    """A service that answers lookups in a member's share of a version. ``indexes``: the columns of each
-    index. Safe to use from several threads."""
-
-    def __init__(
-        self,
-        segments: tuple[Segment, ...],
-        schema: pa.Schema,
-        partitioning: Partitioning | None,
-        indexes: tuple[tuple[int, ...], ...] = (),
-    ) -> None:
-        self.schema = schema
-        self.partitioning = partitioning
-        self.indexes = indexes
-        #: The encoded report on the share for a change without rows, kept for the next such change.
-        self.report: bytes | None = None
-        keys = indexes if partitioning is None else (partitioning.columns, *indexes)
-        self._rows = SegmentRows(segments, schema, partitioning, keys)
-        self._ways = Memo[tuple[tuple[int, ...], tuple[int, ...]], "_Way"](_KEPT)
-
-    def answer(self, question: Lookup) -> bytes:
-        """Return the encoded answer. Raises OperationalError for a question that doesn't fit this share."""
-        decode, path = self._way(question.by, question.columns, question.numbered)
-        keys = decode(question.keys)
-        try:
-            return encode_rows(path.find(keys))
-        except (OverflowError, ValueError):
-            return BEYOND
-        except TooManyRows:
-            return TOO_MANY
-
-    def _way(self, by: tuple[int, ...], columns: tuple[int, ...], numbered: bool) -> "_Way":
-        known = self._ways.get((by, columns))
-        if known is not None and (numbered or len(self.schema) not in columns):
-            return known
-        fields = range(len(self.schema) + numbered)
-        path = self._rows.path(by, columns) if {*by, *columns} <= {*fields} else None
-        if path is None:
-            raise malformed("lookup", f"there is no way to columns {columns} by {by}")
-        decode = rows_decoder([self.schema.field(ordinal).type for ordinal in by])
-        return self._ways.keep((by, columns), (decode, path))
+def found(share: TableShare, question: Lookup) -> bytes:
+    """Answer the question for a share. Raises OperationalError for a question that doesn't fit the share."""
+    by, columns = question.by, question.columns
+    path = share.path(by, columns) if question.numbered or len(share.schema) not in columns else None
+    if path is None:
+        raise malformed("lookup", f"there is no way to columns {columns} by {by}")
+    keys = share.facts.get(("keys", by), lambda: _keys_decoder(share.schema, by))(question.keys)
+    try:
+        return encode_rows(path.find(keys))
+    except (OverflowError, ValueError):
+        return BEYOND
+    except TooManyRows:
+        return TOO_MANY
 
 
-#: The decoder of the keys, and the path to their rows.
-_Way = tuple[Callable[[msgspec.Raw], list[Key]], RowPath]
+def _keys_decoder(schema: pa.Schema, by: tuple[int, ...]) -> Callable[[msgspec.Raw], list[Key]]:
+    return rows_decoder([schema.field(ordinal).type for ordinal in by])

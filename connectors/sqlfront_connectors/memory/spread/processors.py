@@ -1,20 +1,19 @@
 """The processors of a spread table that run on every member: for reading the member's share of a version, and
 for making the member's share of a new version."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 import pyarrow as pa
-from msgspec.structs import replace
 
 from sqlfront_connectors.base import Partitioning
 from sqlfront_connectors.memory.scan import MemoryScan
 from sqlfront_connectors.memory.segments.merging import merged
-from sqlfront_connectors.memory.segments.numbering import home_of, numbered, numbers_of, places
-from sqlfront_connectors.memory.segments.segment import Segment
-from sqlfront_connectors.memory.spread.lookup import ShareLookups
+from sqlfront_connectors.memory.segments.numbering import home_of, numbers_of, places
+from sqlfront_connectors.memory.segments.segment import RowNumbers, Segment
+from sqlfront_connectors.memory.segments.share import TableShare
 from sqlfront_connectors.memory.spread.share_statistics import report
-from sqlfront_connectors.memory.spread.store import TableShare, share_of, store_of
+from sqlfront_connectors.memory.spread.store import share_of, store_of
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
 from sqlfront_values.partitioning.partitions import DEFAULT_PARTITIONS, key_hasher
 
@@ -32,28 +31,15 @@ class ShareScan(MemoryScan, frozen=True):
     dealt: int = 0
     holders: tuple[str, ...] | None = None
 
-    def run(self, context: ProcessorContext) -> Steps:
-        if self.keys == ():
-            return
+    def share_of(self, context: ProcessorContext) -> TableShare | None:
         store = store_of(context)
         store.check_dealt(self.dealt, self.table)
         if self.holders is not None and store.member not in self.holders:
-            return
-        share = share_of(context, self.resource, self.table)
-        if self.numbered:
-            home = home_of(share.partitions) if self.partitioning is None and share.segments else None
-            share = replace(share, segments=numbered(share.segments, home))
-        if self.keys is not None:
-            if context.local_index == 0:
-                yield from self.limited(self.found(share.segments))
-            return
-        if self.keys_from is not None:
-            keys = yield from self.given()
-            if keys is not None:
-                if context.local_index == 0 or self.is_dealt_alike(context):
-                    yield from self.located(share.segments, keys)
-                return
-        yield from self.limited(self._own(share, context))
+            return None
+        return share_of(context, self.resource, self.table)
+
+    def home(self, share: TableShare) -> int | None:
+        return home_of(share.partitions) if self.partitioning is None and share.segments else None
 
     def required_partitions(self) -> frozenset[int] | None:
         """Return the job's partitions that can hold the keys' rows; None = all."""
@@ -79,21 +65,23 @@ class ShareScan(MemoryScan, frozen=True):
             and context.partition_count == DEFAULT_PARTITIONS
         )
 
-    def _own(self, share: TableShare, context: ProcessorContext) -> Iterator[pa.RecordBatch]:
+    def own(
+        self, segments: tuple[Segment, ...], partitions: tuple[int, ...], context: ProcessorContext
+    ) -> Iterator[pa.RecordBatch]:
         index, count = context.local_index, context.local_parallelism
         if self.partitioning is None or self.holders is not None:
-            return self.slices(share.segments, None, index, count)
+            return self.slices(segments, None, index, count)
         if self.partitions is not None:
             wanted: tuple[int, ...] = self.partitions[index::count]
         elif self.partitioning[1] != context.partition_count:
             # A row is on the member of its key's partition in the job; in the share, rows are ordered by the
             # table's own partitions.
             wanted = tuple(range(index, self.partitioning[1], count))
-        elif count == 1 and share.partitions == context.partitions:
-            return self.slices(share.segments, None, 0, 1)
+        elif count == 1 and partitions == context.partitions:
+            return self.slices(segments, None, 0, 1)
         else:
             wanted = context.partitions
-        return self.slices(share.segments, wanted, 0, 1)
+        return self.slices(segments, wanted, 0, 1)
 
 
 class StoreShare(Processor, frozen=True):
@@ -119,29 +107,27 @@ class StoreShare(Processor, frozen=True):
     def run(self, context: ProcessorContext) -> Steps:
         store = store_of(context)
         store.check_dealt(self.dealt, self.table)
-        present: Sequence[Segment] = ()
-        if self.base is not None:
-            present = share_of(context, self.base, self.table).segments
+        partitioning = None if self.partitioning is None else Partitioning(*self.partitioning)
+        present = () if self.base is None else share_of(context, self.base, self.table).segments
         batches: list[pa.RecordBatch] = []
         charged = 0
         while (batch := (yield Take(0))) is not None:
             context.memory.charge(batch.nbytes)
             charged += batch.nbytes
             batches.append(batch)
-        left, added = self.changed(present, batches)
-        partitioning = None if self.partitioning is None else Partitioning(*self.partitioning)
-        segments = merged(left, self.schema, partitioning, added, self.indexes)
-        lookups = ShareLookups(segments, self.schema, partitioning, self.indexes)
+        gone, added = self.change(present, batches)
+        segments = merged(present, self.schema, partitioning, added, self.indexes, gone)
+        share = TableShare(self.schema, partitioning, segments, self.indexes, context.partitions)
         context.memory.release(charged)  # the share takes the batches' place
         store.hold(segments, self.table)
-        store.stage(self.key, TableShare(segments, context.partitions, lookups))
-        yield report(segments, self.schema, sum(batch.num_rows for batch in added))
+        store.stage(self.key, share)
+        yield report(share, sum(batch.num_rows for batch in added))
 
-    def changed(
-        self, present: Sequence[Segment], batches: list[pa.RecordBatch]
-    ) -> tuple[Sequence[Segment], list[pa.RecordBatch]]:
-        """Return the remaining segments of the base, and the batches to add, after all input."""
-        return present, batches
+    def change(
+        self, present: tuple[Segment, ...], batches: list[pa.RecordBatch]
+    ) -> tuple[Mapping[int, RowNumbers], list[pa.RecordBatch]]:
+        """Return the rows to delete by segment, and the batches to add, after all input."""
+        return {}, batches
 
     def describe(self) -> str:
         return f"StoreShare: {self.table}"
@@ -154,16 +140,12 @@ class ChangeShare(StoreShare, frozen=True):
 
     stores: bool = False
 
-    def changed(
-        self, present: Sequence[Segment], batches: list[pa.RecordBatch]
-    ) -> tuple[Sequence[Segment], list[pa.RecordBatch]]:
-        gone = places(present, numbers_of(batches))
-        left = [
-            segment.without(gone[place]) if place in gone else segment
-            for place, segment in enumerate(present)
-        ]
-        width = range(len(self.schema))
-        return left, [batch.select(list(width)) for batch in batches] if self.stores else []
+    def change(
+        self, present: tuple[Segment, ...], batches: list[pa.RecordBatch]
+    ) -> tuple[Mapping[int, RowNumbers], list[pa.RecordBatch]]:
+        width = list(range(len(self.schema)))
+        added = [batch.select(width) for batch in batches] if self.stores else []
+        return places(present, numbers_of(batches)), added
 
     def describe(self) -> str:
         return f"ChangeShare: {self.table}"

@@ -14,8 +14,7 @@ from sqlfront_cluster.codec.values import malformed
 from sqlfront_connectors.base import RowValues
 from sqlfront_connectors.memory.segments.merging import merged
 from sqlfront_connectors.memory.segments.numbering import places
-from sqlfront_connectors.memory.segments.segment import Segment
-from sqlfront_connectors.memory.spread.lookup import ShareLookups
+from sqlfront_connectors.memory.segments.share import TableShare
 from sqlfront_connectors.memory.spread.share_statistics import encode_report
 from sqlfront_values.arrow.arrays import from_values
 from sqlfront_values.types import physical
@@ -49,26 +48,21 @@ def encode_change(
     return _encode(RowChange(version, base, table, dealt, tuple(gone), rows))
 
 
-def changed_share(
-    segments: tuple[Segment, ...], lookups: ShareLookups, change: RowChange
-) -> tuple[tuple[Segment, ...], ShareLookups, bytes]:
-    """Return the segments of the new share, the lookups in them, and the encoded answer. Raises
-    OperationalError for a change that doesn't fit the share."""
-    schema = lookups.schema
+def changed_share(share: TableShare, change: RowChange) -> tuple[TableShare, bytes]:
+    """Return the new share and the encoded answer. Raises OperationalError for a change that doesn't fit the
+    share."""
+    schema = share.schema
     rows = rows_decoder(schema.types)(change.added)
     if not change.gone and not rows:
-        lookups.report = lookups.report or encode_report(segments, schema, 0)
-        return segments, lookups, lookups.report
-    present = sum(segment.batch.num_rows for segment in segments)
+        return share, share.facts.get("report", lambda: encode_report(share, 0))
+    present = sum(segment.batch.num_rows for segment in share.segments)
     if change.gone and not 0 <= min(change.gone) <= max(change.gone) < present:
         raise malformed("change", f"its rows aren't among the {present} that there are")
-    left = list(segments)
-    for place, numbers in places(segments, change.gone).items():
-        left[place] = left[place].without(numbers)
     added = [batch_of(rows, schema)] if rows else []
-    made = merged(left, schema, lookups.partitioning, added, lookups.indexes)
-    found = ShareLookups(made, schema, lookups.partitioning, lookups.indexes)
-    return made, found, encode_report(made, schema, len(rows))
+    gone = places(share.segments, change.gone)
+    segments = merged(share.segments, schema, share.partitioning, added, share.indexes, gone)
+    made = TableShare(schema, share.partitioning, segments, share.indexes, share.partitions)
+    return made, encode_report(made, len(rows))
 
 
 def batch_of(rows: Sequence[RowValues], schema: pa.Schema) -> pa.RecordBatch:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from sqlfront_cluster.codec.rows import Encoded, encode_rows, rows_decoder
 from sqlfront_cluster.codec.values import malformed
 from sqlfront_connectors.base import ColumnStatistics, Partitioning, TableStatistics
-from sqlfront_connectors.memory.segments.segment import Segment
+from sqlfront_connectors.memory.segments.share import TableShare
 from sqlfront_connectors.memory.segments.statistics import has_bounds, merged_column, segments_statistics
 from sqlfront_values.arrow.arrays import from_values, to_python
 from sqlfront_values.columns.batches import make_batch
@@ -54,16 +54,15 @@ def _schema(table: pa.Schema) -> pa.Schema:
     return pa.schema(fields)
 
 
-def report(segments: Sequence[Segment], table: pa.Schema, written: int) -> pa.RecordBatch:
-    """Make the report on a share of these segments; ``written``: the number of rows written to the share."""
-    row = _row(_statistics_of(segments, table), table)
+def report(share: TableShare, written: int) -> pa.RecordBatch:
+    """Make the report on a share; ``written``: the number of rows written to the share."""
+    row = _row(_statistics_of(share), share.schema)
     return row.append_column(_WRITTEN.name, from_values([written], BIGINT))
 
 
-def _statistics_of(segments: Sequence[Segment], table: pa.Schema) -> ShareStatistics:
-    columns = tuple(segments_statistics(segments, number) for number in range(len(table)))
-    rows, size = sum(segment.rows for segment in segments), sum(segment.size for segment in segments)
-    return ShareStatistics(rows, size, columns)
+def _statistics_of(share: TableShare) -> ShareStatistics:
+    columns = tuple(segments_statistics(share.segments, number) for number in range(len(share.schema)))
+    return ShareStatistics(share.rows, share.size, columns)
 
 
 def _row(statistics: ShareStatistics, table: pa.Schema) -> pa.RecordBatch:
@@ -79,10 +78,9 @@ def _values(statistics: ShareStatistics) -> list[object]:
     return values
 
 
-def encode_report(segments: Sequence[Segment], table: pa.Schema, written: int) -> bytes:
+def encode_report(share: TableShare, written: int) -> bytes:
     """Make the report as bytes, see :func:`report`."""
-    known = _statistics_of(segments, table)
-    return encode_rows([(*_values(known), written)])
+    return encode_rows([(*_values(_statistics_of(share)), written)])
 
 
 def decode_reports(encoded: Iterable[Encoded], table: pa.Schema) -> list[ShareStatistics]:

@@ -10,9 +10,10 @@ import msgspec
 from sqlfront_cluster.codec.values import malformed
 from sqlfront_cluster.members.requests import RequestService
 from sqlfront_connectors.memory.segments.segment import Segment
+from sqlfront_connectors.memory.segments.share import TableShare
 from sqlfront_connectors.memory.segments.table_memory import TableMemory
 from sqlfront_connectors.memory.spread.chunk_counts import ChunkCount, counted
-from sqlfront_connectors.memory.spread.lookup import Lookup, ShareLookups
+from sqlfront_connectors.memory.spread.lookup import Lookup, found
 from sqlfront_connectors.memory.spread.row_changes import RowChange, changed_share
 from sqlfront_engine.processor import ProcessorContext
 from sqlfront_values.decoders import make_decoder
@@ -35,25 +36,6 @@ def decode_question(content: bytes) -> Question:
     except (msgspec.MsgspecError, ValueError) as error:
         raise malformed("question", error) from error
     return question
-
-
-class TableShare(msgspec.Struct, frozen=True):
-    """A member's part of one version of a table. ``partitions``: the member's partitions when the share was
-    made; the share holds all their rows. ``lookups`` finds a few of the rows, None = lookups are refused."""
-
-    segments: tuple[Segment, ...]
-    partitions: tuple[int, ...]
-    lookups: ShareLookups | None = None
-
-    @property
-    def rows(self) -> int:
-        """The number of rows."""
-        return sum(segment.rows for segment in self.segments)
-
-    @property
-    def size(self) -> int:
-        """The size in memory in bytes."""
-        return sum(segment.size for segment in self.segments)
 
 
 class TableStore(Mapping[str, object], RequestService):
@@ -108,15 +90,15 @@ class TableStore(Mapping[str, object], RequestService):
         question = decode_question(content)
         self.check_dealt(question.dealt, question.table)
         share = self._shares.get(question.base if isinstance(question, RowChange) else question.version)
-        if share is None or share.lookups is None:
+        if share is None:
             raise version_gone(question.table)
         match question:
             case Lookup():
-                return share.lookups.answer(question)
+                return found(share, question)
             case RowChange():
-                segments, lookups, answer = changed_share(share.segments, share.lookups, question)
-                self.hold(segments, question.table)
-                self.stage(question.version, TableShare(segments, share.partitions, lookups))
+                made, answer = changed_share(share, question)
+                self.hold(made.segments, question.table)
+                self.stage(question.version, made)
                 return answer
             case ChunkCount():
                 return counted(share.segments, question)

@@ -37,7 +37,8 @@ from sqlfront_connectors.base import (
 )
 from sqlfront_connectors.memory.scan import key_literals
 from sqlfront_connectors.memory.segments.chunks import judged
-from sqlfront_connectors.memory.segments.index import IndexDefinition, key_columns
+from sqlfront_connectors.memory.segments.index import IndexDefinition
+from sqlfront_connectors.memory.segments.share import key_columns
 from sqlfront_connectors.memory.spread.chunk_counts import decode_count, encode_count
 from sqlfront_connectors.memory.spread.lookup import NO_KEYS, Lookup
 from sqlfront_connectors.memory.spread.processors import ChangeShare, ShareScan, StoreShare
@@ -144,7 +145,7 @@ class SpreadSnapshot:
     @property
     def keys(self) -> tuple[tuple[int, ...], ...]:
         """The clustering columns, and the columns of each index."""
-        return key_columns(self._partitioning, self.held.indexes)
+        return key_columns(self._partitioning, (index.columns for index in self.held.indexes))
 
     @property
     def indexes(self) -> tuple[IndexDefinition, ...]:

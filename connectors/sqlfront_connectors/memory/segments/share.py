@@ -1,0 +1,119 @@
+"""The rows of one version of a table in one process."""
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Final
+
+import pyarrow as pa
+
+from sqlfront_connectors.base import Partitioning, RowPath, RowValues, TableStatistics
+from sqlfront_connectors.memory.segments.locate import integer_key, locator
+from sqlfront_connectors.memory.segments.row_paths import IntegerPath, ReadRow, SegmentPath, row_readers
+from sqlfront_connectors.memory.segments.segment import Segment, SegmentFacts
+from sqlfront_connectors.memory.segments.statistics import LazyStatistics, segments_statistics
+from sqlfront_values.memo import Memo
+
+#: The most pairs of keys and columns for which a share keeps the path; beyond that it discards all of them.
+_KEPT: Final = 256
+
+
+class TableShare:
+    """The rows of one version of a table in one process: all rows of a table of this process, or a member's
+    share of a spread table. ``facts`` are about the rows.
+
+    A share never changes; paths and rows made for a query are kept for the next query. Safe to use from
+    several threads.
+    """
+
+    __slots__ = (
+        "_all",
+        "_paths",
+        "facts",
+        "indexes",
+        "keys",
+        "partitioning",
+        "partitions",
+        "schema",
+        "segments",
+    )
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        partitioning: Partitioning | None = None,
+        segments: tuple[Segment, ...] = (),
+        indexes: tuple[tuple[int, ...], ...] = (),
+        partitions: tuple[int, ...] = (),
+    ) -> None:
+        """``indexes``: the columns of each index. ``partitions``: the member's partitions when the share of a
+        spread table was made; the share holds all their rows."""
+        self.schema = schema
+        self.partitioning = partitioning
+        self.segments = segments
+        self.indexes = indexes
+        self.partitions = partitions
+        #: The key columns by which rows can be found.
+        self.keys = key_columns(partitioning, indexes)
+        self.facts = SegmentFacts()
+        self._paths = Memo[tuple[tuple[int, ...], tuple[int, ...]], RowPath | None](_KEPT)
+        self._all: dict[tuple[int, ...], Sequence[RowValues]] = {}
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return sum(segment.rows for segment in self.segments)
+
+    @property
+    def size(self) -> int:
+        """The size in memory in bytes."""
+        return sum(segment.size for segment in self.segments)
+
+    @property
+    def statistics(self) -> TableStatistics:
+        """The exact number of rows; bounds and null counts, which include deleted rows until a merge removes
+        the rows; and estimated distinct counts."""
+        columns = LazyStatistics(self.schema, partial(segments_statistics, self.segments))
+        return TableStatistics(self.rows, self.size, columns)
+
+    def path(self, by: tuple[int, ...], columns: tuple[int, ...]) -> RowPath | None:
+        """Return the path to ``columns`` by the values of ``by``; None if ``by`` is neither the clustering
+        key nor the key of an index, or a column does not exist. The ordinal behind the table's last column
+        stands for the row's number (:mod:`~sqlfront_connectors.memory.segments.numbering`)."""
+        known = by, columns
+        try:
+            return self._paths[known]
+        except KeyError:
+            return self._paths.keep(known, self._new_path(by, columns))
+
+    def _new_path(self, by: tuple[int, ...], columns: tuple[int, ...]) -> RowPath | None:
+        if by not in self.keys or not {*columns} <= {*range(len(self.schema) + 1)}:
+            return None
+        readers, partitioning = self._row_readers(columns), self.partitioning
+        if partitioning is not None and by == partitioning.columns and len(self.segments) == 1:
+            integers = integer_key(self.segments[0], self.schema, partitioning)
+            if integers is not None:
+                return IntegerPath(self.segments[0], integers, partitioning.count, readers[0])
+        return SegmentPath(locator(self.segments, self.schema, partitioning, by), readers)
+
+    def all(self, columns: tuple[int, ...]) -> Sequence[RowValues]:
+        """Return all rows."""
+        found = self._all.get(columns)
+        if found is None:
+            found = self._all[columns] = [
+                read(row)
+                for segment, read in zip(self.segments, self._row_readers(columns), strict=True)
+                for row in segment.live(range(segment.batch.num_rows))
+            ]
+        return found
+
+    def _row_readers(self, columns: tuple[int, ...]) -> list[ReadRow]:
+        return row_readers(self.segments, columns, len(self.schema))
+
+
+def key_columns(
+    partitioning: Partitioning | None, indexes: Iterable[tuple[int, ...]]
+) -> tuple[tuple[int, ...], ...]:
+    """Return the key columns by which rows can be found: the columns of the partitioning, and of each
+    index."""
+    placed = () if partitioning is None else (partitioning.columns,)
+    return tuple(dict.fromkeys((*placed, *indexes)))
