@@ -19,7 +19,7 @@ from sqlfront.spark.attached import AttachedSession
 from sqlfront_cluster.launchers.local import LocalCluster
 from sqlfront_connectors.base import Partitioning, insert_all
 from sqlfront_connectors.memory.spread.table import SpreadTable
-from sqlfront_connectors.spark.loading import load
+from sqlfront_connectors.spark.transfer.loading import load
 from sqlfront_connectors.spark.types import logical_schema, physical_batch
 from sqlfront_planner.catalog import TableEntry
 

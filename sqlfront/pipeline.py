@@ -27,7 +27,7 @@ from msgspec.structs import replace
 
 from sqlfront.result import Result, Statistics
 from sqlfront_connectors.base import Table
-from sqlfront_connectors.files.text_lines import text_lines
+from sqlfront_connectors.files.text.text_lines import text_lines
 from sqlfront_connectors.memory.spread.processors import ShareScan
 from sqlfront_engine.dag import DAG, OnlyOn
 from sqlfront_engine.engine import JobConfig

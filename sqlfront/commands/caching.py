@@ -20,7 +20,7 @@ from sqlfront.cache import CachedTable
 from sqlfront.commands.run import NOTHING, Made, StatementRun, origin_of, scans_of, wrote
 from sqlfront_connectors.base import Table, TableDefinition
 from sqlfront_connectors.files import FileTable
-from sqlfront_connectors.files.paths import local_path
+from sqlfront_connectors.files.locations.paths import local_path
 from sqlfront_connectors.memory import MemoryTable
 from sqlfront_connectors.memory.spread.table import SpreadTable
 from sqlfront_planner.binder import bind_query
@@ -42,10 +42,10 @@ from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
     from sqlfront.session import Session
-    from sqlfront_connectors.spark import loading
     from sqlfront_connectors.spark.table import SparkTable
+    from sqlfront_connectors.spark.transfer import loading
 else:
-    loading = lazy_module("sqlfront_connectors.spark.loading")
+    loading = lazy_module("sqlfront_connectors.spark.transfer.loading")
 
 logger = logging.getLogger(__name__)
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 import msgspec
 from msgspec.structs import replace
 
+from sqlfront_connectors.spark.expression_texts import NoText, aggregate_text, expression_text
 from sqlfront_connectors.spark.table import SparkTable
-from sqlfront_connectors.spark.texts import NoText, aggregate_text, expression_text
 from sqlfront_connectors.spark.types import quoted
 from sqlfront_planner.expressions.rewriting import is_deterministic
 from sqlfront_planner.logical import (

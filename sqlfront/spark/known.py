@@ -1,8 +1,8 @@
 """Cache of a Spark session's names and settings, each asked for once.
 
 The cache is cleared when views, tables or settings may have changed through this process
-(:mod:`sqlfront_connectors.spark.watch`); changes of the catalog by other processes become visible with the
-next change here.
+(:mod:`sqlfront_connectors.spark.sessions.watch`); changes of the catalog by other processes become visible
+with the next change here.
 """
 
 import threading

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 from sqlfront.spark.known import Known
 from sqlfront_connectors.spark.link import SparkLink
 from sqlfront_connectors.spark.run import THREADS
-from sqlfront_connectors.spark.starting import (
+from sqlfront_connectors.spark.started_sessions import (
     Connecting,
     StartedSession,
     is_there,

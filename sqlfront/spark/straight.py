@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from sqlfront.commands.run import StatementRun
 from sqlfront_connectors.memory.spread.table import How, SpreadSnapshot
-from sqlfront_connectors.spark import loading
 from sqlfront_connectors.spark.failures import ours
+from sqlfront_connectors.spark.transfer import loading
 from sqlfront_planner.binder import NO_ARGUMENTS
 from sqlfront_planner.logical import (
     LogicalFilter,

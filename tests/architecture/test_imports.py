@@ -25,15 +25,15 @@ EXAMPLES = ["sqlfront_planner.testing imports sqlfront_connectors.arrow"]
 #: Who may name modules of PySpark or of its bridge to the JVM: to load them on first use, or to see whether
 #: somebody else has loaded them.
 NAME_PYSPARK = {
-    "sqlfront_connectors.spark.arriving",
-    "sqlfront_connectors.spark.classic",
+    "sqlfront_connectors.spark.sessions.arriving_rows",
+    "sqlfront_connectors.spark.sessions.classic",
     "sqlfront_connectors.spark.executors.interrupts",
     "sqlfront_connectors.spark.executors.packages",
     "sqlfront_connectors.spark.failures",
     "sqlfront_connectors.spark.link",
-    "sqlfront_connectors.spark.starting",
+    "sqlfront_connectors.spark.started_sessions",
     "sqlfront_connectors.spark.types",
-    "sqlfront_connectors.spark.watch",
+    "sqlfront_connectors.spark.sessions.watch",
 }
 #: The name of a module of theirs, as it stands in the text of a program.
 PYSPARK = re.compile(r"(pyspark|py4j)\.[\w.]+")

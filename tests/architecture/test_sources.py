@@ -149,7 +149,7 @@ def _annotations(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.e
 BY_PYARROW = (
     "sqlfront_values/arrow/arrays.py",
     "processors/user_code/values.py",
-    "spark/texts.py",
+    "spark/expression_texts.py",
     "files/csv/values.py",
     "sqlfront_planner/testing.py",
 )

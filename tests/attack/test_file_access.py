@@ -18,9 +18,9 @@ from sqlfront.config import Config
 from sqlfront_cluster.launchers.local import LocalCluster
 from sqlfront_cluster.launchers.running import RunningMember
 from sqlfront_connectors.files import FileTable
-from sqlfront_connectors.files.listing import DataFile
+from sqlfront_connectors.files.locations.listing import DataFile
 from sqlfront_connectors.files.scan import FileScan
-from sqlfront_connectors.files.text_lines import text_lines
+from sqlfront_connectors.files.text.text_lines import text_lines
 from sqlfront_connectors.files.version import FileVersion
 from sqlfront_engine.dag import DAG, Edge, OnlyOn
 from sqlfront_engine.file_access import FileAccess

@@ -18,7 +18,7 @@ from sqlfront_connectors.base import insert_all
 from sqlfront_connectors.files import FileTable, commits
 from sqlfront_connectors.files import table as file_tables
 from sqlfront_connectors.files.commits import PREFIX, FolderWrite, settled
-from sqlfront_connectors.files.listing import DataFile
+from sqlfront_connectors.files.locations.listing import DataFile
 from sqlfront_engine.file_access import EVERYWHERE
 from sqlfront_values.errors import OperationalError
 from tests.attack.two_writers import PARTITIONS, ROWS, SCHEMA, numbers, opened

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 import sqlfront
 from sqlfront import Config, OperationalError
 from sqlfront_connectors.base import ScanRequest, TableDefinition
-from sqlfront_connectors.files import contents, json_format
+from sqlfront_connectors.files import contents
 from sqlfront_connectors.files.contents import EXPANSION, content_of, counted, pieces
+from sqlfront_connectors.files.json import json_format
 from sqlfront_connectors.registry import create
 from sqlfront_engine.file_access import EVERYWHERE
 from sqlfront_engine.memory import MemoryBudget, OperatorAccount

@@ -15,7 +15,7 @@ from sqlfront_connectors import registry
 from sqlfront_connectors.base import ScanRequest, Table, TableDefinition, WritableTable, insert_all
 from sqlfront_connectors.bounds import ColumnBounds, may_match
 from sqlfront_connectors.files import FileTable
-from sqlfront_connectors.files.partition_values import infer
+from sqlfront_connectors.files.locations.partition_values import infer
 from sqlfront_engine.processor import END_OF_PIECE, ProcessorContext
 from sqlfront_engine.testing import CountingMemory
 from sqlfront_values.errors import DataError, NotSupportedError, OperationalError, ProgrammingError

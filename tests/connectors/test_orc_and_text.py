@@ -15,8 +15,9 @@ from pyarrow import orc
 
 from sqlfront.config import Config
 from sqlfront.session import Session
-from sqlfront_connectors.files import orc_format, parquet_format
+from sqlfront_connectors.files.orc import orc_format
 from sqlfront_connectors.files.orc.footer import CHAR, description
+from sqlfront_connectors.files.parquet import parquet_format
 from sqlfront_engine.file_access import EVERYWHERE
 from sqlfront_values.errors import DatabaseError, Error, NotSupportedError, OperationalError
 

@@ -21,7 +21,7 @@ from sqlfront_connectors.memory.exchange.loads import HeldVersion, SpreadLoad
 from sqlfront_connectors.memory.exchange.pushing import Brought, Pusher, push_all
 from sqlfront_connectors.memory.exchange.service import EXCHANGE, BeginLoad, Hold, Put, ReadShare
 from sqlfront_connectors.memory.spread.table import SpreadTable
-from sqlfront_connectors.spark import tasks
+from sqlfront_connectors.spark.transfer import tasks
 from sqlfront_planner.catalog import TableEntry
 from sqlfront_values.errors import Error, InternalError, NotSupportedError, OperationalError
 from sqlfront_values.types import BIGINT, STRING, decimal, physical

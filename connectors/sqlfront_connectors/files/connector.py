@@ -11,21 +11,25 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from sqlfront_connectors.base import TableDefinition
-from sqlfront_connectors.files import csv_format, json_format, orc_format, parquet_format, text_format
+from sqlfront_connectors.files.csv import csv_format
 from sqlfront_connectors.files.csv.settings import csv_settings
+from sqlfront_connectors.files.format_options import check_options, merges_schemas
+from sqlfront_connectors.files.json import json_format
 from sqlfront_connectors.files.json.settings import json_settings
-from sqlfront_connectors.files.listing import PATH_NOT_FOUND, Listing, found_roots, list_files
-from sqlfront_connectors.files.listing_options import ListingOptions, listing_options
-from sqlfront_connectors.files.options import check_options, merges_schemas
-from sqlfront_connectors.files.partition_values import (
+from sqlfront_connectors.files.locations.listing import PATH_NOT_FOUND, Listing, found_roots, list_files
+from sqlfront_connectors.files.locations.listing_options import ListingOptions, listing_options
+from sqlfront_connectors.files.locations.partition_values import (
     check_partition_names,
     column_exists,
     partition_fields,
     partition_value,
 )
-from sqlfront_connectors.files.paths import is_glob, local_path
+from sqlfront_connectors.files.locations.paths import is_glob, local_path
+from sqlfront_connectors.files.orc import orc_format
+from sqlfront_connectors.files.parquet import parquet_format
 from sqlfront_connectors.files.table import FileTable
-from sqlfront_connectors.files.text_format import text_settings
+from sqlfront_connectors.files.text import text_format
+from sqlfront_connectors.files.text.text_format import text_settings
 from sqlfront_connectors.files.version import FileVersion
 from sqlfront_engine.memory import OperatorAccount
 from sqlfront_values.errors import NotSupportedError, OperationalError, ProgrammingError

@@ -10,7 +10,7 @@ from sqlfront_connectors.base import ScanPieces
 from sqlfront_connectors.bounds import ColumnBounds, may_match
 from sqlfront_connectors.files.contents import Charges, counted
 from sqlfront_connectors.files.failures import FILE_MISSING, FILE_UNREADABLE
-from sqlfront_connectors.files.listing import DataFile
+from sqlfront_connectors.files.locations.listing import DataFile
 from sqlfront_connectors.files.readers import COLUMNAR, FileReader, open_reader
 from sqlfront_connectors.files.version import FileVersion
 from sqlfront_engine.file_access import FileAccess

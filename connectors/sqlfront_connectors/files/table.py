@@ -19,14 +19,16 @@ from sqlfront_connectors.base import (
     ScanRequest,
     TableStatistics,
 )
-from sqlfront_connectors.files import csv_format, json_format, parquet_format
 from sqlfront_connectors.files.commits import FolderWrite, Pending, drop_when_unread, finish_dead
 from sqlfront_connectors.files.contents import EXPANSION
+from sqlfront_connectors.files.csv import csv_format
 from sqlfront_connectors.files.failures import foreign_files, unwritable
-from sqlfront_connectors.files.listing import PATH_NOT_FOUND, DataFile, is_part, list_files
-from sqlfront_connectors.files.listing_options import ListingOptions
-from sqlfront_connectors.files.options import replaces_foreign_files
-from sqlfront_connectors.files.partition_directories import NULL_DIRECTORY, RawPartition, escape
+from sqlfront_connectors.files.format_options import replaces_foreign_files
+from sqlfront_connectors.files.json import json_format
+from sqlfront_connectors.files.locations.listing import PATH_NOT_FOUND, DataFile, is_part, list_files
+from sqlfront_connectors.files.locations.listing_options import ListingOptions
+from sqlfront_connectors.files.locations.partition_directories import NULL_DIRECTORY, RawPartition, escape
+from sqlfront_connectors.files.parquet import parquet_format
 from sqlfront_connectors.files.scan import FileScan
 from sqlfront_connectors.files.version import FileVersion
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess

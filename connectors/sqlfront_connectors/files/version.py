@@ -5,10 +5,10 @@ from collections.abc import Mapping
 import msgspec
 import pyarrow as pa
 
-from sqlfront_connectors.files.listing import DataFile
-from sqlfront_connectors.files.listing_options import EVERY_FILE, ListingOptions
-from sqlfront_connectors.files.partition_directories import RawPartition
-from sqlfront_connectors.files.partition_values import partition_value
+from sqlfront_connectors.files.locations.listing import DataFile
+from sqlfront_connectors.files.locations.listing_options import EVERY_FILE, ListingOptions
+from sqlfront_connectors.files.locations.partition_directories import RawPartition
+from sqlfront_connectors.files.locations.partition_values import partition_value
 
 
 class FileVersion(msgspec.Struct, frozen=True):

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 import pyarrow as pa
 
-from sqlfront_connectors.spark.classic import ClassicSession
 from sqlfront_connectors.spark.failures import gone, ours
-from sqlfront_connectors.spark.remote import RemoteSession
 from sqlfront_connectors.spark.rows import HeldFrame, SparkRows
 from sqlfront_connectors.spark.run import Arrive, SparkRun, end_runs
+from sqlfront_connectors.spark.sessions.classic import ClassicSession
+from sqlfront_connectors.spark.sessions.remote import RemoteSession
+from sqlfront_connectors.spark.sessions.watch import Watcher, is_query, last_change
 from sqlfront_connectors.spark.types import logical_schema, quoted, without_columns
-from sqlfront_connectors.spark.watch import Watcher, is_query, last_change
 from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_values.errors import DatabaseError
 

@@ -1,4 +1,4 @@
-"""Rows out of Spark and into Spark: through the driver's memory, or as files (:mod:`~.exchange`)."""
+"""Rows out of Spark and into Spark: through the driver's memory, or as files (:mod:`~.parquet_exchange`)."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import pyarrow as pa
 
-from sqlfront_connectors.spark import exchange
+from sqlfront_connectors.spark import parquet_exchange
 from sqlfront_connectors.spark.run import Arrive
+from sqlfront_connectors.spark.sessions.watch import unwatched
 from sqlfront_connectors.spark.types import (
     carrier,
     in_months,
@@ -20,7 +21,6 @@ from sqlfront_connectors.spark.types import (
     spark_type,
     to_send,
 )
-from sqlfront_connectors.spark.watch import unwatched
 from sqlfront_engine.closing import Closing
 from sqlfront_engine.forks import when_forgotten
 from sqlfront_values.arrow.intervals import exported_schema
@@ -59,7 +59,7 @@ class SparkRows:
 
     def __init__(self, spark: "SparkSession", place: SparkLocation, directory: str | None) -> None:
         """``directory``: the directory for files, None = the system's directory for temporary files."""
-        self.exchange = exchange.ParquetExchange(directory)
+        self.exchange = parquet_exchange.ParquetExchange(directory)
         self.large = LARGE
         self._spark = spark
         self._place = place
@@ -73,7 +73,7 @@ class SparkRows:
         carriers = [carrier(kind) for kind in schema.types]
         if carriers != schema.types:
             frame = as_carriers(frame, schema)
-        fits = self._shared and exchange.fits(schema) and self._writes_dates_as_they_are()
+        fits = self._shared and parquet_exchange.fits(schema) and self._writes_dates_as_they_are()
         size = self._place.size(frame) if fits else None
         if size is not None and size > self.large:
             return self._as_files(frame, schema)
@@ -95,21 +95,21 @@ class SparkRows:
 
     def _as_files(self, frame: "DataFrame", schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         path = self.exchange.place()
-        rows = exchange.WrittenRows(path, schema)
+        rows = parquet_exchange.WrittenRows(path, schema)
         with unwatched():
             frame.toDF(*_numbers(schema)).write.parquet(f"file:{path}", compression="snappy")
         return rows
 
     def frame(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> "HeldFrame":
         """Return the rows, which are in physical form and of the logical schema, as a DataFrame."""
-        if not self._shared or not exchange.fits(schema):
+        if not self._shared or not parquet_exchange.fits(schema):
             return HeldFrame(self._sent(schema, batches), lambda: None)
         path = self.exchange.place()
-        exchange.write(path, schema, batches)
+        parquet_exchange.write(path, schema, batches)
         return HeldFrame(self._read(path, schema), partial(_remove, path))
 
     def _read(self, path: str, schema: pa.Schema) -> "DataFrame":
-        """Read a file that :func:`exchange.write` made, with the schema's names and types."""
+        """Read a file that :func:`~.parquet_exchange.write` made, with the schema's names and types."""
         form = pa.schema([(f"c{i}", numbered(kind)) for i, kind in enumerate(schema.types)])
         reader = self._spark.read.schema(spark_schema(form)).option("datetimeRebaseMode", "CORRECTED")
         frame = reader.parquet(f"file:{path}")

@@ -16,7 +16,7 @@ from sqlfront.cluster.processes import SERVICE, ProcessMembers
 from sqlfront_cluster.launchers.local import LocalCluster
 from sqlfront_connectors.base import Partitioning
 from sqlfront_connectors.memory.spread.table import SpreadTable
-from sqlfront_connectors.spark.loading import spread_frame
+from sqlfront_connectors.spark.transfer.loading import spread_frame
 from sqlfront_values.types import BIGINT, STRING
 
 ROWS = 200_000

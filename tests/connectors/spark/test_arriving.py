@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlfront_connectors.spark.arriving import in_order
 from sqlfront_connectors.spark.rows import behind
+from sqlfront_connectors.spark.sessions.arriving_rows import in_order
 from sqlfront_values.errors import OperationalError
 from tests.programs import printed
 

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from sqlfront_connectors.spark.executors.capacity import await_capacity
 from sqlfront_connectors.spark.failures import GONE
 from sqlfront_connectors.spark.run import Arrive, SparkRun, end_runs
-from sqlfront_connectors.spark.temporary import TemporaryViews
+from sqlfront_connectors.spark.sessions.temporary_views import TemporaryViews
 from sqlfront_engine.engine import Engine
 from sqlfront_engine.jobs.query_run import Progress
 from sqlfront_values.errors import OperationalError

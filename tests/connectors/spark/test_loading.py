@@ -15,11 +15,11 @@ from sqlfront.cluster.processes import SERVICE, ProcessMembers
 from sqlfront_cluster.launchers.local import LocalCluster
 from sqlfront_connectors.base import Partitioning
 from sqlfront_connectors.memory.spread.table import SpreadTable
-from sqlfront_connectors.spark.classic import ClassicSession
 from sqlfront_connectors.spark.link import SparkLink
-from sqlfront_connectors.spark.loading import load, spread_frame
-from sqlfront_connectors.spark.remote import RemoteSession
 from sqlfront_connectors.spark.rows import HeldFrame
+from sqlfront_connectors.spark.sessions.classic import ClassicSession
+from sqlfront_connectors.spark.sessions.remote import RemoteSession
+from sqlfront_connectors.spark.transfer.loading import load, spread_frame
 from sqlfront_connectors.spark.types import logical_schema
 from sqlfront_values.errors import OperationalError, ProgrammingError
 from tests.connectors.spark.conftest import CONNECT

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from sqlfront.cluster.processes import SERVICE, ProcessMembers
 from sqlfront_cluster.launchers.local import LocalCluster
 from sqlfront_connectors.spark.executors.cluster import ExecutorCluster
-from sqlfront_connectors.spark.loading import load
+from sqlfront_connectors.spark.transfer.loading import load
 from sqlfront_values.errors import DatabaseError, OperationalError
 from tests.connectors.spark import executors
 from tests.connectors.spark.executors import until

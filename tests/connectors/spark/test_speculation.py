@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sqlfront.cluster.processes import ProcessMembers
-from sqlfront_connectors.spark.loading import load
+from sqlfront_connectors.spark.transfer.loading import load
 from tests.connectors.spark import executors
 from tests.connectors.spark.loads import ROWS, Batches, attempts, check, local_members, numbers, table_of
 

@@ -7,8 +7,8 @@ from typing import Final
 import pyarrow as pa
 import pytest
 
+from sqlfront_connectors.spark.expression_texts import NoText, aggregate_text, expression_text
 from sqlfront_connectors.spark.link import SparkLink
-from sqlfront_connectors.spark.texts import NoText, aggregate_text, expression_text
 from sqlfront_values.expressions import AggregateCall, Call, Case, Cast, Column, Expr, Literal
 from sqlfront_values.types import (
     BIGINT,

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import functions as sf
 
-from sqlfront_connectors.spark import watch
 from sqlfront_connectors.spark.link import SparkLink
-from sqlfront_connectors.spark.watch import Watcher, may_change
+from sqlfront_connectors.spark.sessions import watch
+from sqlfront_connectors.spark.sessions.watch import Watcher, may_change
 from tests.connectors.spark.conftest import CONNECT
 
 

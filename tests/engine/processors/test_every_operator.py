@@ -14,7 +14,7 @@ import pytest
 from sqlfront_cluster import codec
 from sqlfront_cluster.codec import BatchEncoder
 from sqlfront_connectors.base import ScanRequest, TableDefinition
-from sqlfront_connectors.files.text_lines import TextLines
+from sqlfront_connectors.files.text.text_lines import TextLines
 from sqlfront_connectors.memory.exchange.service import EXCHANGE, BeginLoad, Put, RowExchange, StagedRows
 from sqlfront_connectors.memory.scan import MemoryScan
 from sqlfront_connectors.memory.segments.merging import merged

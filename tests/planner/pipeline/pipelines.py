@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from sqlfront_connectors.files.text_lines import text_lines
+from sqlfront_connectors.files.text.text_lines import text_lines
 from sqlfront_engine.engine import DEFAULT_CONFIG, Engine, JobConfig
 from sqlfront_engine.processor import ProcessorContext
 from sqlfront_engine.processors.user_code.sources import FunctionSource

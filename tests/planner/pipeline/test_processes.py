@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from sqlfront_cluster.launchers.local import LocalCluster
-from sqlfront_connectors.files.text_lines import text_lines
+from sqlfront_connectors.files.text.text_lines import text_lines
 from sqlfront_planner.pipeline import Pipeline, aggregation, service
 from sqlfront_planner.pipeline.plan import Circumstances
 from sqlfront_planner.pipeline.submission import submit

@@ -7,7 +7,7 @@ from typing import Protocol
 import pytest
 from pyspark.sql import SparkSession
 
-from sqlfront_connectors.spark.remote import KEPT
+from sqlfront_connectors.spark.sessions.remote import KEPT
 from tests.connectors.spark.conftest import CONNECT, connect_session
 
 

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from sqlfront.session import Session
 from sqlfront.spark.attached import AttachedSession
-from sqlfront_connectors.spark import starting
+from sqlfront_connectors.spark import started_sessions
 from sqlfront_values.errors import OperationalError, ProgrammingError
 from tests.oracle.spark import SparkOracle
 from tests.programs import printed
@@ -74,7 +74,7 @@ def beside(builder: SlowBuilder) -> Session:
 @pytest.fixture
 def builder(spark: SparkOracle, monkeypatch: pytest.MonkeyPatch) -> Iterator[SlowBuilder]:
     """One of a process in which there is no session yet."""
-    monkeypatch.setattr(starting, "_has_session", lambda: False)
+    monkeypatch.setattr(started_sessions, "_has_session", lambda: False)
     found = SlowBuilder(spark.new_session())
     yield found
     found.begin.set()
@@ -124,7 +124,7 @@ def test_waiting_ends_with_the_statement(builder: SlowBuilder) -> None:
 
 
 def test_showing_a_frame_starts_no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(starting, "_has_session", lambda: False)
+    monkeypatch.setattr(started_sessions, "_has_session", lambda: False)
     with AttachedSession(NoBuilder()) as session:  # type: ignore[arg-type]
         frame = session.sql("SELECT 1 AS _1")
         assert "_1" in frame._repr_html_()

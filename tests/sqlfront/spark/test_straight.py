@@ -19,9 +19,9 @@ from sqlfront.spark import straight
 from sqlfront.spark.attached import AttachedSession
 from sqlfront.spark.frame import Frame
 from sqlfront_connectors.memory.exchange.loads import HeldVersion
-from sqlfront_connectors.spark import loading
 from sqlfront_connectors.spark.link import SparkLink
 from sqlfront_connectors.spark.rows import SparkRows
+from sqlfront_connectors.spark.transfer import loading
 from tests.sqlfront.spark.conftest import Sessions
 
 pytestmark = pytest.mark.spark

@@ -11,7 +11,6 @@ from typing import Final, TypeAlias
 
 import pyarrow as pa
 
-from sqlfront_connectors.files.conversion import try_cast
 from sqlfront_connectors.files.csv.settings import CsvSettings
 from sqlfront_connectors.files.csv.values import (
     java_boolean,
@@ -21,6 +20,7 @@ from sqlfront_connectors.files.csv.values import (
     matches_all,
     readable,
 )
+from sqlfront_connectors.files.text_casts import try_cast
 from sqlfront_values.arrow import kernels as pc
 from sqlfront_values.arrow.arrays import scalar
 from sqlfront_values.errors import NotSupportedError

@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from sqlfront_connectors.files.conversion import try_cast
 from sqlfront_connectors.files.csv.settings import CsvSettings
+from sqlfront_connectors.files.text_casts import try_cast
 from sqlfront_connectors.forms import to_physical
 from sqlfront_values.arrow import kernels as pc
 from sqlfront_values.arrow.arrays import from_values, scalar

@@ -5,5 +5,6 @@ In: the bytes of a file. Out: batches of the wanted columns, or the types of the
 ``quick`` (Arrow's reader, where the bytes prove that it agrees with Spark), ``lines`` and ``line_kinds``
 (plain lines, by the standard library's scanner), ``moments``, ``values`` and ``reading`` (all other records,
 token by token, with Spark's continuation after an error), ``columns``, ``conditions`` (Spark's checks around
-its parser). The tokens are those of :mod:`sqlfront_values.functions.json.tokens`.
+its parser), ``json_format`` (the format). The tokens are those of
+:mod:`sqlfront_values.functions.json.tokens`.
 """

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from sqlfront_connectors.files.options import FOREIGN
+from sqlfront_connectors.files.format_options import FOREIGN
 from sqlfront_values.errors import NotSupportedError, ProgrammingError
 from sqlfront_values.functions.json.scanner import Liberties
 

@@ -14,10 +14,10 @@ from typing import Final
 
 import pyarrow as pa
 
-from sqlfront_connectors.files.conversion import try_cast
 from sqlfront_connectors.files.json.inference import java_decimal
 from sqlfront_connectors.files.json.moments import Reader, date_reader, timestamp_ntz_reader, timestamp_reader
 from sqlfront_connectors.files.json.settings import JsonSettings
+from sqlfront_connectors.files.text_casts import try_cast
 from sqlfront_values.arrow.arrays import from_values
 from sqlfront_values.casts.parsing import parse_single
 from sqlfront_values.errors import NotSupportedError

@@ -1,5 +1,5 @@
-"""The metadata of a Parquet file, checked before Arrow's reader reads rows: some damaged files end Arrow's
-process. ``parquet_format`` reads the rows.
+"""Parquet files: ``parquet_format`` reads and writes rows. The other files check the metadata of a file
+before Arrow's reader reads rows, since some damaged files end Arrow's process.
 
 In: the bytes of a footer. Out: row groups with the statistics of their columns, or their fault. Reading
 order: ``thrift`` (messages), ``footer``, ``pages`` (their headers), ``types`` (the Spark types as which a

@@ -15,7 +15,12 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import pyarrow as pa
 
-from sqlfront_connectors.files.nested import Conversion, converted_list, converted_map, converted_struct
+from sqlfront_connectors.files.schemas.nested_columns import (
+    Conversion,
+    converted_list,
+    converted_map,
+    converted_struct,
+)
 from sqlfront_connectors.forms import to_physical
 from sqlfront_values.arrow import kernels as pc
 from sqlfront_values.arrow.arrays import scalar

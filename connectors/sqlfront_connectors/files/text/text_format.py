@@ -7,7 +7,7 @@ from typing import Final
 import pyarrow as pa
 
 from sqlfront_connectors.files.contents import content_of, pieces
-from sqlfront_connectors.files.listing_options import truth
+from sqlfront_connectors.files.locations.listing_options import truth
 from sqlfront_engine.processor import BATCH_ROWS, ProcessorContext
 from sqlfront_values.arrow.arrays import from_values
 from sqlfront_values.errors import NotSupportedError, ProgrammingError

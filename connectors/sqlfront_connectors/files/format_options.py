@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from sqlfront_connectors.files.listing_options import truth
+from sqlfront_connectors.files.locations.listing_options import truth
 from sqlfront_values.errors import NotSupportedError
 
 #: The option that merges the schemas of all files, in lower case.

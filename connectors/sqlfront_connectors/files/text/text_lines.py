@@ -58,7 +58,7 @@ class TextLines(OpenedSource, frozen=True, tag_field="processor", tag=True):
         return f"Lines of {', '.join(self.patterns)}"
 
 
-register_processor("sqlfront_connectors.files.text_lines:TextLines")
+register_processor("sqlfront_connectors.files.text.text_lines:TextLines")
 
 
 def _expand(pattern: str, access: FileAccess) -> list[str]:

@@ -10,13 +10,10 @@ import msgspec
 import pyarrow as pa
 
 from sqlfront_connectors.bounds import ColumnBounds, may_match
-from sqlfront_connectors.files.catalyst_types import written_schema
 from sqlfront_connectors.files.contents import Charges
 from sqlfront_connectors.files.failures import FILE_UNREADABLE, file_unreadable, footer_unreadable, reading
-from sqlfront_connectors.files.listing import SUMMARIES
-from sqlfront_connectors.files.merging import merged_schema
-from sqlfront_connectors.files.nested import Conversion
-from sqlfront_connectors.files.options import merges_schemas
+from sqlfront_connectors.files.format_options import merges_schemas
+from sqlfront_connectors.files.locations.listing import SUMMARIES
 from sqlfront_connectors.files.parquet.footer import RowGroup, may_have_schema, read_footer
 from sqlfront_connectors.files.parquet.odd_floats import float_conditions
 from sqlfront_connectors.files.parquet.pages import check_pages
@@ -30,6 +27,9 @@ from sqlfront_connectors.files.parquet.types import (
     spark_type,
     value_of,
 )
+from sqlfront_connectors.files.schemas.merging import merged_schema
+from sqlfront_connectors.files.schemas.nested_columns import Conversion
+from sqlfront_connectors.files.schemas.recorded_types import written_schema
 from sqlfront_connectors.files.varints import Malformed
 from sqlfront_connectors.files.version import FileVersion
 from sqlfront_engine.file_access import FileAccess

@@ -9,12 +9,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
-from sqlfront_connectors.files.catalyst_types import named_type
 from sqlfront_connectors.files.contents import Charges
 from sqlfront_connectors.files.failures import FILE_UNREADABLE, file_unreadable, footer_unreadable, reading
-from sqlfront_connectors.files.merging import is_certain, merged_schema
-from sqlfront_connectors.files.nested import Conversion, converted_list, converted_map, converted_struct
-from sqlfront_connectors.files.options import merges_schemas
+from sqlfront_connectors.files.format_options import merges_schemas
 from sqlfront_connectors.files.orc.footer import (
     CHAR,
     UNION,
@@ -24,6 +21,14 @@ from sqlfront_connectors.files.orc.footer import (
     description,
 )
 from sqlfront_connectors.files.orc.streams import check_streams
+from sqlfront_connectors.files.schemas.merging import is_certain, merged_schema
+from sqlfront_connectors.files.schemas.nested_columns import (
+    Conversion,
+    converted_list,
+    converted_map,
+    converted_struct,
+)
+from sqlfront_connectors.files.schemas.recorded_types import named_type
 from sqlfront_connectors.files.varints import Malformed
 from sqlfront_connectors.files.version import FileVersion
 from sqlfront_connectors.forms import logical_type, to_physical

@@ -6,8 +6,8 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Final
 from weakref import WeakValueDictionary
 
+from sqlfront_connectors.spark.sessions.watch import unwatched
 from sqlfront_connectors.spark.types import quoted
-from sqlfront_connectors.spark.watch import unwatched
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -21,10 +21,10 @@ from sqlfront_cluster.members.outsider import Door
 from sqlfront_connectors.memory.exchange.loads import HeldVersion, SpreadLoad
 from sqlfront_connectors.memory.exchange.pushing import Brought
 from sqlfront_connectors.memory.spread.table import SpreadSnapshot, SpreadTable
-from sqlfront_connectors.spark import tasks
 from sqlfront_connectors.spark.executors.packages import on_executors
 from sqlfront_connectors.spark.link import is_remote
 from sqlfront_connectors.spark.rows import HeldFrame, as_carriers, from_sent
+from sqlfront_connectors.spark.transfer import tasks
 from sqlfront_connectors.spark.types import logical_schema, sent_type, spark_schema
 from sqlfront_values.errors import ProgrammingError
 from sqlfront_values.types import BINARY, ddl

@@ -10,8 +10,8 @@ from uuid import uuid4
 import pyarrow as pa
 
 from sqlfront_connectors.spark.failures import ours
-from sqlfront_connectors.spark.temporary import temporary_views
-from sqlfront_connectors.spark.watch import first_word, is_query
+from sqlfront_connectors.spark.sessions.temporary_views import temporary_views
+from sqlfront_connectors.spark.sessions.watch import first_word, is_query
 from sqlfront_engine.forks import when_forgotten
 from sqlfront_engine.jobs.query_run import Progress
 from sqlfront_values.errors import DatabaseError

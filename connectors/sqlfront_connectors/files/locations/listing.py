@@ -15,9 +15,9 @@ from typing import Final
 import msgspec
 
 from sqlfront_connectors.files.commits import Pending, settled
-from sqlfront_connectors.files.listing_options import EVERY_FILE, ListingOptions
-from sqlfront_connectors.files.partition_directories import RawPartition, found_partitions
-from sqlfront_connectors.files.paths import compiled, expand, local_path
+from sqlfront_connectors.files.locations.listing_options import EVERY_FILE, ListingOptions
+from sqlfront_connectors.files.locations.partition_directories import RawPartition, found_partitions
+from sqlfront_connectors.files.locations.paths import compiled, expand, local_path
 from sqlfront_engine.file_access import FileAccess
 from sqlfront_values.errors import NotSupportedError, OperationalError
 

@@ -31,7 +31,7 @@ from sqlfront_connectors.files.json.quick import (
 from sqlfront_connectors.files.json.reading import RecordReader
 from sqlfront_connectors.files.json.records import MARK, as_utf8, records_of
 from sqlfront_connectors.files.json.settings import JsonSettings, json_settings
-from sqlfront_connectors.files.listing import DataFile
+from sqlfront_connectors.files.locations.listing import DataFile
 from sqlfront_engine.file_access import FileAccess
 from sqlfront_engine.processor import ProcessorContext
 from sqlfront_values.errors import NotSupportedError

@@ -22,7 +22,7 @@ from sqlfront_connectors.files.csv.values import values
 from sqlfront_connectors.files.csv.wide_separators import WideTokenizer
 from sqlfront_connectors.files.csv.writer import write
 from sqlfront_connectors.files.failures import file_unreadable
-from sqlfront_connectors.files.listing import DataFile
+from sqlfront_connectors.files.locations.listing import DataFile
 from sqlfront_engine.file_access import FileAccess
 from sqlfront_engine.processor import ProcessorContext
 from sqlfront_values.arrow import kernels as pc

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from sqlfront_connectors.spark.arriving import arriving
 from sqlfront_connectors.spark.failures import gone
-from sqlfront_connectors.spark.temporary import temporary_views
+from sqlfront_connectors.spark.sessions.arriving_rows import arriving
+from sqlfront_connectors.spark.sessions.temporary_views import temporary_views
 from sqlfront_engine.jobs.query_run import Progress
 from sqlfront_values.lazy_modules import lazy_module
 

@@ -14,7 +14,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from sqlfront_connectors.files.partition_directories import RawPartition, unescape
+from sqlfront_connectors.files.locations.partition_directories import RawPartition, unescape
 from sqlfront_values.arrow.arrays import from_values
 from sqlfront_values.errors import NotSupportedError, OperationalError, ProgrammingError
 from sqlfront_values.evaluate import evaluate
