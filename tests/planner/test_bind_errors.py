@@ -60,6 +60,7 @@ CONDITIONS = [
     ("select date 'x'", "INVALID_TYPED_LITERAL"),
     ("select 300Y", "INVALID_NUMERIC_LITERAL_RANGE"),
     ("select ?", "UNBOUND_SQL_PARAMETER"),
+    ("select * from t natural cross join u", "INCOMPATIBLE_JOIN_TYPES"),
     ("select a from u qualify a > 1", "QUALIFY_REQUIRES_WINDOW_FUNCTION"),
     ("select max(distinct a) over () from u", "DISTINCT_WINDOW_FUNCTION_UNSUPPORTED"),
     (
@@ -138,7 +139,6 @@ def test_error_has_sparks_condition(sql: str, condition: str) -> None:
         ("select a, (select max(a) from u where u.a = t.a) from t group by a", "beside GROUP BY"),
         ("select 1 from t group by (select max(a) from u where u.a = t.a)", "that only GROUP BY has"),
         ("select 1 from t join u on t.a = (select max(a) from u i where i.a = t.a)", "in ON"),
-        ("select * from t natural cross join u", "NATURAL CROSS JOIN"),
         ("select (select max(u.c) + t.b from u where u.a = t.a) from t", "beside an aggregate"),
         ("select a from t group by a qualify rank() over (order by count(*)) = 1", "in QUALIFY"),
         ("select a as x, x + 1 as y from t group by x, y", "lateral column alias via GROUP BY"),

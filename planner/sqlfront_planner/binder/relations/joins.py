@@ -52,7 +52,9 @@ def join_kind(node: exp.Join) -> JoinKind:
     method = _method(node)
     words = (str(node.args.get("side") or "").upper(), str(node.args.get("kind") or "").upper())
     kind = _KINDS.get(words)
-    if kind is None or method not in ("", "NATURAL") or (method and words[1] in _CROSS):
+    if method and words[1] in _CROSS:
+        raise failure("INCOMPATIBLE_JOIN_TYPES", "The join types NATURAL and CROSS are incompatible.", node)
+    if kind is None or method not in ("", "NATURAL"):
         raise unsupported(f"{' '.join(word for word in (method, *words) if word)} JOIN", node)
     return kind
 
