@@ -16,7 +16,7 @@ from sqlfront_planner.tokens.marks import (
 )
 from sqlfront_values.errors import Error, NotSupportedError, ProgrammingError
 from sqlfront_values.types import ddl
-from tests.planner.bound_queries import failure, plan
+from tests.planner.bound_queries import Given, failure, plan
 
 #: The text of the mark of IS NOT NULL.
 _NOT_NULL = "NOT NULL"
@@ -92,6 +92,19 @@ def test_an_argument_by_position_is_not_for_a_name(name: str) -> None:
 
     assert error.condition == "UNBOUND_SQL_PARAMETER"
     assert f"parameter: {name}." in error.message
+
+
+@pytest.mark.parametrize(
+    "sql", ["select ?, :a", "select :a, ?", "select ?, :`?0`", "select ? from (select 1 as x) where x = :a"]
+)
+@pytest.mark.parametrize("given", [[5], {"a": 5}, None])
+def test_parameters_are_all_by_position_or_all_by_name(sql: str, given: Given) -> None:
+    assert failure(sql, given).condition == "INVALID_QUERY_MIXED_QUERY_PARAMETERS"
+
+
+def test_the_field_of_a_type_is_not_a_parameter() -> None:
+    sql = "select ?, cast(null as struct<a:int>), null::struct<a:int>"
+    assert len(plan(sql, [5]).row()) == 3
 
 
 def test_the_query_to_kill_is_given_by_position_or_by_any_name() -> None:

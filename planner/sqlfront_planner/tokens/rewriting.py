@@ -125,7 +125,9 @@ class _Rewriter:
         self._casts: list[bool] = []
         # The depth of the cast whose type is being read; None outside of types.
         self._type_depth: int | None = None
+        # The number of parameters by position, and whether there are parameters by name.
         self._placeholders = 0
+        self._has_names = False
 
     def run(self) -> list[Token]:
         source, position = self._source, 0
@@ -182,10 +184,14 @@ class _Rewriter:
         return position + 1
 
     def _colon(self, _: int, token: Token) -> None:
-        """Refuse ``a:b``, which reads a field of a variant. Before a name and in a type a colon has other
-        meanings."""
-        if self._type_depth is None and self._output and self._output[-1].token_type in _OPERAND_ENDS:
+        """Refuse ``a:b``, which reads a field of a variant, and ``:name`` beside ``?``. In a type a colon has
+        another meaning."""
+        if self._type_depth is not None:
+            return
+        if self._output and self._output[-1].token_type in _OPERAND_ENDS:
             raise unsupported_at(token, "The operator :", self._sql)
+        self._has_names = True
+        self._refuse_mixed_parameters(token)
 
     def _values(self, position: int, token: Token) -> int | None:
         """Rewrite VALUES as the query of a WITH into a SELECT, as sqlglot requires."""
@@ -301,7 +307,14 @@ class _Rewriter:
         name = PositionalParameter.at(self._placeholders)
         self._output += [replaced(token, _T.COLON, ":"), replaced(token, _T.VAR, name)]
         self._placeholders += 1
+        self._refuse_mixed_parameters(token)
         return position + 1
+
+    def _refuse_mixed_parameters(self, token: Token) -> None:
+        """Raise INVALID_QUERY_MIXED_QUERY_PARAMETERS for a statement with both ``?`` and ``:name``."""
+        if self._has_names and self._placeholders:
+            message = "Parameterized query must either use positional, or named parameters, but not both."
+            raise error_at(token, "INVALID_QUERY_MIXED_QUERY_PARAMETERS", message, self._sql)
 
     # ---- literals
 
