@@ -11,5 +11,7 @@ verdict. Read in this order:
 - `test_slt`: every stored answer against sqlfront; `test_live`: a sample of them against a live Spark;
 - `beside`: both answer the same statements, Spark from its tables, sqlfront from copies of them;
   `test_beside` does that in one process, `test_executors` (`make beside`) with members on Spark's executors
-  and with all queries there are.
+  and with all queries there are;
+- `ways`: `python -m tests.oracle.ways` writes the lane, the reason and EXPLAIN of every statement of the
+  `.slt` files and of TPC-H, and compares two such texts: before and after a change that must move no plan.
 """
