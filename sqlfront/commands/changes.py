@@ -19,8 +19,8 @@ from sqlfront.result import Result
 from sqlfront_connectors.memory import MemoryTable
 from sqlfront_connectors.memory.numbered_table import NumberedTable
 from sqlfront_connectors.memory.segments.numbering import numbers_of, places
+from sqlfront_connectors.memory.segments.row_paths import batch_of
 from sqlfront_connectors.memory.segments.segment import RowNumbers
-from sqlfront_connectors.memory.spread.row_changes import batch_of
 from sqlfront_connectors.memory.spread.table import SpreadTable
 from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_engine.row_programs.program import NotByRows

@@ -89,9 +89,9 @@ def test_columns_that_the_table_has_not(members: Members, spread: SpreadTable, o
 
 
 def test_values_of_another_type_skip_nothing(members: Members, spread: SpreadTable) -> None:
-    counted = decode_count(members.stores[HERE].answer(question(spread, call("less", 0, "5", STRING))))
+    read, total = decode_count(members.stores[HERE].answer(question(spread, call("less", 0, "5", STRING))))
 
-    assert counted.read == counted.total
+    assert read == total
 
 
 def test_other_partitions(members: Members, spread: SpreadTable) -> None:
@@ -112,7 +112,8 @@ def test_changed_questions_are_refused_or_answered(
     except OperationalError:
         return
     if isinstance(decode_question(bytes(content)), ChunkCount):
-        assert 0 <= decode_count(answer).read <= decode_count(answer).total
+        read, total = decode_count(answer)
+        assert 0 <= read <= total
 
 
 @pytest.mark.parametrize("answer", [b"", b"\xc0", msgspec.msgpack.encode((1,)), msgspec.msgpack.encode("no")])

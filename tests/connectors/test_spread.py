@@ -40,9 +40,9 @@ MEMBERS = ("embedded-0", "embedded-1", "embedded-2")
 class Members:
     """Three embedded members with their stores; `fail` makes the next job fail."""
 
-    def __init__(self) -> None:
-        self.stores = {name: TableStore(name, self.dealt) for name in MEMBERS}
-        self.cluster = EmbeddedCluster(3, workers=2, resources=self.stores.__getitem__)
+    def __init__(self, size: int = 3) -> None:
+        self.stores = {name: TableStore(name, self.dealt) for name in MEMBERS[:size]}
+        self.cluster = EmbeddedCluster(size, workers=2, resources=self.stores.__getitem__)
         self.fail = False
         self.turns = itertools.count(1)
 

@@ -10,19 +10,15 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from sqlfront_connectors.base import (
-    KeyAccess,
     Partitioning,
     RowPath,
     RowValues,
     ScanPlan,
     ScanRequest,
-    Snapshot,
-    Table,
     TableStatistics,
 )
+from sqlfront_connectors.memory.contract import KeyedTable
 from sqlfront_connectors.memory.scan import MemoryScan
-from sqlfront_connectors.memory.spread.table import SpreadSnapshot, SpreadTable
-from sqlfront_connectors.memory.table import MemorySnapshot
 from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_engine.processors.sources.values import Values
 from sqlfront_values.expressions import Expr
@@ -36,9 +32,9 @@ NUMBER: Final = pa.field("number of the row", BIGINT)
 class NumberedTable:
     """A memory table with the number of each row behind its columns."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: KeyedTable) -> None:
         self._table = table
-        has_home = table.partitioning is None and isinstance(table, SpreadTable)
+        has_home = table.partitioning is None and table.is_spread
         self._schema = pa.schema([*table.schema, *((HOME, NUMBER) if has_home else (NUMBER,))])
 
     @property
@@ -59,7 +55,7 @@ class NumberedTable:
     def snapshot(self) -> "NumberedSnapshot":
         """Return the version that was published last. If the caller has the writer's turn, this is the
         version to change."""
-        return NumberedSnapshot(self._table.snapshot(), self._schema, len(self._table.schema))
+        return NumberedSnapshot(self._table, self._schema)
 
     def drop(self) -> None:
         """Do nothing: the rows belong to the table."""
@@ -68,9 +64,10 @@ class NumberedTable:
 class NumberedSnapshot:
     """A version of a memory table, spread or not, whose scans can emit the rows' numbers."""
 
-    def __init__(self, snapshot: Snapshot, schema: pa.Schema, width: int) -> None:
-        self._snapshot = snapshot
-        self._width = width
+    def __init__(self, table: KeyedTable, schema: pa.Schema) -> None:
+        self._snapshot = table.snapshot()
+        self._is_spread = table.is_spread
+        self._width = len(table.schema)
         self._has_homes = HOME in schema
         self.schema = schema
 
@@ -87,21 +84,17 @@ class NumberedSnapshot:
     @property
     def keys(self) -> tuple[tuple[int, ...], ...]:
         """The version's key columns."""
-        return self._snapshot.keys if isinstance(self._snapshot, KeyAccess) else ()
+        return self._snapshot.keys
 
     def row_path(
         self, by: tuple[int, ...], columns: tuple[int, ...], query: QueryRun | None = None
     ) -> RowPath | None:
         """Return the version's path; None if rows have homes."""
-        if self._has_homes or not isinstance(self._snapshot, MemorySnapshot | SpreadSnapshot):
-            return None
-        return self._snapshot.row_path(by, columns, query)
+        return None if self._has_homes else self._snapshot.row_path(by, columns, query)
 
     def small_rows(self, columns: tuple[int, ...], limit: int) -> Sequence[RowValues] | None:
         """Return the version's rows, numbers included, if the version is not spread; else None."""
-        return (
-            self._snapshot.small_rows(columns, limit) if isinstance(self._snapshot, MemorySnapshot) else None
-        )
+        return None if self._is_spread else self._snapshot.small_rows(columns, limit)
 
     def exact_filters(self, filters: tuple[Expr, ...]) -> tuple[Expr, ...]:
         """Return the conjuncts that the version's scan applies."""

@@ -22,10 +22,8 @@ from sqlfront_connectors.memory.exchange.service import (
 from sqlfront_connectors.memory.spread.store import partitions_moved
 from sqlfront_connectors.memory.spread.table import (
     ClusterAccess,
-    How,
     SpreadSnapshot,
     SpreadTable,
-    place_anew,
     stored,
 )
 from sqlfront_engine.closing import Closing
@@ -78,16 +76,13 @@ class SpreadLoad:
         the present rows; returns the number of rows. To be called once. Raises OperationalError, 40001, if
         partitions have changed their owners since the load began."""
         table = self._table
-        with table.turn():
-            if not overwrite and not table.in_place:
-                place_anew(table)
-            with table.next_version(How.OVERWRITE if overwrite else How.APPEND) as version:
-                if version.processor.dealt != self._dealt:
-                    raise partitions_moved(table.name)
-                dag = DAG()
-                rows = StagedRows(self.target.load, table.name, attempts_by_member(brought))
-                source = dag.vertex("staged rows", rows, 1)
-                return version.publish(table.members.run(stored(dag, source, table, version, here=True), {}))
+        with table.storing(overwrite=overwrite) as version:
+            if version.processor.dealt != self._dealt:
+                raise partitions_moved(table.name)
+            dag = DAG()
+            rows = StagedRows(self.target.load, table.name, attempts_by_member(brought))
+            source = dag.vertex("staged rows", rows, 1)
+            return version.publish(table.members.run(stored(dag, source, table, version, here=True), {}))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -1,13 +1,17 @@
-"""Reads of a few rows of a share as Python values: the rows of a key."""
+"""A few rows as Python values: read from a share by key, and made into a batch."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 
+import pyarrow as pa
+
 from sqlfront_connectors.base import MOST_FOUND, Key, RowValues, TooManyRows
 from sqlfront_connectors.memory.segments.locate import Locate
 from sqlfront_connectors.memory.segments.segment import Segment
+from sqlfront_values.arrow.arrays import from_values
 from sqlfront_values.columns.reading import row_reader
 from sqlfront_values.partitioning.scalar_hash import hash_long
+from sqlfront_values.types import physical
 
 #: A reader of the values of some columns of a row, by the row's number.
 ReadRow = Callable[[int], RowValues]
@@ -41,6 +45,16 @@ def _numbered(read: ReadRow, place: int, start: int) -> ReadRow:
         return (*values[:place], start + row, *values[place:])
 
     return numbered
+
+
+def batch_of(rows: Sequence[RowValues], schema: pa.Schema) -> pa.RecordBatch:
+    """Convert rows, at least one, into a batch in physical form; values beyond the schema's columns are left
+    out."""
+    columns = zip(*rows, strict=True)
+    arrays = [
+        from_values(column, physical(kind)) for column, kind in zip(columns, schema.types, strict=False)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, names=schema.names)
 
 
 class SegmentPath:

@@ -6,7 +6,6 @@ import msgspec
 
 from sqlfront_cluster import codec
 from sqlfront_cluster.codec.values import malformed
-from sqlfront_connectors.base import ScanPieces
 from sqlfront_connectors.memory.segments.chunks import count_chunks, judged
 from sqlfront_connectors.memory.segments.segment import Segment
 from sqlfront_values.decoders import make_decoder
@@ -35,7 +34,7 @@ _decode: Final = make_decoder(tuple[int, int])
 
 def encode_count(version: str, table: str, dealt: int, filters: tuple[Expr, ...]) -> bytes:
     """Encode the question."""
-    return _encode(ChunkCount(version, table, dealt, codec.encode(_Filters(judged(filters)))))
+    return _encode(ChunkCount(version, table, dealt, codec.encode(_Filters(filters))))
 
 
 def counted(segments: tuple[Segment, ...], question: ChunkCount) -> bytes:
@@ -48,10 +47,10 @@ def counted(segments: tuple[Segment, ...], question: ChunkCount) -> bytes:
         raise malformed("filter", error) from error
 
 
-def decode_count(answer: bytes | memoryview) -> ScanPieces:
-    """Decode the answer."""
+def decode_count(answer: bytes | memoryview) -> tuple[int, int]:
+    """Decode the answer: the number of chunks that are read, and the number of all chunks."""
     try:
         counts: tuple[int, int] = _decode(answer)  # type: ignore[assignment]
     except (msgspec.MsgspecError, ValueError) as error:
         raise malformed("count", error) from error
-    return ScanPieces("chunks", *counts)
+    return counts

@@ -7,17 +7,15 @@ from collections.abc import Sequence
 from typing import Final
 
 import msgspec
-import pyarrow as pa
 
 from sqlfront_cluster.codec.rows import encode_rows, rows_decoder
 from sqlfront_cluster.codec.values import malformed
 from sqlfront_connectors.base import RowValues
 from sqlfront_connectors.memory.segments.merging import merged
 from sqlfront_connectors.memory.segments.numbering import places
+from sqlfront_connectors.memory.segments.row_paths import batch_of
 from sqlfront_connectors.memory.segments.share import TableShare
 from sqlfront_connectors.memory.spread.share_statistics import encode_report
-from sqlfront_values.arrow.arrays import from_values
-from sqlfront_values.types import physical
 
 
 class RowChange(msgspec.Struct, frozen=True, array_like=True, tag=2):
@@ -63,13 +61,3 @@ def changed_share(share: TableShare, change: RowChange) -> tuple[TableShare, byt
     segments = merged(share.segments, schema, share.partitioning, added, share.indexes, gone)
     made = TableShare(schema, share.partitioning, segments, share.indexes, share.partitions)
     return made, encode_report(made, len(rows))
-
-
-def batch_of(rows: Sequence[RowValues], schema: pa.Schema) -> pa.RecordBatch:
-    """Convert rows, at least one, into a batch in physical form; values beyond the schema's columns are left
-    out."""
-    columns = zip(*rows, strict=True)
-    arrays = [
-        from_values(column, physical(kind)) for column, kind in zip(columns, schema.types, strict=False)
-    ]
-    return pa.RecordBatch.from_arrays(arrays, names=schema.names)

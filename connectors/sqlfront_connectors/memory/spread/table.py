@@ -30,15 +30,11 @@ from sqlfront_connectors.base import (
     Partitioning,
     RowPath,
     RowValues,
-    ScanPieces,
     ScanPlan,
     ScanRequest,
-    TableStatistics,
 )
-from sqlfront_connectors.memory.scan import key_literals
-from sqlfront_connectors.memory.segments.chunks import judged
+from sqlfront_connectors.memory.common import CommonSnapshot, CommonTable
 from sqlfront_connectors.memory.segments.index import IndexDefinition
-from sqlfront_connectors.memory.segments.share import key_columns
 from sqlfront_connectors.memory.spread.chunk_counts import decode_count, encode_count
 from sqlfront_connectors.memory.spread.lookup import NO_KEYS, Lookup
 from sqlfront_connectors.memory.spread.processors import ChangeShare, ShareScan, StoreShare
@@ -118,43 +114,22 @@ class TableVersion(msgspec.Struct, frozen=True):
     indexes: tuple[IndexDefinition, ...] = ()
 
 
-class SpreadSnapshot:
-    """A version of a spread table. Its shares stay on their members for as long as this object lives; every
-    job that reads the shares refers to the object."""
+class SpreadSnapshot(CommonSnapshot):
+    """A version of a spread table; the members report the statistics when they make their shares. The shares
+    stay on their members for as long as this object lives; every job that reads the shares refers to the
+    object."""
 
     def __init__(self, table: "SpreadTable", version: TableVersion) -> None:
-        self.held = version
-        self.members = table.members
+        statistics = table_statistics(version.known, table.schema)
+        super().__init__(
+            table.name, table.schema, table.partitioning, version.number, version.indexes, statistics
+        )
         # No reference to the table, which refers to this object: a cycle would wait for the garbage
         # collector.
-        self.name, self.schema = table.name, table.schema
-        self._reloaded, self._partitioning = table.reloaded, table.partitioning
-        self._statistics = table_statistics(version.known, table.schema)
+        self.held = version
+        self.members = table.members
+        self._reloaded = table.reloaded
         self._ways = Memo[tuple[tuple[int, ...], tuple[int, ...]], RowRequest](_MOST_WAYS)
-
-    @property
-    def version(self) -> int:
-        """A number that grows with every commit."""
-        return self.held.number
-
-    @property
-    def statistics(self) -> TableStatistics:
-        """The exact counts and bounds; estimated distinct counts."""
-        return self._statistics
-
-    @property
-    def keys(self) -> tuple[tuple[int, ...], ...]:
-        """The clustering columns, and the columns of each index."""
-        return key_columns(self._partitioning, (index.columns for index in self.held.indexes))
-
-    @property
-    def indexes(self) -> tuple[IndexDefinition, ...]:
-        """The table's secondary indexes."""
-        return self.held.indexes
-
-    def exact_filters(self, filters: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        """Return no filter: the scan finds rows by keys only."""
-        return ()
 
     def scan(self, request: ScanRequest) -> ScanPlan:
         """Scan every member's share, by key where the request has keys.
@@ -168,34 +143,20 @@ class SpreadSnapshot:
         in_place = held.dealt == members.dealt
         if not in_place:
             self.check_complete()
-        source = ShareScan(
-            held.key,
-            self.name,
-            request.columns,
-            None if placed is None else (placed.columns, placed.count),
-            key_literals(request, self.schema),
-            request.partitions,
-            request.limit,
-            by=request.by,
-            keys_from=request.keys_from,
-            filters=judged(request.filters) if request.keys is None else (),
-            dealt=members.dealt,
-            holders=None if in_place else tuple(dict.fromkeys(held.owners)),
-        )
+        holders = None if in_place else tuple(dict.fromkeys(held.owners))
+        make = partial(ShareScan, dealt=members.dealt, holders=holders)
+        source = self._source(make, held.key, request)
         resources = {f"{held.key} in use": self}
         return ScanPlan(source, resources, Location.SPREAD, placed if in_place else None)
 
-    def pieces(self, request: ScanRequest) -> tuple[ScanPieces, ...]:
-        """Count the chunks that a scan without keys reads, as their owners report."""
+    def _count_chunks(self, filters: tuple[Expr, ...]) -> tuple[int, int]:
         held = self.held
-        if request.keys is not None or request.keys_from is not None:
-            return ()
         if held.key is None:
-            return (ScanPieces("chunks", 0, 0),)
-        question = encode_count(held.key, self.name, self.members.member_list.dealt, request.filters)
+            return 0, 0
+        question = encode_count(held.key, self.name, self.members.member_list.dealt, filters)
         answers = self.members.ask(STORE, dict.fromkeys(held.owners, question))
         counts = [decode_count(answer) for answer in answers.values()]
-        return (ScanPieces("chunks", sum(each.read for each in counts), sum(each.total for each in counts)),)
+        return sum(read for read, _ in counts), sum(total for _, total in counts)
 
     def row_path(
         self, by: tuple[int, ...], columns: tuple[int, ...], query: QueryRun | None = None
@@ -235,12 +196,14 @@ class SpreadSnapshot:
             raise _gone(self.name, self.held, gone, reloaded=self._reloaded)
 
 
-class SpreadTable:
+class SpreadTable(CommonTable):
     """A memory table with a share on each member.
 
     ``identity``: its name in the cluster, unique for all time. ``reloaded``: if members with parts of the
     table are lost, the table is filled anew from the source of its rows.
     """
+
+    is_spread: Final = True
 
     def __init__(
         self,
@@ -250,33 +213,16 @@ class SpreadTable:
         members: ClusterAccess,
         identity: str | None = None,
     ) -> None:
-        self.name = name
+        super().__init__(name, schema, partitioning)
         self.members = members
         self.identity = identity or f"memory:{secrets.token_hex(8)}"
         self.reloaded = False
-        self._schema = schema
-        self._partitioning = partitioning
         self._writer = threading.RLock()
         self._turns, self._turn, self._begun = 0, "", 0
         # Held only for a moment; the thread that hears of changes takes the lock, too.
         self._adopting = threading.RLock()
         # Invariant: replaced as a whole; readers take the reference once.
         self._current = SpreadSnapshot(self, TableVersion(0, None, nothing(len(schema))))
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The logical column names and types."""
-        return self._schema
-
-    @property
-    def format(self) -> str:
-        """``memory``."""
-        return "memory"
-
-    @property
-    def partitioning(self) -> Partitioning | None:
-        """The partitioning by CLUSTERED BY, or None."""
-        return self._partitioning
 
     def snapshot(self) -> SpreadSnapshot:
         """Return the version that was published last."""
@@ -321,19 +267,36 @@ class SpreadTable:
         meanwhile. ``indexes``: the indexes of the new version, None = the indexes of the present version."""
         return NextVersion(self, how, indexes)
 
+    @contextmanager
+    def storing(
+        self, *, overwrite: bool, indexes: tuple[IndexDefinition, ...] | None = None
+    ) -> Iterator["NextVersion"]:
+        """Return a context manager like :meth:`next_version` for rows that are added, or that replace all
+        present rows. If present rows stay and lie elsewhere, they are placed anew first."""
+        with self.turn():
+            if not overwrite and not self.in_place:
+                place_anew(self)
+            with self.next_version(How.OVERWRITE if overwrite else How.APPEND, indexes) as version:
+                yield version
+
+    def publish(self, batches: Sequence[pa.RecordBatch], *, overwrite: bool) -> int:
+        """Send the rows to their members, and publish all rows as one new version; returns their number."""
+        with self.storing(overwrite=overwrite) as version:
+            return self._publish(version, batches)
+
     def set_indexes(self, indexes: tuple[IndexDefinition, ...]) -> None:
         """Publish a version of the same rows with exactly these indexes, after all members have made their
         shares."""
-        with self.turn():
-            if not self.in_place:
-                place_anew(self)
-            with self.next_version(How.APPEND, indexes) as version:
-                version.publish(self.members.run(_storing(self, version), {_ROWS: HeldBatches(())}))
+        with self.storing(overwrite=False, indexes=indexes) as version:
+            self._publish(version, ())
 
-    def begin_insert(self, *, overwrite: bool = False, time_zone: str = "UTC") -> "SpreadWrite":
-        """Start an insert that its commit publishes. ``time_zone`` has no effect: the table stores no time as
-        text."""
-        return SpreadWrite(self, overwrite=overwrite)
+    def _publish(self, version: "NextVersion", batches: Sequence[pa.RecordBatch]) -> int:
+        """Publish a version that stores rows of this process."""
+        dag = DAG()
+        columns = tuple(range(len(self.schema)))
+        source = dag.vertex("rows", HeldRows(_ROWS, self.name, columns), 1, OnlyOn())
+        rows = HeldBatches(tuple(batches))
+        return version.publish(self.members.run(stored(dag, source, self, version), {_ROWS: rows}))
 
     def next_key(self, turn: str) -> str:
         """Return the key of a version to be made in this turn. Failed versions use up keys, too, so that the
@@ -449,34 +412,6 @@ class NextVersion:
             self.table.members.release(self.processor.key)
 
 
-class SpreadWrite:
-    """An insert into a spread table under way; the rows stay in this process until the commit sends them to
-    the members."""
-
-    def __init__(self, table: SpreadTable, *, overwrite: bool) -> None:
-        self._table = table
-        self._overwrite = overwrite
-        self._batches: list[pa.RecordBatch] = []
-
-    def append(self, batch: pa.RecordBatch) -> None:
-        """Keep the batch until the commit."""
-        self._batches.append(batch)
-
-    def commit(self) -> int:
-        """Publish all rows as one new version."""
-        with self._table.turn():
-            if not self._overwrite and not self._table.in_place:
-                place_anew(self._table)
-            with self._table.next_version(How.OVERWRITE if self._overwrite else How.APPEND) as version:
-                rows = HeldBatches(tuple(self._batches))
-                dag = _storing(self._table, version)
-                return version.publish(self._table.members.run(dag, {_ROWS: rows}))
-
-    def abort(self) -> None:
-        """Discard the rows."""
-        self._batches.clear()
-
-
 def place_anew(table: SpreadTable) -> None:
     """Publish a version of the same rows with shares that follow the current dealing of the partitions."""
     with table.turn():
@@ -488,14 +423,6 @@ def place_anew(table: SpreadTable) -> None:
             dag = DAG()
             source = dag.vertex(f"scan {table.name}", planned.source, 1)
             version.publish(table.members.run(stored(dag, source, table, version), planned.resources))
-
-
-def _storing(table: SpreadTable, version: NextVersion) -> DAG:
-    """Return the DAG that sends the coordinator's rows to the members for storage."""
-    dag = DAG()
-    columns = tuple(range(len(table.schema)))
-    source = dag.vertex("rows", HeldRows(_ROWS, table.name, columns), 1, OnlyOn())
-    return stored(dag, source, table, version)
 
 
 def stored(dag: DAG, source: Vertex, table: SpreadTable, version: NextVersion, *, here: bool = False) -> DAG:

@@ -1,0 +1,151 @@
+"""The parts of memory tables that don't depend on the place of the rows."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import pyarrow as pa
+
+from sqlfront_connectors.base import Partitioning, ScanPieces, ScanRequest, TableStatistics
+from sqlfront_connectors.memory.scan import MemoryScan, key_literals
+from sqlfront_connectors.memory.segments.chunks import judged
+from sqlfront_connectors.memory.segments.index import IndexDefinition
+from sqlfront_connectors.memory.segments.share import key_columns
+from sqlfront_connectors.memory.segments.table_memory import TableMemory
+from sqlfront_values.expressions import Expr
+
+Source = TypeVar("Source", bound=MemoryScan)
+
+
+class CommonSnapshot:
+    """One version of a memory table."""
+
+    def __init__(
+        self,
+        name: str,
+        schema: pa.Schema,
+        partitioning: Partitioning | None,
+        version: int,
+        indexes: tuple[IndexDefinition, ...],
+        statistics: TableStatistics,
+    ) -> None:
+        self.name = name
+        self._schema = schema
+        self._partitioning = partitioning
+        #: A number that grows with every commit.
+        self.version = version
+        #: The table's secondary indexes.
+        self.indexes = indexes
+        #: The clustering columns, and the columns of each index.
+        self.keys = key_columns(partitioning, (index.columns for index in indexes))
+        self._statistics = statistics
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The table's logical column names and types."""
+        return self._schema
+
+    @property
+    def statistics(self) -> TableStatistics:
+        """The exact number of rows; bounds and null counts, which include deleted rows until a merge removes
+        the rows; and estimated distinct counts."""
+        return self._statistics
+
+    def exact_filters(self, filters: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        """Return no filter: the scan finds rows by keys only."""
+        return ()
+
+    def pieces(self, request: ScanRequest) -> tuple[ScanPieces, ...]:
+        """Count the chunks that a scan without keys reads."""
+        if request.keys is not None or request.keys_from is not None:
+            return ()
+        return (ScanPieces("chunks", *self._count_chunks(judged(request.filters))),)
+
+    def _count_chunks(self, filters: tuple[Expr, ...]) -> tuple[int, int]:
+        """Return the number of chunks that the filters don't rule out, and the number of all chunks."""
+        raise NotImplementedError
+
+    def _source(self, make: Callable[..., Source], resource: str, request: ScanRequest) -> Source:
+        """Make the source of a scan: a :class:`~sqlfront_connectors.memory.scan.MemoryScan` or a subclass."""
+        placed = self._partitioning
+        return make(
+            resource,
+            self.name,
+            request.columns,
+            None if placed is None else (placed.columns, placed.count),
+            key_literals(request, self._schema),
+            request.partitions,
+            request.limit,
+            by=request.by,
+            keys_from=request.keys_from,
+            filters=judged(request.filters) if request.keys is None else (),
+        )
+
+
+class CommonTable:
+    """A memory table."""
+
+    #: The accounting of the rows and indexes in this process; None = no accounting.
+    memory: TableMemory | None = None
+
+    def __init__(self, name: str, schema: pa.Schema, partitioning: Partitioning | None) -> None:
+        self.name = name
+        self._schema = schema
+        self._partitioning = partitioning
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The logical column names and types."""
+        return self._schema
+
+    @property
+    def format(self) -> str:
+        """``memory``."""
+        return "memory"
+
+    @property
+    def partitioning(self) -> Partitioning | None:
+        """The partitioning by CLUSTERED BY, or None."""
+        return self._partitioning
+
+    def publish(self, batches: Sequence[pa.RecordBatch], *, overwrite: bool) -> int:
+        """Publish the rows (after all present rows, or instead of them) as the next version, at once. Returns
+        the number of rows."""
+        raise NotImplementedError
+
+    def begin_insert(self, *, overwrite: bool = False, time_zone: str = "UTC") -> "MemoryWrite":
+        """Start an insert that its commit publishes. ``time_zone`` has no effect: the table stores no time as
+        text."""
+        return MemoryWrite(self, overwrite=overwrite)
+
+
+class MemoryWrite:
+    """An insert into a memory table under way; the rows stay in this process until the commit."""
+
+    def __init__(self, table: CommonTable, *, overwrite: bool) -> None:
+        self._table = table
+        self._overwrite = overwrite
+        self._batches: list[pa.RecordBatch] = []
+        self._charged = 0
+
+    def append(self, batch: pa.RecordBatch) -> None:
+        """Keep the batch until the commit. Raises OperationalError if there is no memory for the batch."""
+        if self._table.memory is not None:
+            self._table.memory.charge(batch.nbytes, self._table.name)
+            self._charged += batch.nbytes
+        self._batches.append(batch)
+
+    def commit(self) -> int:
+        """Publish all rows as one new version. Raises OperationalError if there is no memory for the
+        version."""
+        self._release()  # the version takes the batches' place
+        return self._table.publish(self._batches, overwrite=self._overwrite)
+
+    def abort(self) -> None:
+        """Discard the rows."""
+        self._batches.clear()
+        self._release()
+
+    def _release(self) -> None:
+        if self._table.memory is not None and self._charged:
+            self._table.memory.budget.release(self._charged)
+            self._charged = 0

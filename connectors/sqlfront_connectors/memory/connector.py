@@ -1,0 +1,59 @@
+"""The connector of memory tables: CREATE TABLE ... USING memory."""
+
+from collections.abc import Callable
+
+import pyarrow as pa
+
+from sqlfront_connectors.base import Partitioning, TableDefinition, WritableTable
+from sqlfront_connectors.memory.table import MemoryTable
+from sqlfront_values.errors import ProgrammingError
+from sqlfront_values.partitioning.partitions import DEFAULT_PARTITIONS
+
+#: A maker of empty memory tables of a name, schema and partitioning.
+MakeTable = Callable[[str, pa.Schema, Partitioning | None], WritableTable]
+
+
+class MemoryConnector:
+    """The connector of ``USING memory [CLUSTERED BY (k, ...) [INTO n BUCKETS]]``. ``make`` makes the tables,
+    by default in this process."""
+
+    def __init__(self, make: MakeTable = MemoryTable) -> None:
+        self._make = make
+
+    @property
+    def format(self) -> str:
+        """``memory``."""
+        return "memory"
+
+    def create(self, definition: TableDefinition) -> WritableTable:
+        """Make an empty table. Raises ProgrammingError for a clause that a memory table has no use for."""
+        if definition.schema is None:
+            raise ProgrammingError(f"table {definition.name}: USING memory needs columns or AS SELECT")
+        if definition.location is not None or definition.options:
+            raise ProgrammingError(f"table {definition.name}: USING memory takes no LOCATION and no OPTIONS")
+        if definition.partitioned_by:
+            raise ProgrammingError(
+                f"table {definition.name}: memory tables are placed by CLUSTERED BY, not PARTITIONED BY"
+            )
+        return self._make(definition.name, definition.schema, partitioning_of(definition))
+
+
+def partitioning_of(definition: TableDefinition) -> Partitioning | None:
+    """Return the partitioning that CLUSTERED BY asks for."""
+    if not definition.clustered_by:
+        return None
+    assert definition.schema is not None
+    names = [name.lower() for name in definition.schema.names]
+    missing = [name for name in definition.clustered_by if name.lower() not in names]
+    if missing:
+        raise ProgrammingError(
+            f"table {definition.name}: CLUSTERED BY names no column `{missing[0]}`; "
+            f"its columns are {', '.join(definition.schema.names)}"
+        )
+    columns = tuple(names.index(name.lower()) for name in definition.clustered_by)
+    nested = [column for column in columns if pa.types.is_nested(definition.schema.field(column).type)]
+    if nested:
+        raise ProgrammingError(
+            f"table {definition.name}: `{definition.schema.field(nested[0]).name}` can't be a clustering key"
+        )
+    return Partitioning(columns, definition.buckets or DEFAULT_PARTITIONS)
