@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 from sqlfront_engine.processor import BATCH_ROWS, Processor, Take
 from sqlfront_engine.processors.aggregation.aggregate import Aggregate, AggregateMode
 from sqlfront_engine.processors.joins.hash_join import HashJoin
+from sqlfront_engine.processors.joins.kinds import JoinKind
 from sqlfront_engine.processors.sort import Sort
 from sqlfront_engine.processors.top_n import TopN
 from sqlfront_engine.processors.window import Window
@@ -111,7 +112,13 @@ def join_case(name: str, key: str, table: str, kind: Literal["inner", "semi"] = 
     schema = pa.schema([SCHEMA.field(name) for name in columns])
     output = ("value", "payload") if kind == "inner" else ("value",)
     operator = HashJoin(
-        kind, (0,), (0,), None, schema, TABLES[table].schema, output=(1, 3) if kind == "inner" else (1,)
+        JoinKind(kind),
+        (0,),
+        (0,),
+        None,
+        schema,
+        TABLES[table].schema,
+        output=(1, 3) if kind == "inner" else (1,),
     )
     sql = f"select {', '.join(output)} from big {kind} join {table} on big.{key} = {table}.key"
 

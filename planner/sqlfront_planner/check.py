@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from sqlfront_engine.processors.joins.kinds import FILTERING_JOINS
 from sqlfront_planner.logical import (
-    FILTERING_JOINS,
     LogicalAggregate,
     LogicalFilter,
     LogicalJoin,

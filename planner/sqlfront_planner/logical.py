@@ -18,6 +18,7 @@ import msgspec
 import pyarrow as pa
 from msgspec.structs import replace
 
+from sqlfront_engine.processors.joins.kinds import FILTERING_JOINS, JoinKind
 from sqlfront_values.expressions import (
     AggregateCall,
     Call,
@@ -38,33 +39,6 @@ if TYPE_CHECKING:
     from sqlfront_values import expression_text as display
 else:
     display = lazy_module("sqlfront_values.expression_text")
-
-
-class JoinKind(Enum):
-    """The treatment of unmatched rows."""
-
-    __hash__ = (
-        object.__hash__
-    )  # by identity: there is one member of each name, and sets of kinds are used everywhere
-
-    INNER = "inner"
-    """Matching pairs only."""
-    LEFT = "left"
-    """Unmatched left rows with nulls."""
-    RIGHT = "right"
-    """Unmatched right rows with nulls."""
-    FULL = "full"
-    """Unmatched rows of both sides."""
-    SEMI = "semi"
-    """Left rows with at least one match; each left row once."""
-    ANTI = "anti"
-    """Left rows without a match."""
-    NULL_AWARE_ANTI = "null-aware anti"
-    """NOT IN: left rows for which the condition is false (not null) for every right row."""
-
-
-#: Joins that only filter their left side: the output row is the left row.
-FILTERING_JOINS: Final = frozenset({JoinKind.SEMI, JoinKind.ANTI, JoinKind.NULL_AWARE_ANTI})
 
 
 #: Results of :func:`table_row` by the identity of the schema. The entry holds the schema, so that the

@@ -11,10 +11,10 @@ from functools import cached_property
 from importlib import import_module
 from typing import Final, cast
 
+from sqlfront_engine.processors.joins.kinds import JoinKind
 from sqlfront_planner.logical import (
     Exists,
     InSubquery,
-    JoinKind,
     LogicalAggregate,
     LogicalFilter,
     LogicalJoin,

@@ -1,14 +1,15 @@
 """Lowering of joins: the choice of the held side, and of the routing that brings equal keys together."""
 
 from collections.abc import Callable
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
 
 from sqlfront_engine.processors.joins.hash_join import HashJoin
 from sqlfront_engine.processors.joins.join_rows import wanted_rows
+from sqlfront_engine.processors.joins.kinds import FILTERING_JOINS, JoinKind
 from sqlfront_engine.processors.joins.nested_loop_join import NestedLoopJoin
-from sqlfront_planner.logical import FILTERING_JOINS, JoinKind, LogicalJoin, LogicalPlan, LogicalScan
+from sqlfront_planner.logical import LogicalJoin, LogicalPlan, LogicalScan
 from sqlfront_planner.lowering.builder import Builder, Fragment, lies_by, narrowed
 from sqlfront_planner.lowering.scans import lower_filtered_by_keys, lower_found_by_keys
 from sqlfront_planner.pruning.joins import holds_left, keys_from_join
@@ -28,16 +29,6 @@ FILTERING_SHARE: Final = 0.5
 #: and if the held side has at most this many rows.
 MOST_FILTERING_ROWS: Final = 2_000_000
 
-KindName = Literal["inner", "left", "right", "full", "semi", "anti", "null_aware_anti"]
-KINDS: Final[dict[JoinKind, KindName]] = {
-    JoinKind.INNER: "inner",
-    JoinKind.LEFT: "left",
-    JoinKind.RIGHT: "right",
-    JoinKind.FULL: "full",
-    JoinKind.SEMI: "semi",
-    JoinKind.ANTI: "anti",
-    JoinKind.NULL_AWARE_ANTI: "null_aware_anti",
-}
 #: Kinds whose output rows each belong to a left row, so the right side may be copied to every instance.
 _STREAM_LEFT: Final = FILTERING_JOINS | {JoinKind.INNER, JoinKind.LEFT}
 
@@ -86,7 +77,7 @@ def _filtering_keys(builder: Builder, join: LogicalJoin, hold_left: bool) -> lis
     held, streamed = (join.left, join.right) if hold_left else (join.right, join.left)
     if not builder.parallel or not isinstance(streamed, LogicalScan) or not streamed.filters:
         return []
-    wanted = wanted_rows(KINDS[join.kind], build_left=hold_left)
+    wanted = wanted_rows(join.kind, build_left=hold_left)
     if wanted.unmatched_probe or any(map(can_fail, streamed.filters)):
         return []
     keys = [key for key in join.keys if not key.null_safe]
@@ -128,7 +119,7 @@ def lower_join(
 def _processor(sides: _Sides, hold_left: bool) -> HashJoin:
     join = sides.join
     return HashJoin(
-        KINDS[join.kind],
+        join.kind,
         sides.left_keys,
         sides.right_keys,
         join.condition,
@@ -227,7 +218,7 @@ def _lower_nested_loop(
     builder: Builder, join: LogicalJoin, left: Fragment, right: Fragment, output: tuple[int, ...]
 ) -> Fragment:
     """Join every left row with every right row; the right side is held."""
-    processor = NestedLoopJoin(KINDS[join.kind], join.condition, join.left.schema, join.right.schema, output)
+    processor = NestedLoopJoin(join.kind, join.condition, join.left.schema, join.right.schema, output)
     parallel = left.parallel and join.kind in _STREAM_LEFT
     vertex = builder.vertex("join", processor, parallel=parallel)
     if parallel:

@@ -17,6 +17,7 @@ from sqlfront_engine.dag import DAG, PREPARE_SUFFIX, Edge, OnlyOn, Vertex
 from sqlfront_engine.processor import Processor
 from sqlfront_engine.processors.aggregation.aggregate import Aggregate, AggregateMode
 from sqlfront_engine.processors.joins.hash_join import HashJoin
+from sqlfront_engine.processors.joins.kinds import FILTERING_JOINS
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_engine.processors.user_code.services import (
     CooperativeMapUsingService,
@@ -28,7 +29,6 @@ from sqlfront_engine.processors.user_code.transform import Operation, Transform
 from sqlfront_planner.pipeline.fusion import chains, fused_name
 from sqlfront_planner.pipeline.insertion import Insertion
 from sqlfront_planner.pipeline.steps import (
-    FILTERING_JOINS,
     Apply,
     Definition,
     GroupAndAggregate,

@@ -1,13 +1,14 @@
 """The builder of pipelines: each method adds a step."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, get_args
 
 import pyarrow as pa
 from msgspec.structs import replace
 
 from sqlfront_engine.dag import OnlyOn
 from sqlfront_engine.processor import Processor
+from sqlfront_engine.processors.joins.kinds import FILTERING_JOINS, JoinKind
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_engine.processors.user_code.services import Service
 from sqlfront_engine.processors.user_code.sinks import Sink
@@ -15,11 +16,10 @@ from sqlfront_engine.processors.user_code.sources import OpenedSource
 from sqlfront_engine.processors.user_code.transform import OperationKind
 from sqlfront_planner.pipeline.aggregations import Aggregation, bind_aggregation, column_named
 from sqlfront_planner.pipeline.steps import (
-    FILTERING_JOINS,
     Apply,
     Definition,
     GroupAndAggregate,
-    JoinKind,
+    JoinName,
     JoinStep,
     OwnerOf,
     ReadStep,
@@ -231,7 +231,7 @@ class Stage:
         right: "Stage",
         on: str | Sequence[str] | Mapping[str, str],
         *,
-        kind: JoinKind = "inner",
+        kind: JoinName = "inner",
         suffix: str = "_right",
         name: str = "join",
         parallelism: int | None = None,
@@ -245,11 +245,14 @@ class Stage:
         """
         if right._pipeline is not self._pipeline:
             raise InterfaceError("both sides of a join belong to one pipeline")
+        if kind not in get_args(JoinName):
+            raise InterfaceError(f"a join is one of {', '.join(get_args(JoinName))}, not {kind!r}")
+        how = JoinKind(kind)
         pairs = dict(on) if isinstance(on, Mapping) else {key: key for key in _names(on)}
         left_keys, right_keys = self._ordinals(tuple(pairs)), right._ordinals(tuple(pairs.values()))
         _check_keys(name, self.schema, left_keys, right.schema, right_keys)
         schema = self.schema
-        if kind not in FILTERING_JOINS:
+        if how not in FILTERING_JOINS:
             taken = set(schema.names)
             renamed = [
                 field.with_name(field.name + suffix) if field.name in taken else field
@@ -257,7 +260,7 @@ class Stage:
             ]
             schema = pa.schema([*self.schema, *renamed])
         inputs = (self._position, right._position)
-        return self._pipeline._add(JoinStep(name, schema, inputs, parallelism, kind, left_keys, right_keys))
+        return self._pipeline._add(JoinStep(name, schema, inputs, parallelism, how, left_keys, right_keys))
 
     def _ordinals(self, columns: Sequence[str]) -> tuple[int, ...]:
         return tuple(column_named(column, self.schema).ordinal for column in columns)

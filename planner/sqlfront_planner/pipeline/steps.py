@@ -4,13 +4,14 @@ A step refers to inputs by position, states the schema of the output (logical ty
 as :class:`~sqlfront_values.user_functions.UserFunction`.
 """
 
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 import pyarrow as pa
 
 from sqlfront_engine.dag import OnlyOn
 from sqlfront_engine.processor import Processor
+from sqlfront_engine.processors.joins.kinds import JoinKind
 from sqlfront_engine.processors.user_code.services import Service
 from sqlfront_engine.processors.user_code.transform import OperationKind
 from sqlfront_values.expressions import AggregateCall, Expr
@@ -19,9 +20,8 @@ from sqlfront_values.user_functions import UserFunction
 if TYPE_CHECKING:
     from sqlfront_connectors.base import Table, WritableTable
 
-JoinKind = Literal["inner", "left", "right", "full", "semi", "anti"]
-#: Kinds of join whose output has columns of the left side only.
-FILTERING_JOINS: Final = frozenset({"semi", "anti"})
+#: The names of the kinds of joins that a pipeline can have.
+JoinName = Literal["inner", "left", "right", "full", "semi", "anti"]
 
 
 class OwnerOf(msgspec.Struct, frozen=True):

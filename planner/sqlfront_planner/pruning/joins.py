@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from msgspec.structs import replace
 
+from sqlfront_engine.processors.joins.kinds import JoinKind
 from sqlfront_planner.expressions.rewriting import remap
-from sqlfront_planner.logical import JoinKind, LogicalFilter, LogicalJoin, LogicalScan
+from sqlfront_planner.logical import LogicalFilter, LogicalJoin, LogicalScan
 from sqlfront_planner.pruning.scans import KeyConditions
 from sqlfront_planner.statistics.cardinality import Cardinality, table_rows
 from sqlfront_values.evaluate import can_fail

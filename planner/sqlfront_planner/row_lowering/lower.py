@@ -8,6 +8,7 @@ import msgspec
 import pyarrow as pa
 
 from sqlfront_connectors.base import row_access
+from sqlfront_engine.processors.joins.kinds import JoinKind
 from sqlfront_engine.row_programs import operators
 from sqlfront_engine.row_programs.aggregates import computed
 from sqlfront_engine.row_programs.expressions import compiled, is_comparable
@@ -18,7 +19,6 @@ from sqlfront_planner import logical
 from sqlfront_planner.expressions.rewriting import is_deterministic, remap
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.logical import (
-    JoinKind,
     LogicalAggregate,
     LogicalFilter,
     LogicalLimit,

@@ -4,9 +4,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from sqlfront_engine.processors.joins.kinds import FILTERING_JOINS, JoinKind
 from sqlfront_planner.logical import (
-    FILTERING_JOINS,
-    JoinKind,
     LogicalAggregate,
     LogicalFilter,
     LogicalJoin,

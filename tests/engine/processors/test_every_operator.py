@@ -32,6 +32,7 @@ from sqlfront_engine.processors.filter import Filter
 from sqlfront_engine.processors.forward import Forward
 from sqlfront_engine.processors.joins.hash_join import HashJoin
 from sqlfront_engine.processors.joins.key_filter import KeyFilter
+from sqlfront_engine.processors.joins.kinds import JoinKind
 from sqlfront_engine.processors.joins.nested_loop_join import NestedLoopJoin
 from sqlfront_engine.processors.limit import Limit
 from sqlfront_engine.processors.project import FilterProject, Project
@@ -113,7 +114,7 @@ def engine_examples() -> list[Example]:
         Example(FilterProject(IS_TWO, (N, S), SCHEMA), [[BATCH]], TWOS),
         Example(Forward(), [[BATCH]], ROWS),
         Example(
-            HashJoin("inner", (0,), (0,), None, SCHEMA, SCHEMA),
+            HashJoin(JoinKind.INNER, (0,), (0,), None, SCHEMA, SCHEMA),
             [[BATCH], [BATCH]],
             [(*left, *right) for left in ROWS for right in ROWS if left[0] == right[0] is not None],
         ),
@@ -126,7 +127,7 @@ def engine_examples() -> list[Example]:
         Example(KeyFilter(IS_TWO, (N, S), (0,), (0,), SCHEMA), [[BATCH], [BATCH]], TWOS),
         Example(Limit(4, 1), [[BATCH]], ROWS[1:5]),
         Example(
-            NestedLoopJoin("inner", None, SCHEMA, SCHEMA),
+            NestedLoopJoin(JoinKind.INNER, None, SCHEMA, SCHEMA),
             [[BATCH], [BATCH]],
             [(*left, *right) for left in ROWS for right in ROWS],
         ),

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 
 from sqlfront_engine.processor import BATCH_ROWS
-from sqlfront_engine.processors.joins.hash_join import HashJoin, JoinKind
+from sqlfront_engine.processors.joins.hash_join import HashJoin
+from sqlfront_engine.processors.joins.kinds import JoinKind
 from sqlfront_engine.processors.joins.nested_loop_join import NestedLoopJoin
 from sqlfront_engine.testing import batch_of, run_processor, verify_processor
 from sqlfront_values.errors import InternalError
@@ -17,7 +18,7 @@ from sqlfront_values.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, decimal
 
 LEFT = pa.schema([("a", INT), ("s", STRING)])
 RIGHT = pa.schema([("b", INT), ("t", STRING)])
-KINDS: tuple[JoinKind, ...] = ("inner", "left", "right", "full", "semi", "anti")
+KINDS = [kind for kind in JoinKind if kind is not JoinKind.NULL_AWARE_ANTI]
 RANDOM = random.Random(5)
 LEFT_ROWS = [(RANDOM.choice([None, 1, 2, 3, 4]), RANDOM.choice("xyz")) for _ in range(12)]
 RIGHT_SIDES = {
@@ -36,13 +37,13 @@ def reference(kind: JoinKind, right: Sequence[Row], matches: Callable[[Row, Row]
     for row in LEFT_ROWS:
         partners = [number for number, other in enumerate(right) if matches(row, other)]
         met.update(partners)
-        if kind in ("semi", "anti"):
-            rows += [row] if bool(partners) == (kind == "semi") else []
+        if kind in (JoinKind.SEMI, JoinKind.ANTI):
+            rows += [row] if bool(partners) == (kind == JoinKind.SEMI) else []
             continue
         rows += [row + right[number] for number in partners]
-        if kind in ("left", "full") and not partners:
+        if kind in (JoinKind.LEFT, JoinKind.FULL) and not partners:
             rows.append((*row, None, None))
-    if kind in ("right", "full"):
+    if kind in (JoinKind.RIGHT, JoinKind.FULL):
         rows += [(None, None, *other) for number, other in enumerate(right) if number not in met]
     return rows
 
@@ -112,22 +113,22 @@ def test_nested_loops_take_any_condition_or_none(kind: JoinKind, side: str) -> N
     ids=["nothing on the right", "a null on the right", "no null on the right"],
 )
 def test_not_in_knows_null(right: Sequence[Row], expected: Sequence[Row]) -> None:
-    verify(HashJoin("null_aware_anti", (0,), (0,), None, LEFT, RIGHT), right, expected, 12)
+    verify(HashJoin(JoinKind.NULL_AWARE_ANTI, (0,), (0,), None, LEFT, RIGHT), right, expected, 12)
     equal = Call(BOOLEAN, "equal", (Column(INT, 0, "a"), Column(INT, 2, "b")))
-    verify(NestedLoopJoin("null_aware_anti", equal, LEFT, RIGHT), right, expected, 12)
+    verify(NestedLoopJoin(JoinKind.NULL_AWARE_ANTI, equal, LEFT, RIGHT), right, expected, 12)
 
 
 def test_a_null_aware_join_takes_one_key_and_no_condition() -> None:
     with pytest.raises(InternalError, match="null-aware"):
-        HashJoin("null_aware_anti", (0, 1), (0, 1), None, LEFT, RIGHT)
+        HashJoin(JoinKind.NULL_AWARE_ANTI, (0, 1), (0, 1), None, LEFT, RIGHT)
 
 
 def test_output_columns_may_be_chosen_or_none_at_all() -> None:
     right = RIGHT_SIDES["repeated keys"]
-    pairs = reference("inner", right, lambda left, other: left[0] is not None and left[0] == other[0])
-    chosen = HashJoin("inner", (0,), (0,), None, LEFT, RIGHT, output=(3, 0))
+    pairs = reference(JoinKind.INNER, right, lambda left, other: left[0] is not None and left[0] == other[0])
+    chosen = HashJoin(JoinKind.INNER, (0,), (0,), None, LEFT, RIGHT, output=(3, 0))
     verify(chosen, right, [(row[3], row[0]) for row in pairs], 6)
-    verify(HashJoin("inner", (0,), (0,), None, LEFT, RIGHT, output=()), right, [()] * len(pairs), 6)
+    verify(HashJoin(JoinKind.INNER, (0,), (0,), None, LEFT, RIGHT, output=()), right, [()] * len(pairs), 6)
 
 
 @pytest.mark.parametrize(
@@ -158,7 +159,7 @@ def test_keys_of_every_type(data_type: pa.DataType, values: list[object]) -> Non
     ]
     batch = pa.RecordBatch.from_arrays([column, pa.array(range(5), INT)], schema=schema)
     verify_processor(
-        HashJoin("inner", (0,), (0,), None, schema, schema, output=(1, 3)),
+        HashJoin(JoinKind.INNER, (0,), (0,), None, schema, schema, output=(1, 3)),
         [[batch], [batch]],
         expected,
         orders=6,
@@ -168,7 +169,7 @@ def test_keys_of_every_type(data_type: pa.DataType, values: list[object]) -> Non
 def test_a_skewed_join_comes_in_bounded_batches() -> None:
     schema = pa.schema([("k", INT), ("n", INT)])
     many = batch_of(schema, [(1, number) for number in range(400)])
-    batches = run_processor(HashJoin("inner", (0,), (0,), None, schema, schema), [[many], [many]])
+    batches = run_processor(HashJoin(JoinKind.INNER, (0,), (0,), None, schema, schema), [[many], [many]])
 
     assert sum(batch.num_rows for batch in batches) == 160_000
     assert max(batch.num_rows for batch in batches) <= BATCH_ROWS
@@ -191,7 +192,7 @@ def test_many_keys_far_apart_and_many_strings() -> None:
     probe = batch_of(schema, [(key, f"key {key}", n) for n, key in enumerate([*numbers[::3], 7, -7])])
     expected = [(n, 3 * n) for n in range(len(numbers[::3]))]
     for keys in ((0,), (1,), (0, 1)):
-        join = HashJoin("inner", keys, keys, None, schema, schema, output=(2, 5))
+        join = HashJoin(JoinKind.INNER, keys, keys, None, schema, schema, output=(2, 5))
         assert sorted(rows_by_column(run_processor(join, [[probe], [build]]), 0, 1)) == expected
 
 
@@ -216,16 +217,18 @@ def test_many_rows_of_which_few_have_a_partner(kind: JoinKind, build_left: bool,
     left_met = {n for n, _ in met}
     right_met = {other for _, other in met}
     alone = [n for key, n in left if n not in left_met or key is None]
-    expected: dict[str, list[Row]] = {
-        "semi": [(n,) for key, n in left if n in left_met and key is not None],
-        "anti": [(n,) for n in alone],
+    expected: dict[JoinKind, list[Row]] = {
+        JoinKind.SEMI: [(n,) for key, n in left if n in left_met and key is not None],
+        JoinKind.ANTI: [(n,) for n in alone],
     }
     if kind in expected:
         assert sorted(rows_by_column(found, 1)) == sorted(expected[kind])
         return
     rows: list[Row] = list(met)
-    rows += [(n, None) for n in alone if kind in ("left", "full")]
+    rows += [(n, None) for n in alone if kind in (JoinKind.LEFT, JoinKind.FULL)]
     rows += [
-        (None, n) for key, n in right if kind in ("right", "full") and (key is None or n not in right_met)
+        (None, n)
+        for key, n in right
+        if kind in (JoinKind.RIGHT, JoinKind.FULL) and (key is None or n not in right_met)
     ]
     assert sorted(rows_by_column(found, 1, 3), key=repr) == sorted(rows, key=repr)

@@ -13,7 +13,7 @@ from sqlfront_connectors.arrow import ArrowTable
 from sqlfront_engine.processor import ProcessorContext
 from sqlfront_engine.processors.user_code.services import ServiceScope
 from sqlfront_planner.pipeline import Pipeline, aggregation, service, sink, source
-from sqlfront_planner.pipeline.steps import JoinKind
+from sqlfront_planner.pipeline.steps import JoinName
 from tests.planner.pipeline.pipelines import Rows, numbers, run, run_out, table
 
 N = pa.field("n", pa.int64())
@@ -121,7 +121,7 @@ def test_no_rows_make_one_row_without_keys_and_none_with() -> None:
         ("anti", [(2, "b"), (None, "c")]),
     ],
 )
-def test_joins(kind: JoinKind, expected: Rows) -> None:
+def test_joins(kind: JoinName, expected: Rows) -> None:
     pipeline = Pipeline()
     left = pipeline.read(table(k=[1, 2, None], v=["a", "b", "c"]))
     right = pipeline.read(table(k=[1, 3, None], v=["x", "y", "z"]))

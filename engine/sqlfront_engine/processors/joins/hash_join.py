@@ -1,7 +1,6 @@
 """Joins on equal keys."""
 
 from collections.abc import Iterator
-from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -9,7 +8,6 @@ import pyarrow as pa
 from sqlfront_engine.processor import BATCH_ROWS, Processor, ProcessorContext, Steps
 from sqlfront_engine.processors.inputs import GROUPING_BYTES, Blocks, take_all
 from sqlfront_engine.processors.joins.join_rows import (
-    KINDS,
     JoinRows,
     Layout,
     Wanted,
@@ -17,6 +15,7 @@ from sqlfront_engine.processors.joins.join_rows import (
     wanted_rows,
 )
 from sqlfront_engine.processors.joins.join_table import JoinTable, ProbeMatches
+from sqlfront_engine.processors.joins.kinds import JoinKind
 from sqlfront_engine.processors.reduction import Reduction
 from sqlfront_values.arrow.arrays import valid_mask
 from sqlfront_values.errors import InternalError
@@ -25,8 +24,6 @@ from sqlfront_values.expressions import EngineExpr
 
 #: Smaller probe batches are concatenated.
 PROBE_ROWS = BATCH_ROWS // 2
-
-JoinKind = Literal["inner", "left", "right", "full", "semi", "anti", "null_aware_anti"]
 
 
 class HashJoin(Processor, frozen=True, tag_field="processor", tag=True):
@@ -39,8 +36,8 @@ class HashJoin(Processor, frozen=True, tag_field="processor", tag=True):
     (None = all; for semi and anti joins the left row).
 
     Both inputs are partitioned by the keys, or the held side is broadcast. A kind that emits unmatched (or,
-    for semi, matched) held rows can't have its held side broadcast. ``null_aware_anti`` is NOT IN: one key,
-    no condition, the right side held and broadcast; no row qualifies if a right key is null.
+    for semi, matched) held rows can't have its held side broadcast. A null-aware anti join is NOT IN: one
+    key, no condition, the right side held and broadcast; no row qualifies if a right key is null.
     """
 
     cooperative = False
@@ -56,9 +53,9 @@ class HashJoin(Processor, frozen=True, tag_field="processor", tag=True):
     output: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS or not self.left_keys or len(self.left_keys) != len(self.right_keys):
-            raise InternalError(f"a {self.kind} join on {self.left_keys} = {self.right_keys}")
-        if self.kind == "null_aware_anti" and (
+        if not self.left_keys or len(self.left_keys) != len(self.right_keys):
+            raise InternalError(f"a {self.kind.value} join on {self.left_keys} = {self.right_keys}")
+        if self.kind is JoinKind.NULL_AWARE_ANTI and (
             len(self.left_keys) > 1 or self.condition is not None or self.build_left
         ):
             raise InternalError(
@@ -79,7 +76,7 @@ class HashJoin(Processor, frozen=True, tag_field="processor", tag=True):
             probing = _Probing(self, build, rows, wanted)
             context.memory.charge(probing.table.nbytes)
             context.memory.release(working)
-            if self.kind == "null_aware_anti" and probing.table.has_incomplete_rows():
+            if self.kind is JoinKind.NULL_AWARE_ANTI and probing.table.has_incomplete_rows():
                 return
         block_rows = PROBE_ROWS if probing is None else max(PROBE_ROWS, probing.table.wanted_rows)
         reductions = () if build is None else self._reductions(build, wanted, context)
@@ -120,7 +117,7 @@ class HashJoin(Processor, frozen=True, tag_field="processor", tag=True):
         )
         condition = "" if self.condition is None else f" and {describe(self.condition)}"
         side = " (holds left)" if self.build_left else ""
-        return f"HashJoin {self.kind.replace('_', '-')}: {keys}{condition}{side}"
+        return f"HashJoin {self.kind.value.replace(' ', '-')}: {keys}{condition}{side}"
 
 
 class _Probing:
@@ -128,7 +125,7 @@ class _Probing:
 
     def __init__(self, join: HashJoin, build: pa.RecordBatch, rows: JoinRows, wanted: Wanted) -> None:
         self._keys = join.keys(left=not join.build_left)
-        self._null_aware = join.kind == "null_aware_anti"
+        self._null_aware = join.kind is JoinKind.NULL_AWARE_ANTI
         self._rows = rows
         self._wanted = wanted
         self._by_pairs = join.condition is not None

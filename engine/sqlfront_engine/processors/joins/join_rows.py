@@ -1,7 +1,7 @@
 """The common part of the joins: from pairs of rows to output batches, by the kind of join."""
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import assert_never
 
 import msgspec
 import numpy as np
@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from sqlfront_engine.processor import BATCH_ROWS, END_OF_STEP
 from sqlfront_engine.processors.aggregation.aggregate_calls import is_true
+from sqlfront_engine.processors.joins.kinds import FILTERING_JOINS, JoinKind
 from sqlfront_values.arrow.arrays import numpy_view, valid_mask
 from sqlfront_values.columns.batches import Mask, Rows, gather, make_batch, row_indices
-from sqlfront_values.errors import InternalError
 from sqlfront_values.evaluate import compile_expression
 from sqlfront_values.expressions import Column, Expr, columns_used, transform
 from sqlfront_values.settings import Settings
@@ -19,9 +19,6 @@ from sqlfront_values.types import physical
 
 #: Matching rows of the probe side (ascending) and of the build side.
 Pairs = tuple[Rows, Rows]
-
-LEFT_ONLY: Final = frozenset({"semi", "anti", "null_aware_anti"})
-KINDS: Final = frozenset({"inner", "left", "right", "full"}) | LEFT_ONLY
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -34,23 +31,23 @@ class Wanted(msgspec.Struct, frozen=True):
     unmatched_build: bool = False
 
 
-def wanted_rows(kind: str, *, build_left: bool) -> Wanted:
+def wanted_rows(kind: JoinKind, *, build_left: bool) -> Wanted:
     """The rows that a kind of join emits."""
     match kind:
-        case "inner":
+        case JoinKind.INNER:
             return Wanted(pairs=True)
-        case "full":
+        case JoinKind.FULL:
             return Wanted(pairs=True, unmatched_probe=True, unmatched_build=True)
-        case "left" | "right":
-            if (kind == "left") == build_left:
+        case JoinKind.LEFT | JoinKind.RIGHT:
+            if (kind is JoinKind.LEFT) == build_left:
                 return Wanted(pairs=True, unmatched_build=True)
             return Wanted(pairs=True, unmatched_probe=True)
-        case "semi":
+        case JoinKind.SEMI:
             return Wanted(matched_build=True) if build_left else Wanted(matched_probe=True)
-        case "anti" | "null_aware_anti":
+        case JoinKind.ANTI | JoinKind.NULL_AWARE_ANTI:
             return Wanted(unmatched_build=True) if build_left else Wanted(unmatched_probe=True)
         case _:
-            raise InternalError(f"unknown kind of join: {kind}")
+            assert_never(kind)
 
 
 class Layout(msgspec.Struct, frozen=True):
@@ -84,7 +81,7 @@ class Layout(msgspec.Struct, frozen=True):
 
 
 def make_layout(
-    kind: str,
+    kind: JoinKind,
     left_schema: pa.Schema,
     right_schema: pa.Schema,
     output: tuple[int, ...] | None,
@@ -93,7 +90,7 @@ def make_layout(
     """The layout of a kind of join; without ``output`` all columns are emitted (for semi and anti joins the
     left columns)."""
     if output is None:
-        width = len(left_schema) + (0 if kind in LEFT_ONLY else len(right_schema))
+        width = len(left_schema) + (0 if kind in FILTERING_JOINS else len(right_schema))
         output = tuple(range(width))
     return Layout(left_schema, right_schema, output, build_left)
 

@@ -7,9 +7,8 @@ import pyarrow as pa
 
 from sqlfront_engine.processor import BATCH_ROWS, Processor, ProcessorContext, Steps, Take
 from sqlfront_engine.processors.inputs import take_all
-from sqlfront_engine.processors.joins.hash_join import JoinKind
-from sqlfront_engine.processors.joins.join_rows import KINDS, JoinRows, Pairs, make_layout, wanted_rows
-from sqlfront_values.errors import InternalError
+from sqlfront_engine.processors.joins.join_rows import JoinRows, Pairs, make_layout, wanted_rows
+from sqlfront_engine.processors.joins.kinds import JoinKind
 from sqlfront_values.expression_text import describe
 from sqlfront_values.expressions import EngineExpr
 
@@ -19,7 +18,7 @@ class NestedLoopJoin(Processor, frozen=True, tag_field="processor", tag=True):
     over the left row followed by the right row; None = all pairs, a cross join.
 
     The right side is held (and broadcast), the left side streams; right and full joins need a total
-    parallelism of one. ``null_aware_anti`` gives the left rows for which the condition is false, not null,
+    parallelism of one. A null-aware anti join gives the left rows for which the condition is false, not null,
     for every right row. ``output`` as for :class:`~sqlfront_engine.processors.joins.hash_join.HashJoin`.
     """
 
@@ -31,17 +30,13 @@ class NestedLoopJoin(Processor, frozen=True, tag_field="processor", tag=True):
     right_schema: pa.Schema
     output: tuple[int, ...] | None = None
 
-    def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise InternalError(f"unknown kind of join: {self.kind}")
-
     def run(self, context: ProcessorContext) -> Steps:
         right = yield from take_all(1, context)
         wanted = wanted_rows(self.kind, build_left=False)
         if right is None and not wanted.unmatched_probe:
             return
         layout = make_layout(self.kind, self.left_schema, self.right_schema, self.output, build_left=False)
-        null_matches = self.kind == "null_aware_anti"
+        null_matches = self.kind is JoinKind.NULL_AWARE_ANTI
         rows = JoinRows(layout, wanted, right, self.condition, context.settings, null_matches=null_matches)
         right_rows = 0 if right is None else right.num_rows
         left_rows = max(1, BATCH_ROWS // max(1, right_rows))
@@ -56,7 +51,7 @@ class NestedLoopJoin(Processor, frozen=True, tag_field="processor", tag=True):
 
     def describe(self) -> str:
         condition = "" if self.condition is None else f": {describe(self.condition)}"
-        return f"NestedLoopJoin {self.kind.replace('_', '-')}{condition}"
+        return f"NestedLoopJoin {self.kind.value.replace(' ', '-')}{condition}"
 
 
 def _all_pairs(left: int, right: int) -> Iterator[Pairs]:

@@ -8,6 +8,7 @@ import msgspec
 import pyarrow as pa
 from sqlglot import exp
 
+from sqlfront_engine.processors.joins.kinds import JoinKind
 from sqlfront_planner.binder.collected_calls import AggregateOutput, Aggregates, GroupingCall, GroupingOutput
 from sqlfront_planner.binder.expressions.columns import unresolved
 from sqlfront_planner.binder.functions.aggregates import no_grouping_sets
@@ -17,7 +18,6 @@ from sqlfront_planner.binder.trees.handlers import failure
 from sqlfront_planner.expressions.rewriting import FALSE, TRUE
 from sqlfront_planner.expressions.same_meaning import is_same
 from sqlfront_planner.logical import (
-    JoinKind,
     LogicalAggregate,
     LogicalJoin,
     LogicalPlan,

@@ -10,6 +10,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sqlfront_connectors.base import Table
+from sqlfront_engine.processors.joins.kinds import JoinKind
 from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder, cast_to
 from sqlfront_planner.binder.expressions.literals import literal_of
 from sqlfront_planner.binder.protocols import Queries
@@ -17,7 +18,7 @@ from sqlfront_planner.binder.scope import BoundQuery, Relation, Scope, ScopeColu
 from sqlfront_planner.binder.trees.handlers import failure, refuse_unknown, span, unparenthesized, unsupported
 from sqlfront_planner.catalog import DEFAULT_CATALOG, TableEntry, ViewEntry
 from sqlfront_planner.expressions.rewriting import is_deterministic
-from sqlfront_planner.logical import JoinKind, LogicalScan, LogicalValues
+from sqlfront_planner.logical import LogicalScan, LogicalValues
 from sqlfront_planner.shared_rows import varies_by_order_only
 from sqlfront_planner.statements.query_parser import parse_query
 from sqlfront_planner.tokens.marks import FUNCTION_MARK

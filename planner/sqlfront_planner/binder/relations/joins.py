@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 from sqlglot import exp
 
+from sqlfront_engine.processors.joins.kinds import FILTERING_JOINS, JoinKind
 from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder, unify
 from sqlfront_planner.binder.protocols import Queries
 from sqlfront_planner.binder.scope import Relation, Scope, ScopeColumn
 from sqlfront_planner.binder.trees.handlers import failure, refuse_unknown, unsupported
 from sqlfront_planner.expressions.rewriting import shift
-from sqlfront_planner.logical import FILTERING_JOINS, JoinKind, LogicalJoin
+from sqlfront_planner.logical import LogicalJoin
 from sqlfront_planner.tokens.marks import EXPLICIT_CROSS
 from sqlfront_values import types
 from sqlfront_values.expressions import Call, Expr

@@ -4,9 +4,9 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from sqlfront_engine.processors.joins.kinds import JoinKind
 from sqlfront_planner.expressions.rewriting import selected, shift
 from sqlfront_planner.logical import (
-    JoinKind,
     LogicalAggregate,
     LogicalFilter,
     LogicalJoin,

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
+from sqlfront_engine.processors.joins.kinds import JoinKind
 from sqlfront_planner.expressions.rewriting import null_rejected_columns, strict_columns
 from sqlfront_planner.logical import (
-    JoinKind,
     LogicalAggregate,
     LogicalFilter,
     LogicalJoin,

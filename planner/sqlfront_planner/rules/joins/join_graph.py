@@ -13,16 +13,9 @@ from itertools import pairwise
 
 import msgspec
 
+from sqlfront_engine.processors.joins.kinds import FILTERING_JOINS, JoinKind
 from sqlfront_planner.expressions.rewriting import filtered, is_deterministic, remap
-from sqlfront_planner.logical import (
-    FILTERING_JOINS,
-    JoinKey,
-    JoinKind,
-    LogicalFilter,
-    LogicalJoin,
-    LogicalPlan,
-    LogicalProject,
-)
+from sqlfront_planner.logical import JoinKey, LogicalFilter, LogicalJoin, LogicalPlan, LogicalProject
 from sqlfront_values.expressions import Call, Column, Expr, columns_used, conjunction, conjuncts
 from sqlfront_values.stacks import LEVELS_OF_A_STACK, on_fresh_stack
 from sqlfront_values.types import BOOLEAN

@@ -2,8 +2,8 @@
 
 from msgspec.structs import replace
 
+from sqlfront_engine.processors.joins.kinds import JoinKind
 from sqlfront_planner.logical import (
-    JoinKind,
     LogicalJoin,
     LogicalLimit,
     LogicalPlan,

@@ -1,7 +1,7 @@
 """Removal of subplans without rows."""
 
+from sqlfront_engine.processors.joins.kinds import JoinKind
 from sqlfront_planner.logical import (
-    JoinKind,
     LogicalAggregate,
     LogicalFilter,
     LogicalJoin,

@@ -4,6 +4,7 @@ from operator import is_not
 
 from msgspec.structs import replace
 
+from sqlfront_engine.processors.joins.kinds import JoinKind
 from sqlfront_planner.expressions.rewriting import (
     FALSE,
     TRUE,
@@ -17,7 +18,6 @@ from sqlfront_planner.expressions.rewriting import (
 from sqlfront_planner.logical import (
     Exists,
     InSubquery,
-    JoinKind,
     LogicalAggregate,
     LogicalFilter,
     LogicalJoin,
