@@ -20,6 +20,7 @@ import pyarrow as pa
 
 import sqlfront
 from sqlfront_cluster.codec import BatchDecoder, BatchEncoder, dags, decode_dag, encode_dag
+from sqlfront_connectors.base import Partitioning
 from sqlfront_connectors.memory.scan import MemoryScan
 from sqlfront_engine.dag import DAG, Edge
 from sqlfront_engine.processors.filter import Filter
@@ -52,7 +53,7 @@ def microseconds(work: Callable[[T], object], prepare: Callable[[int], T], calls
 
 
 def scan(key: int) -> MemoryScan:
-    return MemoryScan("t@1", "t", (0, 1), ((0,), 271), ((Literal(BIGINT, key),),))
+    return MemoryScan("t@1", "t", (0, 1), Partitioning((0,), 271), ((Literal(BIGINT, key),),))
 
 
 def lookup() -> DAG:

@@ -38,7 +38,7 @@ class TableStatistics(msgspec.Struct, frozen=True):
     columns: Mapping[str, ColumnStatistics] = msgspec.field(default_factory=dict)
 
 
-class Partitioning(msgspec.Struct, frozen=True):
+class Partitioning(msgspec.Struct, frozen=True, array_like=True):
     """The placement of rows by ``pmod(murmur3(key columns, 42), count)``; ``columns`` are ordinals of the
     table's schema."""
 

@@ -26,7 +26,6 @@ from sqlfront_connectors.memory.spread.documents import (
     TABLE,
     decode_table,
     encode_table,
-    partitioning_of,
     version_of,
 )
 from sqlfront_connectors.memory.spread.table import SpreadTable, TableVersion
@@ -93,7 +92,7 @@ class ProcessMembers(Cluster):
         found = decode_table(document.content)
         table = self._tables.get(identity)
         if table is None:
-            table = SpreadTable(found.name, found.schema, partitioning_of(found), self, identity)
+            table = SpreadTable(found.name, found.schema, found.partitioning, self, identity)
             self._tables[identity] = table
         self._named[identity] = table
         table.reloaded = found.reloaded

@@ -66,12 +66,11 @@ class CommonSnapshot:
 
     def _source(self, make: Callable[..., Source], resource: str, request: ScanRequest) -> Source:
         """Make the source of a scan: a :class:`~sqlfront_connectors.memory.scan.MemoryScan` or a subclass."""
-        placed = self._partitioning
         return make(
             resource,
             self.name,
             request.columns,
-            None if placed is None else (placed.columns, placed.count),
+            self._partitioning,
             key_literals(request, self._schema),
             request.partitions,
             request.limit,

@@ -49,7 +49,7 @@ class MemoryScan(Processor, frozen=True):
     resource: str
     table: str
     columns: tuple[int, ...]
-    partitioning: tuple[tuple[int, ...], int] | None = None
+    partitioning: Partitioning | None = None
     keys: tuple[tuple[Literal, ...], ...] | None = None
     partitions: tuple[int, ...] | None = None
     limit: int | None = None
@@ -154,8 +154,7 @@ class MemoryScan(Processor, frozen=True):
         """Yield the wanted columns of the rows with one of these keys."""
         if not keys or not segments:
             return
-        placed = None if self.partitioning is None else Partitioning(*self.partitioning)
-        for segment, rows in _located(segments, keys, placed, self.by):
+        for segment, rows in _located(segments, keys, self.partitioning, self.by):
             wanted = segment.batch.select(list(self.columns))
             if len(rows) == 1 and isinstance(run := rows[0], range):
                 for first in range(run.start, run.stop, BATCH_ROWS):
@@ -172,7 +171,7 @@ class MemoryScan(Processor, frozen=True):
         if self.keys_from is not None:
             return f"MemoryScan: {self.table}, by the input's keys"
         if self.partitions is not None and self.partitioning is not None:
-            return f"MemoryScan: {self.table}, partitions {len(self.partitions)} of {self.partitioning[1]}"
+            return f"MemoryScan: {self.table}, partitions {len(self.partitions)} of {self.partitioning.count}"
         return f"MemoryScan: {self.table}"
 
 

@@ -39,7 +39,7 @@ class TableDocument(msgspec.Struct, frozen=True):
 
     name: str
     schema: pa.Schema
-    partitioning: tuple[tuple[int, ...], int] | None
+    partitioning: Partitioning | None
     creator: str
     reloaded: bool
     number: int
@@ -52,12 +52,11 @@ class TableDocument(msgspec.Struct, frozen=True):
 
 def encode_table(table: SpreadTable, version: TableVersion, creator: str) -> bytes:
     """Encode the document's content."""
-    placed = table.partitioning
     return codec.encode(
         TableDocument(
             table.name,
             table.schema,
-            None if placed is None else (placed.columns, placed.count),
+            table.partitioning,
             creator,
             table.reloaded,
             version.number,
@@ -85,8 +84,3 @@ def version_of(document: TableDocument) -> TableVersion:
         document.owners,
         document.indexes,
     )
-
-
-def partitioning_of(document: TableDocument) -> Partitioning | None:
-    """Return the placement of the table's rows."""
-    return None if document.partitioning is None else Partitioning(*document.partitioning)

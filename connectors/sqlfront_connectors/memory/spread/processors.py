@@ -45,7 +45,7 @@ class ShareScan(MemoryScan, frozen=True):
         """Return the job's partitions that can hold the keys' rows; None = all."""
         if self.keys is None or (self.keys and self.holders is not None):
             return None
-        if self.keys and (self.partitioning is None or self.by != self.partitioning[0]):
+        if self.keys and (self.partitioning is None or self.by != self.partitioning.columns):
             return None
         if not self.keys:
             return frozenset()
@@ -57,11 +57,9 @@ class ShareScan(MemoryScan, frozen=True):
         """Return whether rows that are partitioned by the table's key arrive at the instance that reads their
         partition. If so, each instance of a scan by an input's keys gets its own keys; else every instance
         gets all keys."""
-        placed = self.partitioning
         return (
-            placed is not None
-            and self.holders is None
-            and placed == (self.by, DEFAULT_PARTITIONS)
+            self.holders is None
+            and self.partitioning == Partitioning(self.by, DEFAULT_PARTITIONS)
             and context.partition_count == DEFAULT_PARTITIONS
         )
 
@@ -73,10 +71,10 @@ class ShareScan(MemoryScan, frozen=True):
             return self.slices(segments, None, index, count)
         if self.partitions is not None:
             wanted: tuple[int, ...] = self.partitions[index::count]
-        elif self.partitioning[1] != context.partition_count:
+        elif self.partitioning.count != context.partition_count:
             # A row is on the member of its key's partition in the job; in the share, rows are ordered by the
             # table's own partitions.
-            wanted = tuple(range(index, self.partitioning[1], count))
+            wanted = tuple(range(index, self.partitioning.count, count))
         elif count == 1 and partitions == context.partitions:
             return self.slices(segments, None, 0, 1)
         else:
@@ -89,7 +87,7 @@ class StoreShare(Processor, frozen=True):
     input: behind the rows of the version ``base``, or alone (None). The version is invisible until it is
     published elsewhere.
 
-    ``partitioning`` is that of :class:`~sqlfront_connectors.base.Partitioning`. Emits the row of
+    Emits the row of
     :func:`~sqlfront_connectors.memory.spread.share_statistics.report` about the share. To be run with one
     instance on each member. ``dealt``: see :class:`ShareScan`. ``indexes``: the columns of each of the
     version's indexes."""
@@ -100,14 +98,13 @@ class StoreShare(Processor, frozen=True):
     key: str
     base: str | None
     schema: pa.Schema
-    partitioning: tuple[tuple[int, ...], int] | None = None
+    partitioning: Partitioning | None = None
     dealt: int = 0
     indexes: tuple[tuple[int, ...], ...] = ()
 
     def run(self, context: ProcessorContext) -> Steps:
         store = store_of(context)
         store.check_dealt(self.dealt, self.table)
-        partitioning = None if self.partitioning is None else Partitioning(*self.partitioning)
         present = () if self.base is None else share_of(context, self.base, self.table).segments
         batches: list[pa.RecordBatch] = []
         charged = 0
@@ -116,8 +113,8 @@ class StoreShare(Processor, frozen=True):
             charged += batch.nbytes
             batches.append(batch)
         gone, added = self.change(present, batches)
-        segments = merged(present, self.schema, partitioning, added, self.indexes, gone)
-        share = TableShare(self.schema, partitioning, segments, self.indexes, context.partitions)
+        segments = merged(present, self.schema, self.partitioning, added, self.indexes, gone)
+        share = TableShare(self.schema, self.partitioning, segments, self.indexes, context.partitions)
         context.memory.release(charged)  # the share takes the batches' place
         store.hold(segments, self.table)
         store.stage(self.key, share)

@@ -385,7 +385,7 @@ class NextVersion:
         table.members.publish(table, version)
 
     def _processor(self, turn: str) -> StoreShare:
-        table, placed = self.table, self.table.partitioning
+        table = self.table
         make: Callable[..., StoreShare] = StoreShare
         if self._how in (How.DELETE, How.UPDATE):
             make = partial(ChangeShare, stores=self._how is How.UPDATE)
@@ -394,7 +394,7 @@ class NextVersion:
             table.next_key(turn),
             None if self._how is How.OVERWRITE else self.base.key,
             table.schema,
-            None if placed is None else (placed.columns, placed.count),
+            table.partitioning,
             self.members.dealt,
             tuple(index.columns for index in self._made_indexes),
         )
