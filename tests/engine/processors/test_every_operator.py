@@ -195,7 +195,7 @@ def connector_examples(folder: Path) -> list[Example]:
             ShareScan("m", "t", (0, 1)),
             [],
             ROWS,
-            lambda: {STORE: TableStore(), "m": TableShare(SCHEMA, None, segments)},
+            lambda: {STORE: store_with("m", TableShare(SCHEMA, None, segments))},
         ),
         Example(
             StoreShare("t", "t@1", None, alone),
@@ -207,7 +207,7 @@ def connector_examples(folder: Path) -> list[Example]:
             ChangeShare("t", "t@2", "t@1", alone),
             [[pa.record_batch([pa.array([0, 2])], ["number"])]],
             [tuple(column.to_pylist()[0] for column in changed.columns)],
-            lambda: {STORE: TableStore(), "t@1": TableShare(alone, None, whole)},
+            lambda: {STORE: store_with("t@1", TableShare(alone, None, whole))},
         ),
         Example(StagedRows("l", "t", (("", ("a",), len(ROWS)),)), [], ROWS, lambda: staged(PHYSICAL, SCHEMA)),
         Example(table.snapshot().scan(ScanRequest((0, 1))).source, [], ROWS),
@@ -215,6 +215,13 @@ def connector_examples(folder: Path) -> list[Example]:
             TextLines(pa.schema([("line", STRING)]), (str(folder / "lines.txt"),)), [], [("one",), ("two",)]
         ),
     ]
+
+
+def store_with(key: str, share: TableShare) -> TableStore:
+    """A member's store with one share."""
+    store = TableStore()
+    store.stage(key, share)
+    return store
 
 
 def staged(batch: pa.RecordBatch, schema: pa.Schema) -> dict[str, object]:

@@ -24,8 +24,7 @@ from sqlfront_cluster.codec.values import malformed
 from sqlfront_cluster.members.requests import BodyService
 from sqlfront_cluster.network.transport import Part
 from sqlfront_connectors.memory.segments.segment import Segment
-from sqlfront_connectors.memory.segments.share import TableShare
-from sqlfront_connectors.memory.spread.store import TableStore, store_of, version_gone
+from sqlfront_connectors.memory.spread.store import TableStore, store_of
 from sqlfront_engine.memory import MemoryBudget
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps
 from sqlfront_values.errors import InternalError, OperationalError
@@ -240,7 +239,7 @@ class RowExchange(BodyService):
             self._held.setdefault(question.version, {})[question.token] = question.holder
         self._on_hold(question.version)
         try:
-            share = self._share(question.version, question.table)
+            share = self._store.share(question.version, question.table)
         except OperationalError:
             self._let_go(question.version, question.token)
             raise
@@ -255,7 +254,7 @@ class RowExchange(BodyService):
         self._on_hold(version)
 
     def _read(self, question: ReadShare) -> tuple[bytes, list[Part]]:
-        share = self._share(question.version, question.table)
+        share = self._store.share(question.version, question.table)
         if share.segments and not {*question.columns} <= {*range(share.segments[0].batch.num_columns)}:
             raise malformed("question", f"there are no columns {question.columns}")
         encoder = BatchEncoder()
@@ -266,12 +265,6 @@ class RowExchange(BodyService):
             sizes.append((encoded.schema, encoded.size))
             parts.extend(encoded.body)
         return codec.encode(EncodedPieces(tuple(sizes))), parts
-
-    def _share(self, version: str, table: str) -> TableShare:
-        share = self._store.get(version)
-        if not isinstance(share, TableShare):
-            raise version_gone(table)
-        return share
 
     # ---- the member
 

@@ -13,7 +13,7 @@ from sqlfront_connectors.memory.segments.numbering import home_of, numbers_of, p
 from sqlfront_connectors.memory.segments.segment import RowNumbers, Segment
 from sqlfront_connectors.memory.segments.share import TableShare
 from sqlfront_connectors.memory.spread.share_statistics import report
-from sqlfront_connectors.memory.spread.store import share_of, store_of
+from sqlfront_connectors.memory.spread.store import store_of
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
 from sqlfront_values.partitioning.partitions import DEFAULT_PARTITIONS, key_hasher
 
@@ -36,7 +36,7 @@ class ShareScan(MemoryScan, frozen=True):
         store.check_dealt(self.dealt, self.table)
         if self.holders is not None and store.member not in self.holders:
             return None
-        return share_of(context, self.resource, self.table)
+        return store.share(self.resource, self.table)
 
     def home(self, share: TableShare) -> int | None:
         return home_of(share.partitions) if self.partitioning is None and share.segments else None
@@ -105,7 +105,7 @@ class StoreShare(Processor, frozen=True):
     def run(self, context: ProcessorContext) -> Steps:
         store = store_of(context)
         store.check_dealt(self.dealt, self.table)
-        present = () if self.base is None else share_of(context, self.base, self.table).segments
+        present = () if self.base is None else store.share(self.base, self.table).segments
         batches: list[pa.RecordBatch] = []
         charged = 0
         while (batch := (yield Take(0))) is not None:

@@ -77,6 +77,17 @@ class TableStore(Mapping[str, object], RequestService):
                 self._shares[key] = share
         self.on_stage(key)
 
+    def share(self, key: str, table: str) -> TableShare:
+        """Return the share of a table's version. Raises OperationalError with SQLSTATE 40001 if the share is
+        gone."""
+        share = self._shares.get(key)
+        if share is None:
+            raise OperationalError(
+                f"the version of `{table}` that the query was planned for is gone; run the query again",
+                sqlstate="40001",
+            )
+        return share
+
     def check_dealt(self, dealt: int, table: str) -> None:
         """Raise OperationalError with SQLSTATE 40001 if partitions have changed their owners since
         ``dealt``."""
@@ -89,9 +100,8 @@ class TableStore(Mapping[str, object], RequestService):
         :class:`~sqlfront_connectors.memory.spread.chunk_counts.ChunkCount`."""
         question = decode_question(content)
         self.check_dealt(question.dealt, question.table)
-        share = self._shares.get(question.base if isinstance(question, RowChange) else question.version)
-        if share is None:
-            raise version_gone(question.table)
+        key = question.base if isinstance(question, RowChange) else question.version
+        share = self.share(key, question.table)
         match question:
             case Lookup():
                 return found(share, question)
@@ -135,25 +145,8 @@ def store_of(context: ProcessorContext) -> TableStore:
     return store
 
 
-def share_of(context: ProcessorContext, key: str, table: str) -> TableShare:
-    """Return the member's share of a table's version. Raises OperationalError with SQLSTATE 40001 if the
-    share is gone."""
-    share = context.resources.get(key)
-    if not isinstance(share, TableShare):
-        raise version_gone(table)
-    return share
-
-
 def partitions_moved(table: str) -> OperationalError:
     """Return the error of a query whose plan assumes former owners of the partitions."""
     return OperationalError(
         f"the partitions of `{table}` have moved since the query was planned; run it again", sqlstate="40001"
-    )
-
-
-def version_gone(table: str) -> OperationalError:
-    """Return the error of a query that reads a version whose share is gone."""
-    return OperationalError(
-        f"the version of `{table}` that the query was planned for is gone; run the query again",
-        sqlstate="40001",
     )

@@ -38,7 +38,7 @@ from sqlfront_connectors.memory.segments.index import IndexDefinition
 from sqlfront_connectors.memory.spread.chunk_counts import decode_count, encode_count
 from sqlfront_connectors.memory.spread.lookup import NO_KEYS, Lookup
 from sqlfront_connectors.memory.spread.processors import ChangeShare, ShareScan, StoreShare
-from sqlfront_connectors.memory.spread.row_path import RowRequest, SpreadPath
+from sqlfront_connectors.memory.spread.row_path import Askable, RowRequest, SpreadPath
 from sqlfront_connectors.memory.spread.share_statistics import (
     ShareStatistics,
     merged,
@@ -66,12 +66,8 @@ _MOST_WAYS: Final = 256
 _NAMED: Final = 10
 
 
-class ClusterAccess(Protocol):
+class ClusterAccess(Askable, Protocol):
     """The cluster as a spread table sees it. Callers hold no lock that a job could need."""
-
-    @property
-    def member_list(self) -> MemberList:
-        """The members of the cluster now, and the dealing of the partitions."""
 
     def run(self, dag: DAG, resources: Mapping[str, object]) -> Iterable[pa.RecordBatch]:
         """Run a job on all members, coordinated here, and return the job's result; reading the result to its
@@ -87,11 +83,6 @@ class ClusterAccess(Protocol):
     def publish(self, table: "SpreadTable", version: "TableVersion") -> None:
         """Make ``version`` the table's current version for all sessions at once. Raises OperationalError if
         another session has changed the table since this turn began. Calls :meth:`SpreadTable.adopt`."""
-
-    def ask(
-        self, service: str, questions: Mapping[str, bytes], query: QueryRun | None = None
-    ) -> Mapping[str, bytes | memoryview]:
-        """Ask members, see :meth:`sqlfront_cluster.members.requests.Requests.ask`."""
 
     def dropped(self, table: "SpreadTable") -> None:
         """Tell the cluster that the table was dropped, so that no new query reads it."""
