@@ -14,6 +14,7 @@ the messages about jobs; messages of removed members are dropped.
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 from functools import partial
 from threading import RLock
 from typing import Final, TypeAlias
@@ -81,6 +82,23 @@ class MembershipSettings(msgspec.Struct, frozen=True):
     silence_limit: float = 5.0
 
 
+class MembershipState(Enum):
+    """The states of a membership, in their order."""
+
+    JOINING = "joining"
+    """The member is not in the list yet."""
+    JOINED = "joined"
+    """The member is in the list."""
+    LEAVING = "leaving"
+    """The member is in the list; running jobs go on, and no job begins here."""
+    ENDED = "ended"
+    """The member has left, was removed or was closed."""
+
+
+#: States in which the member is in the list.
+_LISTED: Final = frozenset({MembershipState.JOINED, MembershipState.LEAVING})
+
+
 class Membership:
     """A member's connection to its cluster, see the module's docstring. ``on_joined`` is called when the
     member is in the list. ``on_end`` is called once, when the membership ends: with the reason, or None if
@@ -104,7 +122,6 @@ class Membership:
         self.watchers: list[Callable[[str], None]] = []
         #: Functions called after each change of the member list in use.
         self.list_watchers: list[Callable[[], None]] = []
-        self.joined = False
         self._transport = transport
         self._clock = engine.clock
         self._on_joined, self._on_end = on_joined, on_end
@@ -122,7 +139,8 @@ class Membership:
         self._puts: dict[int, Callable[[PutOutcome], None]] = {}
         self._requests = 0
         self._seen = 0
-        self._leaving = self._ended = False
+        self._state = MembershipState.JOINING
+        # The reason why no job may begin here.
         self._why = "this member has not joined its cluster yet"
         self._last_failure = ""
         self._lease_from = self._clock.now()
@@ -162,13 +180,25 @@ class Membership:
         self._transport.connect(self.settings.keeper)
         self._later(self._period, self._beat)
 
+    @property
+    def joined(self) -> bool:
+        """Whether the member is in the list."""
+        return self._state in _LISTED
+
+    @property
+    def _ended(self) -> bool:
+        return self._state is MembershipState.ENDED
+
     def leave(self) -> None:
-        """Begin to leave: new jobs avoid this member, and it goes when the jobs here have ended."""
+        """Begin to leave: new jobs avoid this member, and it goes when the jobs here have ended. A newcomer
+        goes at once."""
         with self._lock:
-            if not self._leaving and not self._ended:
-                self._leaving = True
+            if self._state is MembershipState.JOINED:
+                self._state = MembershipState.LEAVING
                 self._why = f"member {self.name} is leaving"
                 self._tell_keeper(Leave())
+        if self._state is MembershipState.JOINING:
+            self._end(f"member {self.name} has left", None)
 
     def rebalance(self) -> None:
         """Have the keeper give all data members equally many partitions."""
@@ -177,7 +207,7 @@ class Membership:
     def check_usable(self) -> None:
         """Raise OperationalError unless jobs may begin here: the member is in the list, and its lease
         holds."""
-        if not self.joined or self._leaving or self._ended:
+        if self._state is not MembershipState.JOINED:
             raise OperationalError(self._why, sqlstate="08003")
         if self._clock.now() - self._lease_from >= self._lease:
             raise OperationalError(self._cut_off(), sqlstate="08006")
@@ -273,7 +303,7 @@ class Membership:
                 engine = self.member.engine
                 memory, files = engine.memory.limit, engine.files
                 peer.send(JoinCluster(self.settings.address, self.settings.lite, memory, files))
-            if self._leaving:
+            if self._state is MembershipState.LEAVING:
                 peer.send(Leave())
 
     def disconnected(self, peer: Peer, reason: str) -> None:
@@ -406,7 +436,8 @@ class Membership:
                 return
             self.member.members = latest
             joined = not self.joined and self.name in latest
-            self.joined |= joined
+            if joined:
+                self._state = MembershipState.JOINED
             self._tell_keeper(ListAdopted(latest.version))
             ready = [each for each in self._early if not self._is_early(each[1])]
             self._early = [each for each in self._early if self._is_early(each[1])]
@@ -428,7 +459,7 @@ class Membership:
             self._later(LEAVING_PERIOD, self._leave_when_idle)
 
     def _stop_or_leave(self, reason: str) -> None:
-        if self._leaving:
+        if self._state is MembershipState.LEAVING:
             self._end(f"member {self.name} has left", None)
         else:
             self._stop(reason)
@@ -440,7 +471,7 @@ class Membership:
         with self._lock:
             if self._ended:
                 return
-            self._ended = True
+            self._state = MembershipState.ENDED
             self._why = why
             peers = list(self._peers.values())
             if self._keeper is not None:

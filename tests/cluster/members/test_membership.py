@@ -118,6 +118,17 @@ def test_who_leaves_goes_when_its_jobs_have_ended() -> None:
     assert kept.owned() == {"m0": 136, "m1": 135}
 
 
+def test_a_newcomer_that_leaves_goes_at_once() -> None:
+    kept = Kept("m0")
+    newcomer = kept.add("m1")
+    newcomer.leave()
+    assert kept.ends == {"m1": None}
+    kept.simulation.pass_time(20)
+
+    assert "m1" not in kept.keeper.members
+    assert not newcomer.joined
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_no_job_fails_because_somebody_leaves(seed: int) -> None:
     kept = Kept("m0", "m1", "m2", seed=seed)
