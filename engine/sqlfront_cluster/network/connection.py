@@ -6,6 +6,7 @@ import socket
 from collections import deque
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from enum import Enum
 from threading import Event, RLock, get_ident
 from typing import Final
 
@@ -38,6 +39,19 @@ _CONTROL: Final = int(FrameKind.CONTROL)
 _MESSAGE: Final = int(FrameKind.MESSAGE)
 
 
+class ConnectionState(Enum):
+    """The states of a connection, in their order; OPEN may be left out."""
+
+    HANDSHAKE = "handshake"
+    """The two sides have not agreed to use the connection."""
+    OPEN = "open"
+    """Both sides use the connection."""
+    ENDING = "ending"
+    """One side has closed the connection, or writing has failed. Arrived data may still be read."""
+    RELEASED = "released"
+    """Socket, thread and memory are given back."""
+
+
 class MemberConnection:
     """A connection, from the handshake to its end. Only the reading thread closes the socket and calls the
     receiver (except for attending threads, see :mod:`.attending`); other threads may send and
@@ -62,10 +76,10 @@ class MemberConnection:
         self._outbox = Outbox(channel, outbox_limit, self.close, self._break)
         # Reentrant, because a finalizer may close while its thread holds the lock.
         self._closing = RLock()
+        self._state = ConnectionState.HANDSHAKE
+        # The reason for closing, and the failure of writing.
         self._reason: str | None = None
         self._broken: str | None = None
-        self._released = False
-        self._open = False
         self._receiver: Receiver
         # Held by the reader once the handshake is over: by this connection's own thread, or by an attending
         # thread. An RLock knows its owner, which could not be noted separately without a gap for an
@@ -111,7 +125,8 @@ class MemberConnection:
             if self._reason is not None:
                 return
             self._reason = reason
-            if self._open:
+            if self._state is ConnectionState.OPEN:
+                self._state = ConnectionState.ENDING
                 self._outbox.send_last(encode_frame(_CONTROL, Goodbye(reason[:_REASON_LENGTH])))
             self._shutdown()
 
@@ -122,18 +137,19 @@ class MemberConnection:
 
     def _shutdown(self) -> None:
         with self._closing:
-            if not self._released:
+            if self._state is not ConnectionState.RELEASED:
+                self._state = ConnectionState.ENDING
                 self.channel.shutdown()
 
     @property
     def closed(self) -> bool:
         """Whether the end has begun."""
-        return self._reason is not None or self._broken is not None
+        return self._state is ConnectionState.ENDING or self._state is ConnectionState.RELEASED
 
     @property
     def in_use(self) -> bool:
         """Whether both sides have agreed to use this connection, and its end has not begun."""
-        return self._open and not self.closed
+        return self._state is ConnectionState.OPEN
 
     def statistics(self) -> PeerStatistics:
         """The traffic over this connection so far."""
@@ -170,7 +186,8 @@ class MemberConnection:
         self.channel.set_deadline(None)
         self._outbox.start()
         with self._closing:
-            self._open = True
+            if self._state is ConnectionState.HANDSHAKE:
+                self._state = ConnectionState.OPEN
         self.decided.set()
 
     def run(self, receiver: Receiver) -> None:
@@ -306,7 +323,7 @@ class MemberConnection:
         self._shutdown()
         self._outbox.stop()
         with self._closing:
-            self._released = True
+            self._state = ConnectionState.RELEASED
             if self._gate is not None:
                 self._gate.release()
             self.channel.close()
