@@ -152,20 +152,12 @@ class MemoryTable(CommonTable):
         indexes: tuple[IndexDefinition, ...] | None = None,
         gone: Mapping[int, RowNumbers] = NO_ROWS,
     ) -> MemorySnapshot:
-        version = self._current.version + 1
         indexes = self._current.indexes if indexes is None else indexes
         columns = [index.columns for index in indexes]
         together = merged(segments, self._schema, self._partitioning, added, columns, gone)
         if self.memory is not None:
-            present = self._current.segments  # counted at their publication
-            changed = [now for now, before in itertools.zip_longest(together, present) if now is not before]
-            self.memory.hold([segment for segment in changed if segment is not None], self.name)
+            self.memory.hold(together, self.name)
+        version = self._current.version + 1
         return MemorySnapshot(
-            self.name,
-            self._schema,
-            self._partitioning,
-            together,
-            self._identity,
-            version,
-            indexes,
+            self.name, self._schema, self._partitioning, together, self._identity, version, indexes
         )
