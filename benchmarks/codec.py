@@ -19,6 +19,7 @@ from typing import TypeVar
 import pyarrow as pa
 
 import sqlfront
+from sqlfront.lanes.jobs import plan_job
 from sqlfront_cluster.codec import BatchDecoder, BatchEncoder, dags, decode_dag, encode_dag
 from sqlfront_connectors.base import Partitioning
 from sqlfront_connectors.memory.scan import MemoryScan
@@ -80,7 +81,7 @@ def query_8() -> DAG:
     arguments = Arguments.of(None)
     statement = parse(query("q8"))
     assert isinstance(statement, Query)
-    dag, _ = session.plan(statement, arguments).bind(arguments.values)
+    dag, _ = plan_job(session.context, statement, arguments).bind(arguments.values)
     dag.lock()
     return dag
 

@@ -24,6 +24,8 @@ from typing import Final
 import sqlfront
 from benchmarks.light_jobs import Timing, timing
 from sqlfront.cluster.processes import SERVICE
+from sqlfront.lanes.jobs import plan_job
+from sqlfront.lanes.light import run_plan
 from sqlfront.session import Session
 from sqlfront_cluster.launchers.local import LocalCluster
 from sqlfront_planner.binder import Arguments
@@ -61,8 +63,8 @@ def planned_once(session: Session) -> Lookup:
     query = parse(LOOKUP)
     assert isinstance(query, Query)
     zone = session.settings.time_zone
-    plan = session.plan(query, Arguments.of([1], zone))
-    return lambda key: session.run(plan, Arguments.of([key], zone).values).collect()
+    plan = plan_job(session.context, query, Arguments.of([1], zone))
+    return lambda key: run_plan(session.context, plan, Arguments.of([key], zone).values).collect()
 
 
 def measure(lookup: Lookup, keys: list[int], count: int) -> list[float]:

@@ -26,6 +26,8 @@ import sqlfront
 from benchmarks.light_jobs import Timing, in_turns
 from sqlfront.cluster.processes import Client
 from sqlfront.cluster.service import TableService
+from sqlfront.lanes.jobs import plan_job
+from sqlfront.lanes.light import run_plan
 from sqlfront_cluster.launchers.local import LocalCluster
 from sqlfront_cluster.launchers.running import RunningMember
 from sqlfront_cluster.members.requests import RequestService
@@ -126,13 +128,13 @@ def tasks(connection: sqlfront.Connection, text: str) -> dict[str, Task]:
     session = connection.session
     prepared = connection.prepare(text)
     connection.execute("SET sqlfront.pruning = true")
-    pruned = session.plan(parse_query(text), Arguments.of(None, "UTC"))
+    pruned = plan_job(session.context, parse_query(text), Arguments.of(None, "UTC"))
     connection.execute("SET sqlfront.pruning = false")
-    unpruned = session.plan(parse_query(text), Arguments.of(None, "UTC"))
+    unpruned = plan_job(session.context, parse_query(text), Arguments.of(None, "UTC"))
     connection.execute("SET sqlfront.pruning = true")
 
     def job(plan: QueryPlan) -> Task:
-        return lambda: list(session.run(plan))
+        return lambda: list(run_plan(session.context, plan))
 
     return {
         "without a job": lambda: prepared.execute().collect(),

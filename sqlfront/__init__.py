@@ -11,10 +11,10 @@ Three entry points::
 
 ``sqlfront_planner`` turns text into a statement and a plan; ``sqlfront_engine`` runs the plan as a light job
 over the tables of ``sqlfront_connectors``; this package composes these packages. Reading order: ``session``
-(text to result), ``queries`` (new queries are planned, repeated queries run by their cached plan) and
-``prepared``, ``commands`` (statements other than queries), ``result``, ``connection`` and ``cursor``,
-``cluster`` (a session's members), ``spark`` (a Spark session beside a session), ``system_tables``, ``shell``,
-``check``.
+(composes the state of a session, and runs statements), ``context`` (that state), ``decide`` (chooses the way
+of a statement) and ``walk`` (runs the way), ``lanes`` (the ways of queries), ``commands`` (statements other
+than queries), ``result``, ``connection``, ``cluster`` (a session's members), ``spark`` (a Spark session
+beside a session), ``system_tables``, ``shell``, ``check``.
 """
 
 from importlib import import_module

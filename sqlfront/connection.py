@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from sqlfront.db_types import ColumnDescription, describe
-from sqlfront.prepared import PreparedStatement
 from sqlfront.result import Parameters, Result, Statistics
-from sqlfront.session import Session
+from sqlfront.session import PreparedStatement, Session
 from sqlfront_engine.closing import Closing
 from sqlfront_engine.jobs.query_run import Progress, QueryRun
 from sqlfront_planner.tokens.parameters import refuse_surplus

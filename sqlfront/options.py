@@ -72,6 +72,8 @@ class Options:
         if config.timeout is not None:
             self._values[_TIMEOUT] = str(config.timeout)
         self._settings = Settings(time_zone=config.time_zone)
+        #: Seconds that a statement may take; None = no limit.
+        self.timeout = self._read_timeout()
         #: All values, as a part of keys that depend on them; None while a value changes. Every change makes a
         #: new object: the same object before and after some work proves that no value changed meanwhile.
         self.key: tuple[str, ...] | None = self._make_key()
@@ -85,9 +87,7 @@ class Options:
         """The settings for evaluation."""
         return self._settings
 
-    @property
-    def timeout(self) -> float | None:
-        """Seconds that a statement may take; None = no limit."""
+    def _read_timeout(self) -> float | None:
         return float(self._values[_TIMEOUT]) or None
 
     @property
@@ -126,6 +126,7 @@ class Options:
             self.key = None
             self._values[known] = normal
             self._settings = replace(self._settings, time_zone=self._values[TIME_ZONE])
+            self.timeout = self._read_timeout()
             self.key = self._make_key()
         return normal
 

@@ -20,7 +20,7 @@ Row(word='the', n=100)
 import time
 from collections.abc import Collection, Iterator, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 from msgspec.structs import replace
@@ -32,7 +32,7 @@ from sqlfront_connectors.memory.spread.processors import ShareScan
 from sqlfront_engine.dag import DAG, OnlyOn
 from sqlfront_engine.engine import JobConfig
 from sqlfront_engine.processors.user_code.services import ServiceScope
-from sqlfront_planner.catalog import TableEntry
+from sqlfront_planner.catalog import Catalog, TableEntry
 from sqlfront_planner.pipeline import (
     Aggregation,
     OwnerOf,
@@ -51,7 +51,7 @@ from sqlfront_values.errors import OperationalError, ProgrammingError
 from sqlfront_values.expressions import Literal
 
 if TYPE_CHECKING:
-    from sqlfront.session import Session
+    from sqlfront.context import Context
 
 __all__ = [
     "Aggregation",
@@ -70,7 +70,15 @@ __all__ = [
 ]
 
 
-def table(session: "Session", name: str) -> Table:
+class HasCatalog(Protocol):
+    """A session, or its context."""
+
+    @property
+    def catalog(self) -> Catalog:
+        """The names of tables and views."""
+
+
+def table(session: "HasCatalog", name: str) -> Table:
     """A table or registered frame of the session, as a pipeline's source. Raises ProgrammingError if no table
     has the name."""
     entry = session.catalog.lookup(name_parts(name))
@@ -80,7 +88,7 @@ def table(session: "Session", name: str) -> Table:
 
 
 def run(
-    session: "Session",
+    context: "Context",
     pipeline: Pipeline,
     arguments: Sequence[Literal] = (),
     required_partitions: Collection[int] | None = None,
@@ -89,22 +97,22 @@ def run(
     """See :meth:`sqlfront.Session.run_pipeline`."""
     began = time.perf_counter()
     config = JobConfig(
-        settings=session.settings,
-        memory_limit=session.config.query_memory_limit,
-        timeout=timeout if timeout is not None else session.options.timeout,
+        settings=context.settings,
+        memory_limit=context.config.query_memory_limit,
+        timeout=timeout if timeout is not None else context.options.timeout,
         description="a pipeline",
         required_partitions=None if required_partitions is None else frozenset(required_partitions),
     )
     circumstances = Circumstances(
-        workers=session.workers,
+        workers=context.engine.workers,
         arguments=tuple(arguments),
-        settings=session.settings,
-        distributed=session.cluster is not None,
+        settings=context.settings,
+        distributed=context.cluster is not None,
     )
     planned = plan_for(pipeline, config, circumstances)
     if required_partitions is not None:
         _check_placed(planned.dag)
-    submit = session.cluster.submit if session.cluster is not None else session.engine.run
+    submit = context.cluster.submit if context.cluster is not None else context.engine.run
     job = submit(planned.dag, replace(config, resources=planned.resources))
     rest: Iterator[pa.RecordBatch] = iter(())
     if planned.schema is None:
@@ -115,7 +123,7 @@ def run(
         rest = rest if first is None else chain((first,), batches)
     statistics = Statistics("light", "a pipeline", time.perf_counter() - began)
     schema = planned.schema or pa.schema([])
-    return Result(schema, rest, statistics, settings=session.settings, job=job, owner=session)
+    return Result(schema, rest, statistics, settings=context.settings, job=job, owner=context)
 
 
 def _check_placed(dag: DAG) -> None:

@@ -1,10 +1,10 @@
 """Results of statements: rows that are read on demand."""
 
 import datetime
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 import msgspec
 import pyarrow as pa
@@ -40,15 +40,16 @@ else:
     zone_names = lazy_module("sqlfront_values.zones.names")
     run_explained = lazy_module("sqlfront.run_explained")
 
+#: The reason for the lane of statements other than queries.
+COMMAND_REASON: Final = "a statement that is not a query"
 #: Arguments of a statement's parameters: values for ``?``, or a mapping for ``:name``.
 Parameters = Sequence[object] | Mapping[str, object]
 
 
 class Statistics(msgspec.Struct, frozen=True):
-    """Facts about the run of a statement. ``lane`` is a :class:`~sqlfront_planner.lanes.Lane` or ``command``;
-    ``seconds`` is the time until the answer began or, for a statement without rows, until the statement
-    ended; ``affected`` the number of rows written, None if the statement writes none. Further facts about a
-    query are computed on demand."""
+    """Facts about the run of a statement. ``seconds`` is the time until the answer began or, for a statement
+    without rows, until the statement ended; ``affected`` the number of rows written, None if the statement
+    writes none. Further facts about a query are computed on demand."""
 
     lane: str
     reason: str
@@ -425,6 +426,18 @@ class RowsResult(Result):
             return self._values
         zone = self._zone(naive=naive)
         return [in_zone(values, places, zone, naive=naive) for values in self._values]
+
+
+def command_result(
+    schema: pa.Schema,
+    batches: Iterable[pa.RecordBatch],
+    settings: Settings,
+    seconds: float,
+    affected: int | None = None,
+) -> Result:
+    """The result of a statement other than a query that took ``seconds``."""
+    statistics = Statistics(Lane.COMMAND, COMMAND_REASON, seconds, affected)
+    return Result(schema, iter(batches), statistics, settings=settings)
 
 
 def _as_batch(schema: pa.Schema, rows: Sequence[tuple[object, ...]]) -> Iterator[pa.RecordBatch]:

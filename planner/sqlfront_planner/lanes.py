@@ -24,7 +24,7 @@ SERIAL_ROWS: Final = 100_000
 
 
 class Lane(StrEnum):
-    """The lanes of queries."""
+    """The lanes of statements."""
 
     DIRECT = "direct"
     """Rows looked up by key, projected and filtered; no job."""
@@ -34,6 +34,8 @@ class Lane(StrEnum):
     """A light job over rows that Spark filtered, projected and grouped before."""
     SPARK = "spark"
     """Spark runs the query's text."""
+    COMMAND = "command"
+    """A statement other than a query, run without Spark."""
 
 
 #: With fewer workers, routing rows to the instance of their key costs more than the instances save: measured

@@ -7,10 +7,11 @@ Spark's.
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import msgspec
 import pyarrow as pa
+from msgspec.structs import replace
 from sqlglot import exp
 
 from sqlfront import commands
@@ -20,19 +21,21 @@ from sqlfront.commands.caching import let_go
 from sqlfront.commands.modification import modifiable
 from sqlfront.commands.run import StatementRun, scans_of
 from sqlfront.config import Config
+from sqlfront.decide import decide
 from sqlfront.file_checks import check_files
+from sqlfront.lanes.light import LightWay
+from sqlfront.lanes.way import StatementRequest
 from sqlfront.session import Session
 from sqlfront.spark.reasons import reason_after, too_large
 from sqlfront_connectors.base import Table, TableDefinition, WritableTable
 from sqlfront_connectors.memory import MemoryConnector
 from sqlfront_connectors.spark.table import SparkTable
 from sqlfront_engine.closing import Closing
-from sqlfront_planner.binder import NO_ARGUMENTS, Arguments, bind_query
+from sqlfront_planner.binder import Arguments
 from sqlfront_planner.catalog import Elsewhere, Entry, FoundElsewhere
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.logical import LogicalPlan
-from sqlfront_planner.plan import QueryPlan
-from sqlfront_planner.planning import plan_logical, plan_small
+from sqlfront_planner.planning import plan_logical
 from sqlfront_planner.statement import CacheTable, Delete, Explain, KillQuery, Query, Statement, Update, parse
 from sqlfront_planner.statements.dotted_names import last_part
 from sqlfront_planner.statements.query_parser import lead
@@ -43,7 +46,7 @@ from sqlfront_values.lazy_modules import lazy_module
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from sqlfront.spark import mixed
+    from sqlfront.spark import mixed, ways
 else:
     mixed = lazy_module("sqlfront.spark.mixed")
 
@@ -59,8 +62,8 @@ _CREATES: Final = re.compile(
 _NOT_FOUND: Final = "TABLE_OR_VIEW_NOT_FOUND"
 
 
-class Way(StrEnum):
-    """The ways of a statement, as far as planning can tell."""
+class CheckedLane(StrEnum):
+    """The lanes of statements, as far as planning can tell."""
 
     DIRECT = "direct"
     """Rows by their key, without a job."""
@@ -81,11 +84,11 @@ class Way(StrEnum):
 class Verdict(msgspec.Struct, frozen=True):
     """The way of a statement, and the ``reason`` for the way, as one line."""
 
-    way: Way
+    way: CheckedLane
     reason: str
 
 
-class NotKnownYet(NotSupportedError):
+class NotKnownYet(Error):
     """An error for a fact about a statement that is known only when the statement runs."""
 
 
@@ -113,7 +116,7 @@ class Checker(Closing):
         try:
             return self._spark_s(text) or self._planned(parse(text), known or {})
         except NotKnownYet as error:
-            return Verdict(Way.UNKNOWN, error.message)
+            return Verdict(CheckedLane.UNKNOWN, error.message)
         except Error as error:
             return self._refused(text, error)
 
@@ -132,8 +135,8 @@ class Checker(Closing):
             return None
         changed = spark.copy_changed_by(text)
         if changed is not None:
-            let_go(StatementRun(self._session, NO_ARGUMENTS, None), (changed,))
-        return Verdict(Way.SPARK, reason)
+            let_go(StatementRun(self._session.context), (changed,))
+        return Verdict(CheckedLane.SPARK, reason)
 
     def _planned(self, statement: Statement, known: Mapping[int | str, object]) -> Verdict:
         """The way of a parsed statement, planned with guesses for unknown arguments. If planning fails for
@@ -153,7 +156,7 @@ class Checker(Closing):
         raise errors[0]
 
     def _plan(self, statement: Statement, arguments: Arguments) -> Verdict:
-        run = _Rehearsal(self._session, arguments, None, changed=self._changed)
+        run = _Rehearsal(self._session.context, StatementRequest(arguments=arguments), changed=self._changed)
         match statement:
             case Query():
                 return self._query(run, statement)
@@ -165,28 +168,27 @@ class Checker(Closing):
                 pass
             case _:
                 commands.dispatch(run, statement)
-        return Verdict(Way.COMMAND, "not a query, done without Spark")
+        return Verdict(CheckedLane.COMMAND, "not a query, done without Spark")
 
     def _query(self, run: StatementRun, query: Query) -> Verdict:
-        session, spark = self._session, self._session.spark
-        if session.options.lane == Lane.SPARK:
-            return Verdict(Way.SPARK, "SET sqlfront.lane = spark")
-        try:
-            binding = bind_query(query, session.catalog, session.bind_settings, run.arguments)
-        except FoundElsewhere:
-            if spark is None or session.options.lane == Lane.LIGHT or not spark.may_read_here(query.sql):
-                raise
-            return Verdict(Way.MIXED, spark.plan_mixed(run, query, fetch=False).reason)
-        plan = plan_small(binding, session.settings, session.target)
-        reason = plan.reason
-        if isinstance(plan, QueryPlan):
-            check_files(session, plan)
-            unknown = {f"`{scan.name}`" for scan in scans_of(plan.bound) if self._is_outline(scan.table)}
+        """The way of a query. Raises the error that sends the query to Spark."""
+        context = run.context
+        if context.options.lane == Lane.SPARK:  # also without a Spark session here
+            return Verdict(CheckedLane.SPARK, "SET sqlfront.lane = spark")
+        way = decide(replace(run.request, text=query.text, parsed=query), context)
+        reason = way.reason
+        if isinstance(way, LightWay):
+            check_files(context, way.plan)
+            unknown = {f"`{scan.name}`" for scan in scans_of(way.plan.bound) if self._is_outline(scan.table)}
             if unknown:
                 reason = f"a job; how much {', '.join(sorted(unknown))} will hold isn't known here"
-            elif session.options.lane != Lane.LIGHT and (large := too_large(plan.input_size, session.memory)):
-                return Verdict(Way.SPARK, large)
-        return Verdict(Way(plan.lane), reason)
+            elif context.options.lane != Lane.LIGHT and (
+                large := too_large(way.plan.input_size, context.memory)
+            ):
+                return Verdict(CheckedLane.SPARK, large)
+        elif way.lane is Lane.SPARK and (error := cast("ways.SparkWay", way).ours) is not None:
+            raise error
+        return Verdict(CheckedLane(way.lane), reason)
 
     def _is_outline(self, table: Table) -> bool:
         """Whether the table's future number of rows is unknown here."""
@@ -204,9 +206,9 @@ class Checker(Closing):
         else:
             why = None if spark.changes_own(text) else spark.reason_after(error)
         if self._session.options.lane == Lane.LIGHT or why is None:
-            return Verdict(Way.ERROR, reason)
+            return Verdict(CheckedLane.ERROR, reason)
         self._elsewhere.note(text, error)
-        return Verdict(Way.SPARK, reason)
+        return Verdict(CheckedLane.SPARK, reason)
 
 
 class _Elsewhere:
@@ -263,15 +265,15 @@ class _Rehearsal(StatementRun, frozen=True):
         try:
             return self.bind(query)
         except FoundElsewhere:
-            if self.session.spark is None:
+            if self.context.spark is None:
                 raise
-            return mixed.rehearsed(self, query)
+            return mixed.rehearsed(self.context, query, self.arguments)
 
     def rows(self, plan: LogicalPlan) -> Iterator[pa.RecordBatch]:
         """Plan the rows, and return no row. Rows of Spark's are not planned, since planning would read the
         rows."""
         if not any(isinstance(scan.table, SparkTable) for scan in scans_of(plan)):
-            plan_logical(plan, self.session.settings, self.session.target)
+            plan_logical(plan, self.context.settings, self.context.target)
         return iter(())
 
     def memory_table(self, definition: TableDefinition) -> WritableTable:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from sqlfront.check.checker import Checker, Verdict, Way
+from sqlfront.check.checker import CheckedLane, Checker, Verdict
 from sqlfront.check.python_texts import PythonTexts, python_texts
 from sqlfront_planner.statement import placed_statements
 from sqlfront_planner.statements.query_parser import lead
@@ -46,7 +46,7 @@ def _in_program(found: PythonTexts, spark: "SparkSession | None") -> Iterator[Fi
     with Checker(found.registered, found.views, spark) as checker:
         for text in found.texts:
             if text.text is None:
-                yield Finding(text.line, Verdict(Way.UNKNOWN, text.why))
+                yield Finding(text.line, Verdict(CheckedLane.UNKNOWN, text.why))
             else:
                 place = lead(text.text) if text.lines else None
                 before = 0 if place is None else text.text.count("\n", 0, place[0])

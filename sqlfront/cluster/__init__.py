@@ -4,18 +4,18 @@
 too. In such a cluster the catalog and the versions of tables are documents, which the keeper replicates
 (``relations`` and ``sqlfront_connectors.memory.spread.documents`` define the content, ``documents`` changes
 documents); ``catalog`` is the session's view of the catalog. ``service`` serves tables in a member's process
-besides running jobs, ``caretaker`` keeps tables alive when members are lost. ``addresses`` finds clusters.
+besides running jobs, ``caretaker`` keeps tables alive when members are lost. ``addresses`` finds clusters,
+``opening`` opens the members of a new session.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 from msgspec.structs import replace
 
 import sqlfront_connectors.registry  # noqa: F401 - makes the connectors' processors known to the members
-from sqlfront.config import Config, Launcher
 from sqlfront_cluster.members.member import Member
 from sqlfront_cluster.members.member_list import MemberList
 from sqlfront_connectors.base import Partitioning, Table
@@ -30,16 +30,27 @@ from sqlfront_planner.catalog import Catalog, PathTables
 from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from sqlfront.cluster import embedded, processes
-    from sqlfront.session import Session
+    from sqlfront.cluster.documents import Documents
     from sqlfront_cluster.members import outsider
     from sqlfront_planner.explain import explanation as explanations
 else:
-    embedded = lazy_module("sqlfront.cluster.embedded")
-    processes = lazy_module("sqlfront.cluster.processes")
     explanations = lazy_module("sqlfront_planner.explain.explanation")
+
+
+class Care(Protocol):
+    """A caretaker of tables: :class:`~sqlfront.cluster.caretaker.Caretaker`."""
+
+    def wake(self) -> None:
+        """Have the tables examined after a change of the cluster; returns at once."""
+
+    def close(self) -> None:
+        """Begin no further work."""
+
+
+class MakeCare(Protocol):
+    """A function that makes a caretaker of the cluster's tables (``everybodys``) or of one session's."""
+
+    def __call__(self, documents: "Documents", *, everybodys: bool) -> Care: ...
 
 
 class Cluster:
@@ -118,8 +129,9 @@ class Cluster:
         the files. Yields True if a writer is gone whose rows a copy of the table may lack."""
         return nullcontext(False)
 
-    def look_after(self, session: "Callable[[], Session | None]") -> None:
-        """Have the session's temporary tables looked after as long as the session exists."""
+    def look_after(self, caretaker: "MakeCare") -> None:
+        """Have the session's temporary tables looked after, as long as the session exists, by objects that
+        ``caretaker`` makes."""
 
     def await_change(self, seconds: float) -> None:
         """Wait until the cluster has changed, but at most ``seconds``."""
@@ -127,19 +139,6 @@ class Cluster:
     def close(self) -> None:
         """Leave the cluster, or end the members if they belong to the session."""
         raise NotImplementedError
-
-
-def open_cluster(
-    config: Config, spark: "SparkSession | None" = None, files: FileAccess = EVERYWHERE
-) -> Cluster | None:
-    """The members of a new session; None for a session without other members. ``spark``: the Spark session
-    whose executors the members may live on; ``files``: the files that the session's own members open.
-
-    Raises OperationalError if the cluster does not exist, or its members can't be started.
-    """
-    if config.cluster is not None or config.launcher is not Launcher.EMBEDDED:
-        return processes.Client(config, spark, files)
-    return embedded.EmbeddedMembers(config, files) if (config.members or 1) > 1 else None
 
 
 def required_partitions(dag: DAG) -> frozenset[int] | None:

@@ -10,8 +10,6 @@ from sqlfront.cache import CachedTable
 from sqlfront.cluster.catalog import ClusterCatalog
 from sqlfront.cluster.documents import Documents
 from sqlfront.cluster.relations import RELATION, decode_relation, tables_of
-from sqlfront.config import Config
-from sqlfront_cluster.launchers.running import RunningMember
 from sqlfront_connectors.memory.spread.documents import TABLE, TURN, decode_table, turn_of
 from sqlfront_connectors.memory.spread.table import LOST, SpreadTable, place_anew
 from sqlfront_planner.catalog import TableEntry
@@ -19,12 +17,9 @@ from sqlfront_values.errors import Error, OperationalError
 from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
-    from sqlfront import session as sessions
-    from sqlfront.cluster import processes
     from sqlfront.commands import caching
+    from sqlfront.context import Context
 else:
-    sessions = lazy_module("sqlfront.session")
-    processes = lazy_module("sqlfront.cluster.processes")
     caching = lazy_module("sqlfront.commands.caching")
 
 #: Seconds until the next attempt after a failure, at first and at most.
@@ -36,13 +31,13 @@ logger = logging.getLogger(__name__)
 
 class Caretaker:
     """A caretaker of the cluster's tables if ``everybodys``, else of the session's temporary tables. The
-    caretaker works on a thread of its own, which begins with the first :meth:`wake`. ``session`` gives the
-    session as long as it exists."""
+    caretaker works on a thread of its own, which begins with the first :meth:`wake`. ``context`` gives the
+    session's context as long as the session exists."""
 
     def __init__(
-        self, session: "Callable[[], sessions.Session | None]", documents: Documents, *, everybodys: bool
+        self, context: "Callable[[], Context | None]", documents: Documents, *, everybodys: bool
     ) -> None:
-        self._session = session
+        self._context = context
         self._documents = documents
         self._everybodys = everybodys
         self._awake = threading.Event()
@@ -68,41 +63,41 @@ class Caretaker:
         while not self._closed:
             woken = self._awake.wait(pause)
             self._awake.clear()
-            session = self._session()
-            if session is None or self._closed:
+            context = self._context()
+            if context is None or self._closed:
                 return
             try:
-                done = self._look(session)
+                done = self._look(context)
             except Exception:
                 done = self._closed
                 if not done:
                     logger.exception("looking after tables failed")
-            del session
+            del context
             pause = None if done else RETRY if woken or pause is None else min(2 * pause, LONGEST_RETRY)
 
-    def _look(self, session: "sessions.Session") -> bool:
+    def _look(self, context: "Context") -> bool:
         """Repair tables where possible; False if a later attempt may repair more."""
         if self._everybodys:
-            self._renew(session)
+            self._renew(context)
             self._tidy_up()
-            self._deal(session)
+            self._deal(context)
         done = True
-        for entry in session.catalog.entries():
+        for entry in context.catalog.entries():
             if entry.temporary == self._everybodys or not isinstance(entry, TableEntry):
                 continue
             table = entry.table.copy if isinstance(entry.table, CachedTable) else entry.table
             if isinstance(table, SpreadTable) and not table.in_place:
-                done &= self._mend(session, entry, table)
+                done &= self._mend(context, entry, table)
         return done
 
-    def _mend(self, session: "sessions.Session", entry: TableEntry, table: SpreadTable) -> bool:
+    def _mend(self, context: "Context", entry: TableEntry, table: SpreadTable) -> bool:
         try:
             try:
                 place_anew(table)
             except OperationalError:
                 if not table.reloaded:
                     raise
-                caching.reload(session, entry)
+                caching.reload(context, entry)
         except Error as error:
             if self._closed:
                 return True
@@ -111,21 +106,21 @@ class Caretaker:
         logger.info("`%s` was placed anew", entry.name)
         return True
 
-    def _renew(self, session: "sessions.Session") -> None:
+    def _renew(self, context: "Context") -> None:
         """Reload the copies of tables whose writer has gone while adding files."""
-        catalog, cluster = session.catalog, session.cluster
+        catalog, cluster = context.catalog, context.cluster
         assert isinstance(catalog, ClusterCatalog)
         assert cluster is not None
         for entry in catalog.entries():
             if isinstance(entry, TableEntry) and catalog.is_abandoned(entry.table):
                 with cluster.writing(entry.table) as abandoned:
                     if abandoned:
-                        caching.recover(session, entry)
+                        caching.recover(context, entry)
 
-    def _deal(self, session: "sessions.Session") -> None:
+    def _deal(self, context: "Context") -> None:
         """Have the keeper deal partitions to a new member."""
-        assert session.cluster is not None
-        members = session.cluster.member_list
+        assert context.cluster is not None
+        members = context.cluster.member_list
         if not {*members.data_members} <= {*members.owners}:
             self._documents.rebalance()
 
@@ -148,10 +143,3 @@ class Caretaker:
                 orphans.pop(identity, None)
         for identity, version in orphans.items():
             documents.put(f"{TABLE}{identity}", None, version)
-
-
-def of_cluster(running: RunningMember) -> Caretaker:
-    """The caretaker of the cluster's tables on one of the cluster's members."""
-    members = processes.ProcessMembers(running)
-    session = sessions.Session(Config(), members)
-    return Caretaker(lambda: session, members.documents, everybodys=True)

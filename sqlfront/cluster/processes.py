@@ -4,16 +4,14 @@ import os
 import secrets
 import socket
 import weakref
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from sqlfront.cluster import Cluster
+from sqlfront.cluster import Care, Cluster, MakeCare
 from sqlfront.cluster.addresses import find
-from sqlfront.cluster.caretaker import Caretaker
 from sqlfront.cluster.catalog import ClusterCatalog
 from sqlfront.cluster.credentials import Protection
 from sqlfront.cluster.documents import Documents
@@ -37,7 +35,6 @@ from sqlfront_values.lazy_modules import lazy_module
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from sqlfront.session import Session
     from sqlfront_connectors.spark.executors import cluster as executors
 else:
     executors = lazy_module("sqlfront_connectors.spark.executors.cluster")
@@ -187,7 +184,7 @@ class Client(ProcessMembers):
         self, config: Config, spark: "SparkSession | None" = None, files: FileAccess = EVERYWHERE
     ) -> None:
         self._launcher: LocalCluster | executors.ExecutorCluster | None = None
-        self._caretakers: list[Caretaker] = []
+        self._caretakers: list[Care] = []
         self._on_executors = config.launcher is Launcher.SPARK
         try:
             super().__init__(self._join(config, spark, files), config.query_memory_limit)
@@ -230,13 +227,13 @@ class Client(ProcessMembers):
         options = MemberOptions(name, keeper, workers=config.workers, memory_limit=config.memory_limit)
         return RunningMember(options, security)
 
-    def look_after(self, session: "Callable[[], Session | None]") -> None:
+    def look_after(self, caretaker: MakeCare) -> None:
         """Have the session's temporary tables looked after; all tables, if the members live on executors,
         which have neither a parser nor Spark to load a table again."""
         for everybodys in (False, True) if self._on_executors else (False,):
-            caretaker = Caretaker(session, self.documents, everybodys=everybodys)
-            self._running.membership.list_watchers.append(caretaker.wake)
-            self._caretakers.append(caretaker)
+            made = caretaker(self.documents, everybodys=everybodys)
+            self._running.membership.list_watchers.append(made.wake)
+            self._caretakers.append(made)
 
     def close(self) -> None:
         """Leave the cluster; end the cluster if it belongs to the session."""

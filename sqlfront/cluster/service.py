@@ -5,14 +5,19 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 import sqlfront_connectors.registry  # noqa: F401 - makes the connectors' processors known to the member
+from sqlfront.config import Config
 from sqlfront_cluster.launchers.running import RunningMember
 from sqlfront_connectors.memory.exchange.holding import GRACE, ShareHolder
 from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
+    from sqlfront import session as sessions
     from sqlfront.cluster import caretaker as caretakers
+    from sqlfront.cluster import processes
 else:
+    sessions = lazy_module("sqlfront.session")
     caretakers = lazy_module("sqlfront.cluster.caretaker")
+    processes = lazy_module("sqlfront.cluster.processes")
 
 
 class TableService(ShareHolder):
@@ -39,8 +44,15 @@ class TableService(ShareHolder):
         if members and members[0] == self._running.membership.name and self._current:
             with self._beginning:
                 if self._caretaker is None:
-                    self._caretaker = caretakers.of_cluster(self._running)
+                    self._caretaker = caretaker_of(self._running)
             self._caretaker.wake()
+
+
+def caretaker_of(running: RunningMember) -> "caretakers.Caretaker":
+    """The caretaker of the cluster's tables on one of the cluster's members."""
+    members = processes.ProcessMembers(running)
+    session = sessions.Session(Config(), members)
+    return caretakers.Caretaker(lambda: session.context, members.documents, everybodys=True)
 
 
 def service() -> TableService:

@@ -2,17 +2,15 @@
 
 ``run`` has the shared parts. ``tables``, ``modification`` (with ``changes`` and ``spread_changes``),
 ``indexes`` and ``caching`` change tables, views and copies of these; ``inspection`` has statements that show
-something, ``explaining`` EXPLAIN; ``killing`` ends other sessions' queries.
+something; ``killing`` ends other sessions' queries.
 """
 
 import time
-from typing import TYPE_CHECKING, assert_never
+from typing import assert_never
 
-from sqlfront.commands import caching, explaining, indexes, inspection, killing, modification, tables
+from sqlfront.commands import caching, indexes, inspection, killing, modification, tables
 from sqlfront.commands.run import Made, StatementRun, result_of
 from sqlfront.result import Result
-from sqlfront_engine.jobs.query_run import QueryRun
-from sqlfront_planner.binder import Arguments
 from sqlfront_planner.statement import (
     CacheTable,
     CreateIndex,
@@ -39,31 +37,21 @@ from sqlfront_planner.statement import (
     Update,
     UseDatabase,
 )
-
-if TYPE_CHECKING:
-    from sqlfront.session import Session
+from sqlfront_values.errors import InternalError
 
 
-def run(
-    session: "Session", statement: Statement, arguments: Arguments, timeout: float | None, query: QueryRun
-) -> Result:
+def run(run: StatementRun, statement: Statement) -> Result:
     """Run the statement; the result is empty (no columns) unless the statement gives rows."""
     began = time.perf_counter()
-    made = dispatch(StatementRun(session, arguments, timeout, query), statement)
-    seconds = time.perf_counter() - began
-    if isinstance(made, Result):
-        return made
-    return result_of(session, made, seconds)
+    made = dispatch(run, statement)
+    return result_of(run.context, made, time.perf_counter() - began)
 
 
-def dispatch(run: StatementRun, statement: Statement) -> Made | Result:
-    """Run the statement within ``run``. Return columns and rows, or a query's result."""
+def dispatch(run: StatementRun, statement: Statement) -> Made:
+    """Run the statement within ``run``. Return columns and rows."""
     match statement:
-        case Query():
-            plan = run.session.plan(statement, run.arguments)
-            return run.session.run(plan, run.arguments.values, timeout=run.timeout, query=run.query)
-        case Explain():
-            return explaining.explain(run, statement)
+        case Query() | Explain():
+            raise InternalError("a query is no command")
         case CreateTable():
             return tables.create_table(run, statement)
         case CreateView():

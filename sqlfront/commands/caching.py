@@ -14,17 +14,15 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-import msgspec
-
 from sqlfront.cache import CachedTable
 from sqlfront.commands.run import NOTHING, Made, StatementRun, origin_of, scans_of, wrote
+from sqlfront.context import Basis, Context
 from sqlfront_connectors.base import Table, TableDefinition
 from sqlfront_connectors.files import FileTable
 from sqlfront_connectors.files.locations.paths import local_path
 from sqlfront_connectors.memory import MemoryTable
 from sqlfront_connectors.memory.spread.table import SpreadTable
 from sqlfront_planner.binder import bind_query
-from sqlfront_planner.binder.context import NO_ARGUMENTS
 from sqlfront_planner.catalog import Entry, FoundElsewhere, TableEntry, ViewEntry
 from sqlfront_planner.logical import LogicalPlan, LogicalScan
 from sqlfront_planner.statement import (
@@ -41,7 +39,6 @@ from sqlfront_values.errors import Error, NotSupportedError, ProgrammingError
 from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
-    from sqlfront.session import Session
     from sqlfront_connectors.spark.table import SparkTable
     from sqlfront_connectors.spark.transfer import loading
 else:
@@ -53,26 +50,12 @@ logger = logging.getLogger(__name__)
 _NAME: Final = re.compile(r"(?:\w+|`[^`]+`)(?:\.(?:\w+|`[^`]+`))*")
 
 
-class Basis(msgspec.Struct, frozen=True):
-    """The state that a copy was made from: the tables, each with the version that was read, and the version
-    of the catalog in which the names meant these tables."""
-
-    copy: Table
-    catalog: int
-    sources: tuple[tuple[Table, int], ...]
-
-    @property
-    def is_current(self) -> bool:
-        """Whether the tables still have the versions of ``sources``."""
-        return all(table.snapshot().version == version for table, version in self.sources)
-
-
 # ---- statements
 
 
 def cache(run: StatementRun, statement: CacheTable) -> Made:
     """CACHE TABLE: a copy in memory replaces the table or view."""
-    catalog = run.session.catalog
+    catalog = run.context.catalog
     origin: Entry
     if statement.query is not None and (elsewhere := _query_elsewhere(run, statement)) is not None:
         origin, plan = elsewhere, run.all_rows(statement.name, elsewhere)
@@ -112,8 +95,8 @@ def _origin(run: StatementRun, name: str) -> Entry:
     try:
         return origin_of(run.entry(name))
     except FoundElsewhere:
-        assert run.session.spark is not None
-        return run.session.spark.entry(name_parts(name))
+        assert run.context.spark is not None
+        return run.context.spark.entry(name_parts(name))
 
 
 def _query_elsewhere(run: StatementRun, statement: CacheTable) -> TableEntry | None:
@@ -122,15 +105,15 @@ def _query_elsewhere(run: StatementRun, statement: CacheTable) -> TableEntry | N
     try:
         run.bind(statement.query)
     except NotSupportedError:
-        if run.session.spark is None:
+        if run.context.spark is None:
             raise
-        return run.session.spark.query(last_part(statement.name), statement.query.text)
+        return run.context.spark.query(last_part(statement.name), statement.query.text)
     return None
 
 
 def uncache(run: StatementRun, statement: UncacheTable) -> Made:
     """UNCACHE TABLE: restore the table or view without its copy."""
-    entry = run.session.catalog.lookup(name_parts(statement.name))
+    entry = run.context.catalog.lookup(name_parts(statement.name))
     if entry is None and statement.if_exists:
         return NOTHING
     _uncache(run, run.entry(statement.name))
@@ -140,14 +123,14 @@ def uncache(run: StatementRun, statement: UncacheTable) -> Made:
 def refresh(run: StatementRun, statement: RefreshTable) -> Made:
     """REFRESH TABLE: list the files of a file table again; refill a cached table."""
     entry = run.entry(statement.name)
-    origin, spark = origin_of(entry), run.session.spark
+    origin, spark = origin_of(entry), run.context.spark
     theirs = None if spark is None else spark.origin(entry)
     if theirs is not None:
         theirs.refresh()
     if isinstance(origin, TableEntry) and isinstance(origin.table, FileTable):
         with run.writing(origin.table):
             origin.table.refresh()
-    reload(run.session, entry, run)
+    reload(run.context, entry, run)
     return NOTHING
 
 
@@ -157,10 +140,10 @@ def refresh_path(run: StatementRun, statement: RefreshPath) -> Made:
     if not statement.path:
         raise ProgrammingError("Can not create a Path from an empty string")
     name = statement.path.rstrip(";")
-    if not statement.quoted and _NAME.fullmatch(name) and run.session.catalog.lookup(name_parts(name)):
+    if not statement.quoted and _NAME.fullmatch(name) and run.context.catalog.lookup(name_parts(name)):
         refresh(run, RefreshTable(name))
     folder = os.path.abspath(local_path(statement.path))
-    for entry in run.session.catalog.entries():
+    for entry in run.context.catalog.entries():
         origin = origin_of(entry)
         if isinstance(origin, TableEntry) and _lies_in(origin.table, folder):
             refresh(run, RefreshTable(dotted(entry.parts)))
@@ -169,7 +152,7 @@ def refresh_path(run: StatementRun, statement: RefreshPath) -> Made:
         if not isinstance(origin_of(entry), TableEntry) and any(
             _lies_in(scan.table, folder) for scan in scans
         ):
-            reload(run.session, entry, run)
+            reload(run.context, entry, run)
     return NOTHING
 
 
@@ -193,14 +176,14 @@ def repair(run: StatementRun, statement: RepairTable) -> Made:
         )
     with run.writing(table):
         table.recover_partitions()
-    reload(run.session, entry, run)
+    reload(run.context, entry, run)
     return NOTHING
 
 
-def reload(session: "Session", entry: Entry, run: StatementRun | None = None) -> None:
+def reload(context: Context, entry: Entry, run: StatementRun | None = None) -> None:
     """Refill the copy of a cached table or view from its origin."""
     if isinstance(entry, TableEntry) and isinstance(entry.table, CachedTable):
-        _fill(run or StatementRun(session, NO_ARGUMENTS, None), entry)
+        _fill(run or StatementRun(context), entry)
 
 
 # ---- copies and their bases
@@ -209,21 +192,21 @@ def reload(session: "Session", entry: Entry, run: StatementRun | None = None) ->
 def _fill(run: StatementRun, entry: TableEntry) -> tuple[int, Basis]:
     """Refill the copy with the current rows of its origin. Return the number of rows, and the copy's
     basis."""
-    cached, session = entry.table, run.session
+    cached, context = entry.table, run.context
     assert isinstance(cached, CachedTable)
     assert isinstance(cached.copy, MemoryTable | SpreadTable)
-    spark = session.spark
+    spark = context.spark
     table = None if spark is None else spark.origin(entry)
     if spark is not None and table is not None:
         work = partial(_fill_from_spark, run, cached.copy, table)
         return spark.link.perform(work, timeout=run.limit, query=run.query)
     with cached.copy.turn():
-        version = session.catalog.version
+        version = context.catalog.version
         plan = run.all_rows(entry.name, cached.origin)
         basis = Basis(cached.copy, version, _sources(plan))
         rows = run.store(cached.copy, plan, overwrite=True)
-        if session.config.cluster is not None and entry.temporary and isinstance(cached.origin, ViewEntry):
-            session.bases[entry.name.lower()] = basis
+        if context.config.cluster is not None and entry.temporary and isinstance(cached.origin, ViewEntry):
+            context.bases[entry.name.lower()] = basis
     return rows, basis
 
 
@@ -232,9 +215,9 @@ def _fill_from_spark(
 ) -> tuple[int, Basis]:
     """Refill the copy with Spark's rows. Spark's tasks send the rows to the members directly if other
     processes can reach the members. Return the number of rows, and the copy's basis."""
-    cluster = run.session.cluster
+    cluster = run.context.cluster
     with copy.turn():
-        catalog, snapshot = run.session.catalog.version, table.snapshot()
+        catalog, snapshot = run.context.catalog.version, table.snapshot()
         version = snapshot.version
         if isinstance(copy, SpreadTable) and cluster is not None and cluster.door is not None:
             rows = loading.load(snapshot.frame, copy, cluster.door)
@@ -249,29 +232,29 @@ def _sources(plan: LogicalPlan) -> tuple[tuple[Table, int], ...]:
     return tuple((scan.table, scan.snapshot.version) for scan in scans_of(plan))
 
 
-def follow(session: "Session") -> None:
+def follow(context: Context) -> None:
     """Update the session's temporary copies after changes to their tables by other sessions."""
-    run = StatementRun(session, NO_ARGUMENTS, None)
-    for name, basis in tuple(session.bases.items()):
-        entry = session.catalog.lookup((name,))
+    run = StatementRun(context)
+    for name, basis in tuple(context.bases.items()):
+        entry = context.catalog.lookup((name,))
         if not _has_copy(entry, basis.copy):
-            session.bases.pop(name, None)
+            context.bases.pop(name, None)
             continue
         assert isinstance(entry, TableEntry)
         try:
-            if basis.catalog != session.catalog.version or not basis.is_current:
+            if basis.catalog != context.catalog.version or not basis.is_current:
                 _follow(run, entry, basis)
         except Error as error:
             give_up(run, entry, error)
 
 
 def _follow(run: StatementRun, entry: TableEntry, basis: Basis) -> None:
-    version = run.session.catalog.version
+    version = run.context.catalog.version
     plan = run.all_rows(entry.name, origin_of(entry))
     if [(id(table), number) for table, number in _sources(plan)] == [
         (id(table), number) for table, number in basis.sources
     ]:
-        run.session.bases[entry.name.lower()] = Basis(basis.copy, version, basis.sources)
+        run.context.bases[entry.name.lower()] = Basis(basis.copy, version, basis.sources)
     else:
         _fill(run, entry)
 
@@ -320,11 +303,11 @@ def _readers(run: StatementRun, changed: Table) -> Iterator[TableEntry]:
             yield entry
 
 
-def recover(session: "Session", entry: Entry) -> None:
+def recover(context: Context, entry: Entry) -> None:
     """Refill the copies of a table whose writer has gone, perhaps before refilling the copies."""
     origin = origin_of(entry)
     if isinstance(origin, TableEntry):
-        refresh_copies(StatementRun(session, NO_ARGUMENTS, None), origin.table)
+        refresh_copies(StatementRun(context), origin.table)
 
 
 def _reads(run: StatementRun, entry: TableEntry, known: set[int], changed: Table) -> bool:
@@ -357,12 +340,12 @@ def dependents(run: StatementRun, name: str) -> tuple[TableEntry, ...]:
 
 def _names(run: StatementRun, entry: TableEntry) -> frozenset[str]:
     """The names of the relations that a cached view reads."""
-    origin, session = origin_of(entry), run.session
+    origin, context = origin_of(entry), run.context
     if isinstance(origin, TableEntry):
         return frozenset()
     try:
-        seen = session.catalog if origin.temporary else session.catalog.without_temporary()
-        bound = bind_query(parse_query(origin.sql), seen, session.bind_settings, run.arguments)
+        seen = context.catalog if origin.temporary else context.catalog.without_temporary()
+        bound = bind_query(parse_query(origin.sql), seen, context.bind_settings, run.arguments)
     except Error:
         return frozenset()
     return frozenset(map(str.lower, bound.relations))
@@ -384,11 +367,11 @@ def give_up(run: StatementRun, entry: Entry, error: Error) -> None:
 def _uncache(run: StatementRun, entry: Entry) -> None:
     """Restore the origin of a cached entry, unless the name has another entry by now."""
     if isinstance(entry, TableEntry) and isinstance(entry.table, CachedTable):
-        catalog = run.session.catalog
+        catalog = run.context.catalog
         parts = entry.parts if entry.temporary else ("default", entry.name)
         if not _has_copy(catalog.own(parts), entry.table.copy):
             return
-        if run.session.spark is not None and run.session.spark.origin(entry) is not None:
+        if run.context.spark is not None and run.context.spark.origin(entry) is not None:
             drop_copy(catalog.remove(parts))  # Spark has the origin
         else:
             drop_copy(catalog.add(entry.table.origin, replace=True))
@@ -401,7 +384,7 @@ def drop_copy(entry: Entry | None) -> None:
 
 
 def _cached(run: StatementRun) -> list[TableEntry]:
-    entries = run.session.catalog.entries()
+    entries = run.context.catalog.entries()
     return [
         entry for entry in entries if isinstance(entry, TableEntry) and isinstance(entry.table, CachedTable)
     ]

@@ -6,15 +6,16 @@ other rows with the version before. ``spread_changes`` has the differences for t
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TypeAlias, cast
 
-import msgspec
 import pyarrow as pa
 from msgspec.structs import replace
 
 from sqlfront.commands import spread_changes
 from sqlfront.commands.caching import following
 from sqlfront.commands.run import Made, StatementRun, overflow_of, result_of, wrote
+from sqlfront.lanes import jobs
+from sqlfront.plans import ChangePlan
 from sqlfront.result import Result
 from sqlfront_connectors.memory import MemoryTable
 from sqlfront_connectors.memory.numbered_table import NumberedTable
@@ -22,10 +23,8 @@ from sqlfront_connectors.memory.segments.numbering import numbers_of, places
 from sqlfront_connectors.memory.segments.row_paths import batch_of
 from sqlfront_connectors.memory.segments.segment import RowNumbers
 from sqlfront_connectors.memory.spread.table import SpreadTable
-from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_engine.row_programs.program import NotByRows
-from sqlfront_planner.binder import Arguments, Binding, bind_query
-from sqlfront_planner.lanes import Lane
+from sqlfront_planner.binder import Binding, bind_query
 from sqlfront_planner.logical import LogicalPlan
 from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.plan_cache import with_literals
@@ -34,50 +33,26 @@ from sqlfront_planner.row_lowering.row_plan import RowPlan
 from sqlfront_planner.statement import Delete, Update, parse
 from sqlfront_planner.table_changes import modification
 
-if TYPE_CHECKING:
-    from sqlfront.session import Session
-
 Change: TypeAlias = Delete | Update
-
-
-class ChangePlan(msgspec.Struct, frozen=True, eq=False):
-    """A plan of a DELETE or UPDATE. ``rows`` gives the affected rows, with their numbers in the last column:
-    for UPDATE with their new values, for DELETE with the clustering columns if the table is spread. ``name``
-    is the table's name."""
-
-    table: MemoryTable | SpreadTable
-    name: str
-    updates: bool
-    rows: RowPlan | QueryPlan
-
-    @property
-    def lane(self) -> Lane:
-        """The lane of the query for the affected rows."""
-        return self.rows.lane
-
-    @property
-    def reason(self) -> str:
-        """The reason for the lane."""
-        return self.rows.reason
 
 
 def change(run: StatementRun, statement: Change, name: str, table: MemoryTable | SpreadTable) -> Made:
     """Plan and run the statement; cache the plan for repeated statements where that pays."""
-    session, text, updates = run.session, statement.rows.sql, isinstance(statement, Update)
-    queries, catalog = session.queries, session.catalog
-    key, version = queries.key, catalog.version
+    context, text, updates = run.context, statement.rows.sql, isinstance(statement, Update)
+    catalog, key = context.catalog, context.plan_key
+    version = catalog.version
     with following(run, lambda: table), overflow_of(name), table.turn():
         arguments = with_literals(text, run.arguments)
-        binding = bind_query(statement.rows, catalog, session.bind_settings, arguments)
+        binding = bind_query(statement.rows, catalog, context.bind_settings, arguments)
         modification.check_table(binding.plan, table, name)
-        bound_run = replace(run, arguments=binding.arguments)
+        bound_run = replace(run, request=replace(run.request, arguments=binding.arguments))
         if isinstance(table, SpreadTable):
             count, rows = _change_spread(bound_run, statement, name, table, binding)
         else:
             count, rows = _change_here(bound_run, statement, name, table, binding)
-    if rows is not None and queries.is_settled(key):
+    if rows is not None and context.is_settled(key):
         plan = ChangePlan(table, name, updates, rows)
-        queries.plans.add(text, run.arguments, key, binding, plan, pins=False, catalog_version=version)
+        context.plans.add(text, run.arguments, key, binding, plan, pins=False, catalog_version=version)
     return wrote(count)
 
 
@@ -85,14 +60,14 @@ def _change_here(
     run: StatementRun, statement: Change, name: str, table: MemoryTable, binding: Binding
 ) -> tuple[int, RowPlan | None]:
     """Return the number of affected rows, and the row program that has found the rows."""
-    session, values = run.session, run.arguments.values
+    context, values = run.context, run.arguments.values
     meant = _meant(statement, name, table, binding)
-    rows = plan_small(replace(binding, plan=meant, titles={}), session.settings, session.target)
+    rows = plan_small(replace(binding, plan=meant, titles={}), context.settings, context.target)
     plan = ChangePlan(table, name, isinstance(statement, Update), rows)
     try:
         return _publish(run, plan, values), rows if isinstance(rows, RowPlan) else None
     except NotByRows:
-        rows = plan_logical(meant, session.settings, session.target)
+        rows = plan_logical(meant, context.settings, context.target)
         return _publish(run, replace(plan, rows=rows), values), None
 
 
@@ -103,9 +78,9 @@ def _change_spread(
     that has found the rows."""
     if spread_changes.moves(table, statement, name):
         return spread_changes.store_anew(run, statement, name, table, binding.plan), None
-    session, updates = run.session, isinstance(statement, Update)
+    context, updates = run.context, isinstance(statement, Update)
     meant = _meant(statement, name, table, binding)
-    rows = plan_rows(replace(binding, plan=meant, titles={}), session.settings, session.target)
+    rows = plan_rows(replace(binding, plan=meant, titles={}), context.settings, context.target)
     if rows is not None:
         try:
             return _publish(run, ChangePlan(table, name, updates, rows), run.arguments.values), rows
@@ -123,30 +98,24 @@ def _meant(statement: Change, name: str, table: MemoryTable | SpreadTable, bindi
     return modification.deleted(binding.plan, numbered, keys)
 
 
-def change_again(
-    session: "Session",
-    text: str,
-    plan: ChangePlan,
-    values: Sequence[object],
-    arguments: Arguments,
-    timeout: float | None,
-    query: QueryRun | None,
-) -> Result:
+def change_again(run: StatementRun, plan: ChangePlan, values: Sequence[object]) -> Result:
     """Run a cached plan for a statement of the same shape; plan the statement anew if the plan doesn't serve
     these values."""
-    began = time.perf_counter()
-    run = StatementRun(session, arguments, timeout, query)
+    began, context = time.perf_counter(), run.context
     try:
         with following(run, lambda: plan.table), overflow_of(plan.name):
             count = _publish(run, plan, values)
     except NotByRows:
-        statement = parse(text)
+        request = run.request
+        statement = parse(request.text)
         assert isinstance(statement, Change)
-        made = change(replace(run, query=query or session.begin(text)), statement, plan.name, plan.table)
+        query = request.query or context.begin(request.text)
+        run = StatementRun(context, replace(request, query=query))
+        made = change(run, statement, plan.name, plan.table)
     else:
         made = wrote(count)
-    session.queries.plans.sweep(session.catalog)  # cached plans keep old versions of changed tables alive
-    return result_of(session, made, time.perf_counter() - began)
+    context.plans.sweep(context.catalog)  # cached plans keep old versions of changed tables alive
+    return result_of(context, made, time.perf_counter() - began)
 
 
 def _publish(run: StatementRun, plan: ChangePlan, values: Sequence[object]) -> int:
@@ -168,10 +137,10 @@ def _rows(
     """The numbers of the affected rows, and the replacing rows."""
     schema = plan.table.schema
     if isinstance(plan.rows, QueryPlan):
-        job = run.session.submit(plan.rows, values, timeout=run.timeout, query=run.query)
+        job = jobs.submit(run.context, plan.rows, values, timeout=run.timeout, query=run.query)
         batches = list(job.batches())
         width = list(range(len(schema)))
         return numbers_of(batches), [batch.select(width) for batch in batches] if plan.updates else []
-    rows = plan.rows.rows(values, run.session.settings)
+    rows = plan.rows.rows(values, run.context.settings)
     numbers = [cast("int", row[-1]) for row in rows]
     return numbers, [batch_of(rows, schema)] if rows and plan.updates else []

@@ -36,7 +36,7 @@ from sqlfront_values.errors import ProgrammingError, spark_error
 from sqlfront_values.types import BOOLEAN, STRING, ddl
 
 if TYPE_CHECKING:
-    from sqlfront.spark.lane import SparkLane
+    from sqlfront.context import SparkBeside
 
 #: A row of SHOW TABLES: the database, the name, and whether the relation is temporary.
 _Shown: TypeAlias = tuple[str, str, bool]
@@ -57,20 +57,20 @@ def show_tables(run: StatementRun, statement: ShowTables) -> Made:
     elif run.spark is not None:
         rows = _tables_of_both(run, run.spark, database)
     elif database is None or is_default((database,)):
-        rows = {_shown(entry) for entry in run.session.catalog.entries() if not _is_global(entry)}
+        rows = {_shown(entry) for entry in run.context.catalog.entries() if not _is_global(entry)}
     elif (database.lower(),) == GLOBAL_TEMP:
-        rows = {_shown(entry) for entry in run.session.catalog.entries() if entry.temporary}
+        rows = {_shown(entry) for entry in run.context.catalog.entries() if entry.temporary}
     else:
         raise no_database(database)
     found = sorted(row for row in rows if pattern is None or _matches(row[1], pattern))
     return _TABLES, [rows_batch(_TABLES, found)], None
 
 
-def _tables_of_both(run: StatementRun, spark: "SparkLane", database: str | None) -> set[_Shown]:
+def _tables_of_both(run: StatementRun, spark: "SparkBeside", database: str | None) -> set[_Shown]:
     """Spark's tables and views, and this session's, except copies of Spark's."""
-    sparks = spark.tables(run, database)
-    shown = is_default(name_parts(database or run.session.settings.database))
-    own = [entry for entry in run.session.catalog.entries() if not spark.has(entry)]
+    sparks = spark.tables(run.request, database)
+    shown = is_default(name_parts(database or run.context.settings.database))
+    own = [entry for entry in run.context.catalog.entries() if not spark.has(entry)]
     return {*sparks, *(_shown(entry) for entry in own if shown or entry.temporary)}
 
 
@@ -136,7 +136,7 @@ def _system_table(run: StatementRun, name: str) -> TableEntry | None:
     """The entry of a system table; None if the name is not a system table's."""
     parts = name_parts(name)
     is_system = len(parts) == len((SYSTEM, name)) and parts[0].lower() == SYSTEM
-    table = run.session.catalog.path_table(parts) if is_system else None
+    table = run.context.catalog.path_table(parts) if is_system else None
     return None if table is None else TableEntry(name, table, temporary=True)
 
 
@@ -175,7 +175,7 @@ def describe(schema: pa.Schema) -> Made:
 
 def set_option(run: StatementRun, statement: SetOption) -> Made:
     """SET: change a setting, or show one setting or all."""
-    options = run.session.options
+    options = run.context.options
     if statement.key is None:
         rows = options.items()
     elif statement.value is None:
@@ -184,8 +184,8 @@ def set_option(run: StatementRun, statement: SetOption) -> Made:
         value = statement.value
         text = value if isinstance(value, str) else _zone_of_interval(run, value)
         rows = [(statement.key, options.set(statement.key, text))]
-        if run.session.spark is not None:
-            run.session.spark.set_option(*rows[0])
+        if run.context.spark is not None:
+            run.context.spark.set_option(*rows[0])
     return _SETTINGS, [rows_batch(_SETTINGS, rows)], None
 
 

@@ -15,7 +15,7 @@ def kill_query(run: StatementRun, statement: KillQuery) -> Made:
     query does not answer.
     """
     query = _number(run, statement.id)
-    runner = run.session.runner
+    runner = run.context.runner
     if not isinstance(runner, Member):
         if not runner.cancel(query, "KILL QUERY"):
             raise _unknown(query)

@@ -3,13 +3,16 @@
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 import pyarrow as pa
 
 from sqlfront.cache import CachedTable
-from sqlfront.result import Result, Statistics
+from sqlfront.context import Context, SparkBeside
+from sqlfront.lanes import jobs
+from sqlfront.lanes.way import StatementRequest
+from sqlfront.result import Result, command_result
 from sqlfront_connectors.base import Table, TableDefinition, WritableTable, insert_all
 from sqlfront_connectors.memory import MemoryConnector, MemoryTable
 from sqlfront_connectors.memory.spread.table import How, SpreadTable, place_anew
@@ -28,12 +31,9 @@ from sqlfront_planner.statements.dotted_names import name_parts
 from sqlfront_values.errors import DataError, Error, NotSupportedError, ProgrammingError, spark_error
 from sqlfront_values.expressions import Column
 
-if TYPE_CHECKING:
-    from sqlfront.session import Session
-    from sqlfront.spark.lane import SparkLane
-
 #: The columns and rows of a command, and the number of rows written (None: the command writes none).
 Made = tuple[pa.Schema, Iterable[pa.RecordBatch], int | None]
+_NO_REQUEST: Final = StatementRequest()
 NOTHING: Final[Made] = (pa.schema([]), (), None)
 
 
@@ -42,11 +42,10 @@ def wrote(rows: int | None) -> Made:
     return pa.schema([]), (), rows
 
 
-def result_of(session: "Session", made: Made, seconds: float) -> Result:
+def result_of(context: Context, made: Made, seconds: float) -> Result:
     """The result of a command that took ``seconds``."""
     schema, batches, affected = made
-    statistics = Statistics("command", "a statement that is not a query", seconds, affected)
-    return Result(schema, iter(batches), statistics, settings=session.settings)
+    return command_result(schema, batches, context.settings, seconds, affected)
 
 
 @contextmanager
@@ -66,51 +65,65 @@ def overflow_of(table: str) -> Iterator[None]:
 class StatementRun(msgspec.Struct, frozen=True):
     """A run of one command."""
 
-    session: "Session"
-    arguments: Arguments
-    timeout: float | None
-    query: QueryRun | None = None
+    context: Context
+    request: StatementRequest = _NO_REQUEST
+
+    @property
+    def arguments(self) -> Arguments:
+        """The values of the command's parameters."""
+        return self.request.arguments
+
+    @property
+    def timeout(self) -> float | None:
+        """The command's timeout in seconds; None = the session's."""
+        return self.request.timeout
+
+    @property
+    def query(self) -> QueryRun | None:
+        """The run of the statement, which can be cancelled; None = not begun."""
+        return self.request.query
 
     @property
     def limit(self) -> float | None:
         """Seconds that the command may take; None = no limit."""
-        return self.session.options.timeout if self.timeout is None else self.timeout
+        return self.context.limit(self.request)
 
     @property
-    def spark(self) -> "SparkLane | None":
+    def spark(self) -> SparkBeside | None:
         """The lane to the Spark session; None without Spark, or if all statements stay here."""
-        session = self.session
-        return None if session.options.lane == Lane.LIGHT else session.spark
+        context = self.context
+        return None if context.options.lane == Lane.LIGHT else context.spark
 
     def bind(self, query: Query) -> LogicalPlan:
         """The query's logical plan."""
-        return bind(query, self.session.catalog, self.session.bind_settings, self.arguments)
+        return bind(query, self.context.catalog, self.context.bind_settings, self.arguments)
 
     def read(self, query: Query) -> LogicalPlan:
         """The query's logical plan, for a statement that only sqlfront can run: rows of Spark's relations, or
         of a query that only Spark can run, have been fetched."""
-        spark = self.session.spark
-        return self.bind(query) if spark is None else spark.read(self, query)
+        spark = self.context.spark
+        return self.bind(query) if spark is None else spark.read(self.request, query)
 
     def rows(self, plan: LogicalPlan) -> Iterator[pa.RecordBatch]:
         """The rows of a logical plan, in physical form."""
-        session = self.session
-        return self.submit(plan_logical(plan, session.settings, session.target)).batches()
+        context = self.context
+        return self.submit(plan_logical(plan, context.settings, context.target)).batches()
 
     def submit(self, plan: QueryPlan) -> LightJob:
         """The light job of a plan."""
-        return self.session.submit(plan, self.arguments.values, timeout=self.timeout, query=self.query)
+        values = self.arguments.values
+        return jobs.submit(self.context, plan, values, timeout=self.timeout, query=self.query)
 
     def memory_table(self, definition: TableDefinition) -> WritableTable:
         """A new memory table, spread over the session's members if there are several."""
-        cluster = self.session.cluster
-        alone = partial(MemoryTable, budget=self.session.engine.tables)
+        cluster = self.context.cluster
+        alone = partial(MemoryTable, budget=self.context.engine.tables)
         return MemoryConnector(alone if cluster is None else cluster.table).create(definition)
 
     def store(self, table: WritableTable, plan: LogicalPlan, *, overwrite: bool = False) -> int:
         """Add the plan's rows to a table, or replace its rows; all or nothing. Return the number of rows."""
-        if self.session.cluster is None or not isinstance(table, SpreadTable):
-            zone = self.session.settings.time_zone
+        if self.context.cluster is None or not isinstance(table, SpreadTable):
+            zone = self.context.settings.time_zone
             return insert_all(table, self.rows(plan), overwrite=overwrite, time_zone=zone)
         with table.turn():
             if not overwrite and not table.in_place:
@@ -122,24 +135,24 @@ class StatementRun(msgspec.Struct, frozen=True):
     ) -> int:
         """Make the plan's rows the next version of a spread table; ``keys`` are the clustering columns in the
         plan, None = the table's. Return the number of rows written."""
-        session = self.session
+        context = self.context
         with table.next_version(how) as version:
             store = Store(table.name, version.processor, version.keys if keys is None else keys)
-            planned = plan_logical(plan, session.settings, session.target, store)
+            planned = plan_logical(plan, context.settings, context.target, store)
             return version.publish(self.submit(planned).batches())
 
     def writing(self, table: Table) -> AbstractContextManager[bool]:
         """A context in which no other session of the cluster writes to the table's files; see
         :meth:`~sqlfront.cluster.Cluster.writing`."""
-        cluster = self.session.cluster
+        cluster = self.context.cluster
         return nullcontext(False) if cluster is None else cluster.writing(table)
 
     def entry(self, name: str) -> Entry:
         """The catalog's entry of a dotted name. Raises TABLE_OR_VIEW_NOT_FOUND if no relation has the
         name."""
-        found = self.session.catalog.lookup(name_parts(name))
+        found = self.context.catalog.lookup(name_parts(name))
         if found is None:
-            raise not_found(name, self.session.catalog.names())
+            raise not_found(name, self.context.catalog.names())
         return found
 
     def all_rows(self, name: str, origin: Entry) -> LogicalPlan:
@@ -148,7 +161,7 @@ class StatementRun(msgspec.Struct, frozen=True):
         if isinstance(origin, TableEntry):
             table = origin.table
             return LogicalScan(name, table, table.snapshot(), tuple(range(len(table.schema))))
-        catalog, settings = self.session.catalog, self.session.bind_settings
+        catalog, settings = self.context.catalog, self.context.bind_settings
         seen = catalog if origin.temporary else catalog.without_temporary()
         plan = bind(parse_query(origin.sql), seen, settings, self.arguments)
         if not origin.columns:

@@ -61,12 +61,12 @@ def change_by_rows(
 ) -> int:
     """Change the rows that a row program gives. Return their number. Raises NotByRows if the change needs a
     job or rows have to move."""
-    session = run.session
-    query = session.limited("", run.timeout, run.query)
+    context = run.context
+    query = context.limited("", run.timeout, run.query)
     with table.turn():
         if not table.in_place:
             raise NotByRows
-        rows = plan.rows(values, session.settings, query)
+        rows = plan.rows(values, context.settings, query)
         if rows:
             with table.next_version(How.UPDATE if updates else How.DELETE) as version:
                 keys = keys_of(table) if updates else tuple(range(len(keys_of(table))))

@@ -39,7 +39,7 @@ TAKEN: Final = "TABLE_OR_VIEW_ALREADY_EXISTS"
 def create_table(run: StatementRun, statement: CreateTable) -> Made:
     """CREATE TABLE or TEMPORARY VIEW ... USING: the catalog gets the entry only when the table has its
     rows."""
-    catalog, spark = run.session.catalog, run.spark
+    catalog, spark = run.context.catalog, run.spark
     if statement.temporary:
         _give_way(run, statement)
     else:
@@ -102,7 +102,7 @@ def _is_placed(statement: CreateTable) -> bool:
 
 def _is_sparks(run: StatementRun, statement: CreateTable) -> bool:
     """Whether Spark should keep the table, since sqlfront would drop its rows at the end of the session."""
-    if run.spark is None or run.session.config.warehouse is not None:
+    if run.spark is None or run.context.config.warehouse is not None:
         return False
     return not statement.temporary and (statement.format is None or not _is_placed(statement))
 
@@ -116,15 +116,15 @@ def _make(run: StatementRun, statement: CreateTable, schema: pa.Schema | None) -
         schema,
         statement.options,
         statement.location,
-        None if _is_placed(statement) else run.session.home,
+        None if _is_placed(statement) else run.context.home_path(),
         statement.partitioned_by,
         statement.clustered_by,
         statement.buckets,
         must_exist=statement.is_view,
         catalogued=not statement.temporary,
-        time_zone=run.session.settings.time_zone,
-        files=run.session.files,
-        memory=run.session.engine.memory,
+        time_zone=run.context.settings.time_zone,
+        files=run.context.files,
+        memory=run.context.engine.memory,
     )
     if _in_memory(statement):
         return run.memory_table(definition)
@@ -161,7 +161,7 @@ def _is_permuted(table: Table, query: LogicalPlan) -> bool:
 
 def create_view(run: StatementRun, statement: CreateView) -> Made:
     """CREATE VIEW: the query is bound once, so that an invalid query is refused here."""
-    catalog = run.session.catalog
+    catalog = run.context.catalog
     if statement.temporary:
         _give_way(run, statement)
     else:
@@ -180,7 +180,7 @@ def create_view(run: StatementRun, statement: CreateView) -> Made:
             condition="CREATE_VIEW_COLUMN_ARITY_MISMATCH",
         )
     check_unique(statement.columns or names)
-    spark = run.session.spark
+    spark = run.context.spark
     if spark is not None and view.temporary and statement.replace:
         spark.drop_view(view.name)
     present = catalog.lookup(view.parts)
@@ -194,19 +194,19 @@ def create_view(run: StatementRun, statement: CreateView) -> Made:
 
 def _columns_of_view(run: StatementRun, statement: CreateView, view: ViewEntry) -> Sequence[str]:
     """The column names of the view's query. Only Spark may be able to run the query of a temporary view."""
-    session = run.session
+    context = run.context
     try:
-        bound = bind_query(statement.query, session.catalog, session.bind_settings, run.arguments)
+        bound = bind_query(statement.query, context.catalog, context.bind_settings, run.arguments)
     except NotSupportedError:
-        spark = session.spark
+        spark = context.spark
         if spark is None or not view.temporary or spark.has_view(view.name):
             raise
         theirs = spark.columns_of(view.sql)
         if theirs is None:
             raise
         return theirs
-    if not view.temporary and session.spark is not None:
-        session.spark.check_view(bound.plan)
+    if not view.temporary and context.spark is not None:
+        context.spark.check_view(bound.plan)
     if bound.temporary and not view.temporary:
         raise _refers_to_temporary(view, bound.temporary[0])
     return bound.plan.schema.names
@@ -225,7 +225,7 @@ def _refers_to_temporary(view: ViewEntry, name: str) -> Error:
 def drop(run: StatementRun, statement: Drop) -> Made:
     """DROP TABLE or VIEW; as in Spark, DROP TABLE drops a view, too."""
     parts = name_parts(statement.name)
-    entry = run.session.catalog.lookup(parts)
+    entry = run.context.catalog.lookup(parts)
     if entry is None:
         if statement.if_exists:
             return NOTHING
@@ -237,7 +237,7 @@ def drop(run: StatementRun, statement: Drop) -> Made:
             condition="WRONG_COMMAND_FOR_OBJECT_TYPE",
         )
     stale = dependents(run, statement.name)
-    _forget(run.session.catalog.remove(parts))
+    _forget(run.context.catalog.remove(parts))
     let_go(run, stale)
     return NOTHING
 
@@ -250,7 +250,7 @@ def insert(run: StatementRun, statement: Insert) -> Made:
         try:
             with run.writing(table) as abandoned:
                 if abandoned:
-                    recover(run.session, entry)
+                    recover(run.context, entry)
                     entry = run.entry(statement.name)
                     table = writable(entry)
                 with _turn(entry, overwrite=statement.overwrite), overflow_of(entry.name):

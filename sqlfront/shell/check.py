@@ -9,7 +9,7 @@ from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqlfront.check.checker import Way
+from sqlfront.check.checker import CheckedLane
 from sqlfront.check.files import check_file
 from sqlfront.config import Config
 from sqlfront.options import Options
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str]) -> int:
     """Run ``sqlfront check [--spark URL] FILE ...``; return the exit code. Prints a line for each statement
     to stdout, ``file:line: way: reason``, and a line with the counts to stderr."""
     options = _parser().parse_args(arguments)
-    ways: Counter[Way] = Counter()
+    ways: Counter[CheckedLane] = Counter()
     try:
         with _session(options.spark) as spark:
             for name in options.files:
@@ -60,11 +60,11 @@ def main(arguments: Sequence[str]) -> int:
         print(f"sqlfront: {error}", file=sys.stderr)
         return CheckExitCode.CONNECT
     count = ways.total()
-    parts = "".join(f", {ways[way]} {way}" for way in Way if ways[way])
+    parts = "".join(f", {ways[way]} {way}" for way in CheckedLane if ways[way])
     print(f"{count} statement{'' if count == 1 else 's'}{parts}", file=sys.stderr)
-    if ways[Way.ERROR]:
+    if ways[CheckedLane.ERROR]:
         return CheckExitCode.STATEMENT
-    return CheckExitCode.SPARK if ways[Way.SPARK] or ways[Way.MIXED] else CheckExitCode.OK
+    return CheckExitCode.SPARK if ways[CheckedLane.SPARK] or ways[CheckedLane.MIXED] else CheckExitCode.OK
 
 
 @contextmanager

@@ -112,7 +112,7 @@ class AttachedSession(Session):
             return HeldFrame(query, lambda: None)
         self._stay_with(link.spark)
         if not result.is_read:
-            held = straight.of_result(self, link, result)
+            held = straight.of_result(self.context, link, result)
             if held is not None:
                 return held
         schema = result.schema

@@ -1,7 +1,7 @@
 """Results with the methods of Spark's DataFrame."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import TYPE_CHECKING, Any, Protocol, cast, overload
 
 import pyarrow as pa
 
@@ -17,9 +17,32 @@ if TYPE_CHECKING:
     from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
     from pyspark.sql.types import StructType
 
-    from sqlfront.spark.attached import AttachedSession
+    from sqlfront_connectors.arrow import ArrowSource
     from sqlfront_connectors.spark.rows import HeldFrame
     from sqlfront_engine.jobs.query_run import Progress
+
+
+class FrameSession(Protocol):
+    """The session of a frame: :class:`~sqlfront.spark.attached.AttachedSession`."""
+
+    @property
+    def has_sparks_zone(self) -> bool:
+        """Whether only Spark knows the time zone."""
+
+    def register(self, name: str, frame: "ArrowSource") -> None:
+        """Make a frame a temporary view."""
+
+    def unregister(self, name: str) -> None:
+        """Drop a temporary view, also one of Spark's; no error if no view has the name."""
+
+    def query_of(self, result: Result) -> "DataFrame | None":
+        """The query of a result that Spark runs, as a DataFrame; None for other results."""
+
+    def schema_of(self, result: Result) -> "StructType":
+        """The result's schema in Spark's types."""
+
+    def spark_frame(self, result: Result) -> "HeldFrame":
+        """The rows of a result as a Spark DataFrame."""
 
 
 class Frame(Closing):
@@ -30,7 +53,7 @@ class Frame(Closing):
     made at its first use. Spark can read the rows until the frame or the session is closed.
     """
 
-    def __init__(self, result: Result, session: "AttachedSession") -> None:
+    def __init__(self, result: Result, session: "FrameSession") -> None:
         self._result = result.as_local()
         self._session = session
         self._held: HeldFrame | None = None

@@ -8,29 +8,30 @@ knows are temporary views of Spark's.
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
-from msgspec.structs import replace
 
 from sqlfront.commands import caching
 from sqlfront.commands.run import StatementRun, scans_of
+from sqlfront.lanes.way import Cause, Replan, StatementRequest, Way
 from sqlfront.options import TIME_ZONE
 from sqlfront.python_values import rows_batch
 from sqlfront.result import Result, Statistics
 from sqlfront.spark.copies import has, is_current, origin, origin_of
 from sqlfront.spark.known import Known, reads_here
 from sqlfront.spark.lent import Lent, words_of
-from sqlfront.spark.mixed import fetched, given, plan_mixed
-from sqlfront.spark.reasons import SYNTAX, is_unknown_column, reason_after, too_large
+from sqlfront.spark.mixed import fetched, given, mixed_query
+from sqlfront.spark.reasons import is_unknown_column, reason_after, too_large
 from sqlfront.spark.same_answers import first_other
 from sqlfront.spark.start import SparkStart
+from sqlfront.spark.ways import MixedWay, SparkWay, StartWay
 from sqlfront_connectors.spark.table import SparkTable
 from sqlfront_connectors.spark.types import quoted
 from sqlfront_engine.jobs.query_run import QueryRun
-from sqlfront_planner.binder import NO_ARGUMENTS, Arguments
+from sqlfront_planner.binder import Arguments, bind
 from sqlfront_planner.catalog import Entry, FoundElsewhere, TableEntry
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.statement import Query, is_query, parse_query
@@ -40,12 +41,11 @@ from sqlfront_values.errors import DataError, Error, NotSupportedError, Operatio
 from sqlfront_values.types import VOID
 
 if TYPE_CHECKING:
+    from sqlfront.context import Context
     from sqlfront.result import Parameters
-    from sqlfront.session import Session
     from sqlfront_connectors.spark.link import SparkLink
     from sqlfront_connectors.spark.run import SparkRun
     from sqlfront_planner.logical import LogicalPlan
-    from sqlfront_planner.plan import QueryPlan
 
 
 def _beginning(words: str) -> re.Pattern[str]:
@@ -68,8 +68,6 @@ _EXPLAIN: Final = _beginning(r"EXPLAIN\b")
 
 #: Remaining time of an expired timeout (s).
 _AT_ONCE: Final = 0.001
-#: A function that runs a statement without Spark.
-Here = Callable[[str, Arguments, float | None, QueryRun | None], Result]
 
 
 class NotStarted(FoundElsewhere):
@@ -79,16 +77,20 @@ class NotStarted(FoundElsewhere):
 class SparkLane:
     """The lane to the Spark session beside a session. Safe to use from several threads."""
 
-    def __init__(self, session: "Session", start: SparkStart) -> None:
-        self._session = session
+    def __init__(self, start: SparkStart) -> None:
         self._start = start
         # The setting that makes sqlfront's answers differ from Spark's; None if the answers are the same.
         self._other_answers = first_other(start.options)
         #: Whether only Spark knows the time zone; Spark then has to format timestamps itself.
         self.has_own_zone = False
-        if TIME_ZONE in start.options:
-            self._take_time_zone(start.options[TIME_ZONE])
-        self._lent = Lent(session, self)
+
+    def join(self, context: "Context") -> None:
+        """Stand beside the session of the context; to be called once, before any other method."""
+        self._context = context
+        self._lent = Lent(context, self)
+        zone = self._start.options.get(TIME_ZONE)
+        if zone is not None:
+            self._take_time_zone(zone)
 
     @property
     def link(self) -> "SparkLink":
@@ -113,7 +115,7 @@ class SparkLane:
         known = self._start.known
         if known is None:  # a new session has no views
             return False
-        return known.has_view(name) and origin_of(self._session.catalog.own((name,))) is None
+        return known.has_view(name) and origin_of(self._context.catalog.own((name,))) is None
 
     def whole_name(self, parts: tuple[str, ...]) -> tuple[str, ...] | None:
         """See :class:`~sqlfront_planner.catalog.Elsewhere`."""
@@ -126,9 +128,9 @@ class SparkLane:
         known = self._start.known
         if known is None or not known.drop_view(name):
             return False
-        copy = self._session.catalog.own((name,))
+        copy = self._context.catalog.own((name,))
         if isinstance(copy, TableEntry) and origin_of(copy) is not None:
-            caching.let_go(StatementRun(self._session, NO_ARGUMENTS, None), (copy,))
+            caching.let_go(StatementRun(self._context), (copy,))
         return True
 
     @property
@@ -141,21 +143,21 @@ class SparkLane:
     def _follow(self, known: Known) -> None:
         """Take over changes in Spark: its settings, and new meanings of names; drop copies whose rows have
         changed in Spark."""
-        session = self._session
+        context = self._context
         self._other_answers, self.has_own_zone = known.other_answers, False
-        if session.options.settings.time_zone != known.time_zone:
+        if context.options.settings.time_zone != known.time_zone:
             self._take_time_zone(known.time_zone)
-        if (session.settings.catalog, session.settings.database) != known.database:
-            session.options.use(*known.database)
-        session.catalog.touch()
-        for entry in session.catalog.entries():
+        if (context.settings.catalog, context.settings.database) != known.database:
+            context.options.use(*known.database)
+        context.catalog.touch()
+        for entry in context.catalog.entries():
             table = origin_of(entry)
             if isinstance(entry, TableEntry) and table is not None and not is_current(table):
-                caching.let_go(StatementRun(session, NO_ARGUMENTS, None), (entry,))
+                caching.let_go(StatementRun(context), (entry,))
 
     def _take_time_zone(self, name: str) -> None:
         try:
-            self._session.options.set(TIME_ZONE, name)
+            self._context.options.set(TIME_ZONE, name)
         except Error:  # a zone such as `SystemV/PST8`
             self.has_own_zone = True
             self._other_answers = f"{TIME_ZONE} is {name}"
@@ -170,9 +172,9 @@ class SparkLane:
         """Whether the entry is a copy of a table or view of Spark's."""
         return has(entry)
 
-    def tables(self, run: StatementRun, database: str | None) -> list[tuple[str, str, bool]]:
+    def tables(self, request: StatementRequest, database: str | None) -> list[tuple[str, str, bool]]:
         """See :meth:`~sqlfront_connectors.spark.link.SparkLink.tables`; Spark is started if needed."""
-        self._started(run, "its tables are asked for")
+        self.start(request, "its tables are asked for")
         return self.link.tables(database)
 
     def entry(self, parts: tuple[str, ...]) -> TableEntry:
@@ -205,99 +207,80 @@ class SparkLane:
     def columns_of(self, text: str) -> Sequence[str] | None:
         """The column names of a query that only Spark can run but that names relations of this session, for a
         view of this session; None if the query names no relation of this session, or if queries stay here."""
-        if self._session.options.lane == Lane.LIGHT or not self.may_read_here(text):
+        if self._context.options.lane == Lane.LIGHT or not self.may_read_here(text):
             return None
         schema = self.link.describe(text, views=self._lent.views_of(text))
         return None if schema is None else schema.names
 
     # ---- which way
 
-    def execute(
-        self,
-        text: str,
-        arguments: Arguments,
-        timeout: float | None,
-        query: QueryRun | None,
-        here: Here,
-    ) -> Result:
-        """Run a statement by ``here`` or, if needed, by Spark."""
-        run = StatementRun(self._session, arguments, timeout, query)
-        try:
-            return self._execute(text, run, here)
-        except NotStarted as needed:
-            run = self._started(run, needed.message)
-        return self._execute(text, run, here)
+    def way(self, request: StatementRequest, replan: Replan | None) -> Way | None:
+        """See :class:`~sqlfront.context.SparkBeside`."""
+        match replan:
+            case Replan(Cause.FOR_SPARK):
+                return self._way_by_spark(request, replan.reason, replan.error)
+            case Replan(Cause.SPARK_NEEDED):
+                return StartWay(self, replan.reason)
+        reason = self.reason_before(request.text)
+        return None if reason is None else SparkWay(self, reason)
 
-    def _started(self, run: StatementRun, why: str) -> StatementRun:
-        """Start Spark, unless it is started; return the run with its remaining time."""
-        began, limit = time.perf_counter(), run.limit
-        self._start.wait(why, limit, run.query)
-        if limit is None:
-            return run
-        return replace(run, timeout=max(_AT_ONCE, limit - (time.perf_counter() - began)))
+    def way_after(self, error: Error, request: StatementRequest) -> Way:
+        """See :class:`~sqlfront.context.SparkBeside`."""
+        way = self.way(request, self.replan_after(error, request))
+        assert way is not None
+        return way
 
-    def _execute(self, text: str, run: StatementRun, here: Here) -> Result:
-        """Run a statement here or by Spark. Raises NotStarted if the decision needs a Spark session that
-        isn't started."""
-        reason = self.reason_before(text)
-        if reason is not None:
-            return self.run(text, run, reason)
-        try:
-            result = here(text, run.arguments, run.timeout, run.query)
-            if result.job is not None and is_query(text):
-                result.otherwise = partial(self._otherwise, text, run)
-            return result
-        except NotStarted:
-            raise
-        except (NotSupportedError, ProgrammingError, OperationalError) as error:
-            reason = self.reason_after(error)
-            if reason is None or self.changes_own(text):
-                raise
-            ours = error
-        if isinstance(ours, FoundElsewhere) and is_query(text) and self.may_read_here(text):
-            try:
-                return self._mixed(text, run)
-            except DataError:  # perhaps in rows without a join partner: the whole query may not fail
-                pass
-            except (NotSupportedError, ProgrammingError, OperationalError) as error:
-                later = self.reason_after(error)
-                if later is None and isinstance(error, OperationalError):
-                    raise
-                reason = later or reason
-        try:
-            return self.run(text, run, reason)
-        except ProgrammingError as theirs:
-            if theirs.condition == SYNTAX != ours.condition and not is_query(text):
-                raise ours from None  # a statement that only sqlfront knows
-            raise
-
-    def _otherwise(self, text: str, run: StatementRun, error: Error) -> Result | None:
-        """Spark's result of a query that failed here with ``error`` after its first rows had arrived; None if
-        the query isn't for Spark."""
+    def replan_after(self, error: Error, request: StatementRequest) -> Replan:
+        """See :class:`~sqlfront.context.SparkBeside`."""
+        if isinstance(error, NotStarted):
+            return Replan(Cause.SPARK_NEEDED, error.message)
+        if not isinstance(error, NotSupportedError | ProgrammingError | OperationalError):
+            raise error
         reason = self.reason_after(error)
-        return None if reason is None else self.run(text, self._started(run, reason), reason)
+        if reason is None or self.changes_own(request.text):
+            raise error
+        # Without its frames, which hold the statement's result and would be held by it.
+        return Replan(Cause.FOR_SPARK, reason, error.with_traceback(None))
+
+    def _way_by_spark(self, request: StatementRequest, reason: str, error: Error | None) -> Way:
+        """The way of a statement that Spark should run for the ``reason``, known by ``error``: a query over
+        tables of both sides may take the mixed lane."""
+        text = request.text
+        if not isinstance(error, FoundElsewhere) or not is_query(text) or not self.may_read_here(text):
+            return SparkWay(self, reason, error)
+        try:
+            mixed = mixed_query(self._context, request.parsed or parse_query(text), request.arguments)
+            mixed.check()
+        except DataError:
+            return SparkWay(self, reason, error)
+        except (NotSupportedError, ProgrammingError, OperationalError) as later:
+            return SparkWay(self, self.reason_for_whole(later, reason), later.with_traceback(None))
+        return MixedWay(self, self._context, mixed, reason)
+
+    def reason_for_whole(self, error: Error, reason: str) -> str:
+        """The reason why Spark should run all of a query whose mixed way ended with ``error``; ``reason`` is
+        the reason why the query isn't run here. Raises the error if Spark should not run the query."""
+        later = self.reason_after(error)
+        if later is None and isinstance(error, OperationalError):
+            raise error
+        return later or reason
+
+    def start(self, request: StatementRequest, why: str) -> None:
+        """Start Spark, unless it is started, within the statement's time."""
+        self._start.wait(why, self._context.limit(request), request.query)
+
+    def _remaining(self, request: StatementRequest) -> float | None:
+        """The seconds that are left for a statement once Spark is started; None = no limit."""
+        context, query = self._context, request.query
+        limit = context.limit(request)
+        if limit is None or query is None:
+            return limit
+        return max(_AT_ONCE, limit - (context.engine.clock.now() - query.began))
 
     def may_read_here(self, text: str) -> bool:
         """Whether the text may contain a name of this session."""
-        names = {entry.name.lower() for entry in self._session.catalog.entries()}
+        names = {entry.name.lower() for entry in self._context.catalog.entries()}
         return not names.isdisjoint(words_of(text))
-
-    def _mixed(self, text: str, run: StatementRun) -> Result:
-        """Run a query over tables of both sides. Errors of planning and of Spark's parts give the reason why
-        the mixed lane doesn't serve."""
-        session, began = self._session, time.perf_counter()
-        run = replace(run, query=run.query or session.begin(text))
-        plan = self.plan_mixed(run, parse_query(text))
-        return session.run(plan, timeout=run.timeout, query=run.query, began=began)
-
-    def plan_mixed(
-        self, run: StatementRun, query: Query, *, fetch: bool = True, spent: dict[str, float] | None = None
-    ) -> "QueryPlan":
-        """See :func:`~sqlfront.spark.mixed.plan_mixed`. Raises NotSupportedError for a plan that is too
-        large."""
-        plan = plan_mixed(run, query, self.link, fetch=fetch, spent=spent)
-        self.check_size(plan.input_size)
-        return plan
 
     def reason_before(self, text: str) -> str | None:
         """The reason why Spark has to run a statement, whatever relations it reads; None without a reason.
@@ -310,13 +293,13 @@ class SparkLane:
     def _reason_for_query(self, text: str) -> str | None:
         """The reason why Spark has to run a query, whatever relations it reads; None without a reason."""
         reason = self._reason_for_queries()
-        if reason is None and "${" in text and self._session.options.lane != Lane.LIGHT:
+        if reason is None and "${" in text and self._context.options.lane != Lane.LIGHT:
             return "Spark puts values of settings in the place of ${...}"
         return reason
 
     def _reason_for_queries(self) -> str | None:
         """The reason why Spark has to run all queries; None without a reason."""
-        lane = self._session.options.lane
+        lane = self._context.options.lane
         if lane == Lane.SPARK:
             return "SET sqlfront.lane = spark"
         return None if lane == Lane.LIGHT else self._other_answers
@@ -336,7 +319,7 @@ class SparkLane:
         if target is None:
             return None
         try:
-            entry = self._session.catalog.lookup(name_parts(target[1]))
+            entry = self._context.catalog.lookup(name_parts(target[1]))
         except FoundElsewhere:
             return None
         return entry if isinstance(entry, TableEntry) and has(entry) else None
@@ -346,13 +329,13 @@ class SparkLane:
         target = _TARGET.match(text)
         if target is None:
             return False
-        own = self._session.catalog.own(name_parts(target[1]))
+        own = self._context.catalog.own(name_parts(target[1]))
         return own is not None and origin_of(own) is None
 
     def reason_after(self, error: Error) -> str | None:
         """The reason why Spark should run a statement that failed here with ``error``; None if Spark should
         not."""
-        if self._session.options.lane == Lane.LIGHT:
+        if self._context.options.lane == Lane.LIGHT:
             return None
         known = self._start.known
         if is_unknown_column(error) and known is not None and known.link.has_variables:
@@ -362,9 +345,9 @@ class SparkLane:
     def check_size(self, size: float) -> None:
         """Raise NotSupportedError if a job's tables, of about ``size`` bytes, are larger than the members'
         memory, and queries may go to Spark."""
-        session = self._session
-        reason = too_large(size, session.memory)
-        if reason is not None and session.options.lane != Lane.LIGHT:
+        context = self._context
+        reason = too_large(size, context.memory)
+        if reason is not None and context.options.lane != Lane.LIGHT:
             raise NotSupportedError(reason)
 
     def set_option(self, key: str, value: str) -> None:
@@ -374,16 +357,16 @@ class SparkLane:
 
     # ---- Spark's turn
 
-    def run(self, text: str, run: StatementRun, reason: str) -> Result:
+    def run(self, request: StatementRequest, reason: str) -> Result:
         """Run a statement by Spark, which is started if needed."""
         began = time.perf_counter()
-        begun = self._begin(text, run, reason)
+        begun = self._begin(request.text, request, reason)
         schema, rows = begun.schema, begun.batches()
-        if _EXPLAIN.match(text):
+        if _EXPLAIN.match(request.text):
             rows = _explained(schema, rows, reason)
         statistics = Statistics(Lane.SPARK, reason, time.perf_counter() - began)
-        session = self._session
-        return Result(schema, rows, statistics, settings=session.settings, job=begun, owner=session)
+        context = self._context
+        return Result(schema, rows, statistics, settings=context.settings, job=begun, owner=context)
 
     def run_with(
         self,
@@ -395,44 +378,45 @@ class SparkLane:
     ) -> Result:
         """Run a statement by Spark with parameters that sqlfront doesn't support. Raises ``error``,
         sqlfront's error for the parameters, if the statement has to stay here."""
-        if self._session.options.lane == Lane.LIGHT or self.changes_own(text):
+        if self._context.options.lane == Lane.LIGHT or self.changes_own(text):
             raise error
         reason = self.reason_before(text) or error.message
         names = tuple(parameters) if isinstance(parameters, Mapping) else None
         values = tuple(parameters.values() if isinstance(parameters, Mapping) else parameters)
         arguments = Arguments(values, (VOID,) * len(values), names)
-        return self.run(text, StatementRun(self._session, arguments, timeout, query), reason)
+        return self.run(StatementRequest(text, arguments, timeout, query), reason)
 
-    def read(self, run: StatementRun, query: Query) -> "LogicalPlan":
-        """See :meth:`~sqlfront.commands.run.StatementRun.read`. Raises NotSupportedError if Spark would give
-        more bytes than the members' memory holds."""
+    def read(self, request: StatementRequest, query: Query) -> "LogicalPlan":
+        """See :class:`~sqlfront.context.SparkBeside`. Raises NotSupportedError if Spark would give more bytes
+        than the members' memory holds."""
         reason = self._reason_for_query(query.text)
         if reason is None:
             try:
-                return self._read_here(run, query)
+                return self._read_here(request, query)
             except NotStarted:
                 raise
             except (NotSupportedError, ProgrammingError) as error:
                 reason = self.reason_after(error)
                 if reason is None:
                     raise
-        return given(self._begin(query.text, run, reason), self._session.memory)
+        return given(self._begin(query.text, request, reason), self._context.memory)
 
-    def _read_here(self, run: StatementRun, query: Query) -> "LogicalPlan":
+    def _read_here(self, request: StatementRequest, query: Query) -> "LogicalPlan":
+        context = self._context
         try:
-            return run.bind(query)
+            return bind(query, context.catalog, context.bind_settings, request.arguments)
         except FoundElsewhere:
-            return fetched(run, query, self.link)
+            return fetched(context, request, query, self.link)
 
-    def _begin(self, text: str, run: StatementRun, reason: str) -> "SparkRun":
+    def _begin(self, text: str, request: StatementRequest, reason: str) -> "SparkRun":
         """Begin a statement in Spark."""
-        run = self._started(run, reason)
-        arguments = run.arguments
+        self.start(request, reason)
+        arguments = request.arguments
         values: Mapping[str, object] | Sequence[object] = arguments.values
         if arguments.names is not None:
             values = dict(zip(arguments.names, arguments.values, strict=True))
         views = self._lent.views_of(text)
-        return self.link.run(text, values, views=views, timeout=run.limit, query=run.query)
+        return self.link.run(text, values, views=views, timeout=self._remaining(request), query=request.query)
 
 
 def _explained(schema: pa.Schema, rows: Iterator[pa.RecordBatch], reason: str) -> Iterator[pa.RecordBatch]:

@@ -12,7 +12,6 @@ from sqlfront.spark.copies import has
 from sqlfront_connectors.files import FileTable
 from sqlfront_connectors.files.scan import FileScan
 from sqlfront_connectors.spark.types import quoted, spark_schema
-from sqlfront_planner.binder import NO_ARGUMENTS
 from sqlfront_planner.catalog import TableEntry, ViewEntry
 from sqlfront_planner.logical import LogicalScan
 from sqlfront_values.errors import NotSupportedError, OperationalError
@@ -20,8 +19,7 @@ from sqlfront_values.errors import NotSupportedError, OperationalError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from sqlfront.session import Session
-    from sqlfront.spark.lane import SparkLane
+    from sqlfront.context import Context, SparkBeside
     from sqlfront_connectors.base import Snapshot
     from sqlfront_connectors.spark.link import SparkLink
 
@@ -32,8 +30,8 @@ _WORDS: Final = re.compile(r"`([^`]+)`|(\w+)")
 class Lent:
     """The relations of a session that are lent to Spark. Safe to use from several threads."""
 
-    def __init__(self, session: "Session", lane: "SparkLane") -> None:
-        self._session = session
+    def __init__(self, context: "Context", lane: "SparkBeside") -> None:
+        self._context = context
         self._lane = lane
         # DataFrames of tables, by the table's version: made once for each version, and kept as long as a
         # reader holds the version, the version is current, or a statement of Spark's uses the DataFrame.
@@ -41,7 +39,7 @@ class Lent:
 
     def views_of(self, text: str) -> "dict[str, DataFrame]":
         """The tables and views that only sqlfront knows and that the text may name, as DataFrames by name."""
-        entries = {entry.name.lower(): entry for entry in self._session.catalog.entries() if not has(entry)}
+        entries = {entry.name.lower(): entry for entry in self._context.catalog.entries() if not has(entry)}
         found: dict[str, DataFrame] = {}
 
         def find(words: str) -> None:
@@ -64,14 +62,14 @@ class Lent:
         known = self._frames.get(snapshot)
         if known is not None:
             return known
-        session, link, schema = self._session, self._lane.link, entry.table.schema
-        if isinstance(entry.table, FileTable) and not _is_readable(session, entry.table):
+        context, link, schema = self._context, self._lane.link, entry.table.schema
+        if isinstance(entry.table, FileTable) and not _is_readable(context, entry.table):
             return _read_by_spark(link, entry.table)
         scan = LogicalScan(entry.name, entry.table, snapshot, tuple(range(len(schema))))
-        held = straight.of_table(session, link, scan)
+        held = straight.of_table(context, link, scan)
         if held is None:
-            held = link.frame(schema, StatementRun(session, NO_ARGUMENTS, None).rows(scan))
-        held.close_with_data(session.engine.call)
+            held = link.frame(schema, StatementRun(context).rows(scan))
+        held.close_with_data(context.engine.call)
         self._frames[snapshot] = held.data
         return held.data
 
@@ -85,12 +83,12 @@ def words_of(text: str) -> Iterator[str]:
     return ((in_quotes or word).lower() for in_quotes, word in _WORDS.findall(text))
 
 
-def _is_readable(session: "Session", table: FileTable) -> bool:
+def _is_readable(context: "Context", table: FileTable) -> bool:
     """Whether sqlfront can read the table's files."""
     try:
         everything = tuple(range(len(table.schema)))
         scan = FileScan(table.version, table.name, everything)
-        scan.check(session.files, session.settings, session.engine.memory)
+        scan.check(context.files, context.settings, context.engine.memory)
     except (NotSupportedError, OperationalError):
         return False
     return True

@@ -8,14 +8,15 @@ count among the latter: Spark has the rows itself.
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 import pyarrow as pa
-from msgspec.structs import replace
 
 from sqlfront.cache import CachedTable
-from sqlfront.commands.run import StatementRun, scans_of
+from sqlfront.commands.run import scans_of
+from sqlfront.lanes.way import StatementRequest
 from sqlfront.spark.fragments import Select, replace_fragments, select_of
 from sqlfront_connectors.arrow import ArrowTable
 from sqlfront_connectors.spark.link import SparkLink
@@ -23,10 +24,9 @@ from sqlfront_connectors.spark.table import SparkTable
 from sqlfront_planner.binder import Arguments, bind
 from sqlfront_planner.catalog import TableEntry
 from sqlfront_planner.expressions.rewriting import rewrite_operands
-from sqlfront_planner.lanes import Lane
 from sqlfront_planner.logical import LogicalAggregate, LogicalPlan, LogicalProject, LogicalScan, walk_plan
-from sqlfront_planner.plan import QueryPlan, Template
-from sqlfront_planner.planning import optimize_all, plan_logical
+from sqlfront_planner.plan import Template
+from sqlfront_planner.planning import optimize_all
 from sqlfront_planner.rules.aggregates.partial_aggregates import push_partial_aggregates
 from sqlfront_planner.run_values import RunValues
 from sqlfront_planner.shared_rows import rewrite_shared, shared_scan
@@ -38,7 +38,7 @@ from sqlfront_values.room import in_units
 from sqlfront_values.types import INT
 
 if TYPE_CHECKING:
-    from sqlfront.session import Session
+    from sqlfront.context import Context
     from sqlfront_connectors.spark.run import SparkRun
 
 #: Bytes that may come from Spark for a query that Spark could run as well.
@@ -113,17 +113,18 @@ class MixedQuery(msgspec.Struct, frozen=True):
         )
 
     def fetched(
-        self, run: StatementRun, link: SparkLink, most: float, spent: dict[str, float] | None = None
+        self, run_part: Callable[[str], "SparkRun"], most: float, spent: dict[str, float] | None = None
     ) -> LogicalPlan:
-        """The plan over the rows that Spark gives for the parts, which Spark runs concurrently. Raises
-        NotSupportedError if the rows take more than ``most`` bytes, or have other types. ``spent`` receives
-        the seconds until the last row of each part has arrived, by the part's text."""
+        """The plan over the rows that Spark gives for the parts, which Spark runs concurrently; ``run_part``
+        begins a part by its text. Raises NotSupportedError if the rows take more than ``most`` bytes, or have
+        other types. ``spent`` receives the seconds until the last row of each part has arrived, by the part's
+        text."""
         runs: dict[str, SparkRun] = {}
         left, began = _Allowance(most), time.perf_counter()
         rows: dict[str, tuple[pa.RecordBatch, ...]] = {}
         try:
             for text in self.parts:
-                runs[text] = link.run(text, timeout=run.limit, query=run.query)
+                runs[text] = run_part(text)
             for text, part in runs.items():
                 rows[text] = left.taken(self.parts[text], part)
                 if spent is not None:
@@ -163,48 +164,29 @@ def given(run: "SparkRun", most: float) -> LogicalPlan:
     return LogicalScan(table.name, table, table.snapshot(), tuple(range(len(table.schema))))
 
 
-def plan_mixed(
-    run: StatementRun,
-    query: Query,
-    link: SparkLink,
-    *,
-    fetch: bool = True,
-    spent: dict[str, float] | None = None,
-) -> QueryPlan:
-    """The plan of a query over tables of both sides. Raises NotSupportedError if Spark should run the whole
-    query. ``fetch``: whether Spark runs its parts; else the parts have no rows, for EXPLAIN. ``spent``: see
-    :meth:`MixedQuery.fetched`."""
-    session = run.session
-    mixed = _mixed_query(session, query, run.arguments)
-    mixed.check()
-    plan = mixed.fetched(run, link, mixed.most_moved, spent) if fetch else mixed.with_rows({})
-    planned = plan_logical(plan, session.settings, session.target)
-    return replace(planned, lane=Lane.MIXED, reason=mixed.reason)
-
-
-def fetched(run: StatementRun, query: Query, link: SparkLink) -> LogicalPlan:
+def fetched(context: "Context", request: StatementRequest, query: Query, link: SparkLink) -> LogicalPlan:
     """The logical plan of a query over tables of either side, for a statement that Spark can't run: Spark's
     tables are replaced by fetched rows, of which there must not be more than the members' memory holds."""
-    session = run.session
+    arguments, most = request.arguments, context.memory
+    run_part = partial(link.run, timeout=context.limit(request), query=request.query)
     try:
-        return _mixed_query(session, query, run.arguments).fetched(run, link, session.memory)
+        return mixed_query(context, query, arguments).fetched(run_part, most)
     except DataError:  # perhaps in rows that were grouped before the join, and have no join partner
-        mixed = _mixed_query(session, query, run.arguments, group=False)
-        return mixed.fetched(run, link, session.memory)
+        return mixed_query(context, query, arguments, group=False).fetched(run_part, most)
 
 
-def rehearsed(run: StatementRun, query: Query) -> LogicalPlan:
+def rehearsed(context: "Context", query: Query, arguments: Arguments) -> LogicalPlan:
     """The plan of :func:`fetched` without any row, for a dry run."""
-    return _mixed_query(run.session, query, run.arguments).with_rows({})
+    return mixed_query(context, query, arguments).with_rows({})
 
 
-def _mixed_query(session: "Session", query: Query, arguments: Arguments, *, group: bool = True) -> MixedQuery:
+def mixed_query(context: "Context", query: Query, arguments: Arguments, *, group: bool = True) -> MixedQuery:
     """Bind the query, which may name relations of Spark's. ``group``: whether Spark groups rows before they
     are joined. Raises NotSupportedError if a part of Spark's has no text, and the binder's errors."""
-    bound = bind(query, session.catalog.with_elsewhere(), session.bind_settings, arguments)
-    literals = Template.literals(arguments.values, RunValues(session.settings))
+    bound = bind(query, context.catalog.with_elsewhere(), context.bind_settings, arguments)
+    literals = Template.literals(arguments.values, RunValues(context.settings))
     optimized = _everywhere(
-        optimize_all(bound, session.settings),
+        optimize_all(bound, context.settings),
         lambda plan: rewrite_operands(plan, lambda item: transform(item, literals)),
     )
     plan = optimized

@@ -13,6 +13,7 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from sqlfront.commands.run import StatementRun
+from sqlfront.lanes.way import StatementRequest
 from sqlfront_connectors.memory.spread.table import How, SpreadSnapshot
 from sqlfront_connectors.spark.failures import ours
 from sqlfront_connectors.spark.transfer import loading
@@ -30,8 +31,8 @@ from sqlfront_planner.statistics.cardinality import Cardinality
 from sqlfront_values.expressions import Column
 
 if TYPE_CHECKING:
+    from sqlfront.context import Context
     from sqlfront.result import Result
-    from sqlfront.session import Session
     from sqlfront_connectors.spark.link import SparkLink
     from sqlfront_connectors.spark.rows import HeldFrame
 
@@ -39,20 +40,20 @@ if TYPE_CHECKING:
 SMALL: Final = 32 << 20
 
 
-def of_table(session: "Session", link: "SparkLink", scan: LogicalScan) -> "HeldFrame | None":
+def of_table(context: "Context", link: "SparkLink", scan: LogicalScan) -> "HeldFrame | None":
     """All rows of a table's version, which is held until the frame or the session is closed; None if the rows
     should pass through this process. Rows of files, and of frames in this process, are stored on the members
     first. Raises OperationalError if members with some of the rows are gone, or members lack the memory for
     the rows."""
-    if (scan.snapshot.statistics.size or 0) < SMALL or not _is_reached(session, link):
+    if (scan.snapshot.statistics.size or 0) < SMALL or not _is_reached(context, link):
         return None
     if isinstance(scan.snapshot, SpreadSnapshot):
-        return _spread(session, link, scan, scan.schema)
-    with _stored(StatementRun(session, NO_ARGUMENTS, None), scan) as stored:
-        return _spread(session, link, stored, scan.schema)
+        return _spread(context, link, scan, scan.schema)
+    with _stored(StatementRun(context), scan) as stored:
+        return _spread(context, link, stored, scan.schema)
 
 
-def of_result(session: "Session", link: "SparkLink", result: "Result") -> "HeldFrame | None":
+def of_result(context: "Context", link: "SparkLink", result: "Result") -> "HeldFrame | None":
     """The rows of a query's result, of which no row has been read; None if the rows should pass through this
     process, as ordered rows always do.
 
@@ -63,31 +64,33 @@ def of_result(session: "Session", link: "SparkLink", result: "Result") -> "HeldF
     plan = result.plan
     if not isinstance(plan, QueryPlan) or _is_ordered(plan.optimized):
         return None
-    if Cardinality().size(plan.optimized) < SMALL or not _is_reached(session, link):
+    if Cardinality().size(plan.optimized) < SMALL or not _is_reached(context, link):
         return None
     result.close()
-    run = StatementRun(session, replace(NO_ARGUMENTS, values=tuple(result.values)), None)
+    run = StatementRun(
+        context, StatementRequest(arguments=replace(NO_ARGUMENTS, values=tuple(result.values)))
+    )
     scan = _scan_of(plan.optimized)
     with nullcontext(scan) if scan is not None else _stored(run, plan.bound) as scan:
-        frame = _spread(session, link, scan, plan.schema)
+        frame = _spread(context, link, scan, plan.schema)
     result.read_instead(run.rows(scan))
     return frame
 
 
-def _is_reached(session: "Session", link: "SparkLink") -> bool:
+def _is_reached(context: "Context", link: "SparkLink") -> bool:
     """Whether Spark's tasks should read rows from the members."""
-    return session.cluster is not None and session.cluster.door is not None and link.has_executors
+    return context.cluster is not None and context.cluster.door is not None and link.has_executors
 
 
 @contextmanager
 def _stored(run: StatementRun, plan: LogicalPlan) -> Iterator[LogicalScan]:
     """A context with the rows of a plan as a version that members hold; a caller that needs the version
     longer has to hold it before the context ends."""
-    assert run.session.cluster is not None
+    assert run.context.cluster is not None
     row = plan.row()
     names = tuple(f"c{place}" for place in range(len(row)))
     schema = pa.schema([(name, column.type) for name, column in zip(names, row, strict=True)])
-    table = run.session.cluster.table("result", schema, None)
+    table = run.context.cluster.table("result", schema, None)
     try:
         columns = tuple(Column(column.type, place) for place, column in enumerate(row))
         run.publish(table, LogicalProject(plan, columns, names), How.OVERWRITE)
@@ -96,13 +99,13 @@ def _stored(run: StatementRun, plan: LogicalPlan) -> Iterator[LogicalScan]:
         table.drop()
 
 
-def _spread(session: "Session", link: "SparkLink", scan: LogicalScan, names: pa.Schema) -> "HeldFrame":
+def _spread(context: "Context", link: "SparkLink", scan: LogicalScan, names: pa.Schema) -> "HeldFrame":
     """The scan's rows as a DataFrame with the column names of ``names``."""
     assert isinstance(scan.snapshot, SpreadSnapshot)
-    assert session.cluster is not None
-    assert session.cluster.door is not None
+    assert context.cluster is not None
+    assert context.cluster.door is not None
     with ours():
-        frame = loading.spread_frame(link.spark, scan.snapshot, session.cluster.door, scan.columns)
+        frame = loading.spread_frame(link.spark, scan.snapshot, context.cluster.door, scan.columns)
     frame.data = frame.data.toDF(*names.names)
     return frame
 

@@ -239,7 +239,7 @@ def test_members_of_a_cluster_read_what_its_starter_has_said(place: Path, tmp_pa
         address = started.stdout.split("unix:")[1].split()[0]
         secret = (tmp_path / "run" / "secret").read_text()
         with sqlfront.connect(f"sqlfront://{address}", secret=secret) as connection:
-            assert connection.session.files == FileAccess.of([str(place)])
+            assert connection.session.context.files == FileAccess.of([str(place)])
             assert connection.execute(f"SELECT * FROM csv.`{place}/day=1/a.csv`").fetchall() == [("open",)]
             for way in (*WAYS_OUT, "/etc/passwd"):
                 target = way if way.startswith("/") else f"{place}/{way}"

@@ -46,10 +46,10 @@ def test_a_reader_outlives_the_name_of_its_connection(name: str) -> None:
     assert read() == (ROWS if name not in ("cursor", "rows", "kept rows") else 200_000)
 
 
-def test_a_session_goes_once_the_last_row_is_read() -> None:
+def test_the_context_of_a_session_goes_once_the_last_row_is_read() -> None:
     session = sqlfront.Session()
     result = session.sql(QUERY)
-    known = weakref.ref(session)
+    known = weakref.ref(session.context)
     del session
     gc.collect()
     assert known() is not None

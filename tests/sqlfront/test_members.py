@@ -12,6 +12,8 @@ from msgspec.structs import replace
 
 import sqlfront
 from sqlfront.cluster.embedded import EmbeddedMembers
+from sqlfront.lanes.jobs import plan_job
+from sqlfront.lanes.light import run_plan
 from sqlfront.pipeline import Pipeline, table
 from sqlfront_connectors.memory.spread.table import SpreadTable, TableVersion
 from sqlfront_planner.binder import Arguments
@@ -97,8 +99,8 @@ def test_a_lookup_finds_its_row(numbers: sqlfront.Connection) -> None:
 def as_job(connection: sqlfront.Connection, text: str) -> list[tuple[object, ...]]:
     """The answer of a light job, where a quicker way would be taken."""
     session = connection.session
-    plan = session.plan(parse_query(text), Arguments.of(None, "UTC"))
-    return [tuple(row) for row in session.run(plan)]
+    plan = plan_job(session.context, parse_query(text), Arguments.of(None, "UTC"))
+    return [tuple(row) for row in run_plan(session.context, plan)]
 
 
 @pytest.mark.parametrize(
@@ -234,12 +236,12 @@ def test_the_number_of_members_is_checked() -> None:
 def test_a_plan_for_rows_that_have_moved_since_is_refused(numbers: sqlfront.Connection) -> None:
     session = numbers.session
     (query, arguments) = (parse_query("SELECT k, count(*) FROM t WHERE v > ? GROUP BY k"), Arguments.of([1]))
-    plan = session.plan(query, arguments)
+    plan = plan_job(session.context, query, arguments)
     for member in cluster(numbers)._members.members:
         member.members = replace(member.members, version=2, dealt=2, owners=member.members.owners[::-1])
 
     with pytest.raises(sqlfront.OperationalError, match="rows of `t` have moved") as caught:
-        session.run(plan, arguments.values)
+        run_plan(session.context, plan, arguments.values)
     assert caught.value.sqlstate == "40001"
 
 

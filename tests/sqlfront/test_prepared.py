@@ -64,11 +64,11 @@ def test_it_holds_its_plan_when_others_push_it_out() -> None:
         assert one.execute().collect() == [(1, 2)]
         for number in range(5):
             connection.execute(f"SELECT {number} AS n{number}").fetchall()
-        texts = [cached.text for cached in connection.session.queries.plans.entries()]
+        texts = [cached.text for cached in connection.session.context.plans.entries()]
 
         assert one.text not in texts
         assert one.execute().collect() == [(1, 2)]
-        assert one.text not in [cached.text for cached in connection.session.queries.plans.entries()]
+        assert one.text not in [cached.text for cached in connection.session.context.plans.entries()]
 
 
 def test_a_statement_that_is_no_query_runs_as_well(connection: Connection) -> None:

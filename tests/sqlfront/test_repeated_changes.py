@@ -10,8 +10,8 @@ from decimal import Decimal
 import pytest
 
 import sqlfront
-from sqlfront.commands.changes import ChangePlan
 from sqlfront.commands.run import StatementRun
+from sqlfront.plans import ChangePlan
 from sqlfront_planner.catalog import Entry
 from tests.sqlfront.test_modification import ask
 
@@ -27,7 +27,7 @@ def connection(request: pytest.FixtureRequest) -> Iterator[sqlfront.Connection]:
 def plans(connection: sqlfront.Connection) -> list[ChangePlan]:
     return [
         cached.plan
-        for cached in connection.session.queries.plans.entries()
+        for cached in connection.session.context.plans.entries()
         if isinstance(cached.plan, ChangePlan)
     ]
 
@@ -64,7 +64,7 @@ def test_values_of_other_types_mean_what_they_say(connection: sqlfront.Connectio
         for session in (connection, other):
             session.execute(f"UPDATE t SET s = 'x' WHERE k = {value}")
             session.execute(f"DELETE FROM t WHERE d = {value} AND k <> 5")
-            session.session.queries.plans.clear()
+            session.session.context.plans.clear()
 
         assert Counter(ask(connection, "SELECT * FROM t")) == Counter(ask(other, "SELECT * FROM t"))
 

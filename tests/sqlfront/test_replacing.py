@@ -14,7 +14,6 @@ from sqlfront.commands.caching import refresh_copies
 from sqlfront.commands.run import StatementRun
 from sqlfront_connectors.base import Table, WritableTable, insert_all
 from sqlfront_connectors.memory.spread.table import SpreadTable
-from sqlfront_planner.binder.context import NO_ARGUMENTS
 from sqlfront_planner.catalog import Entry, TableEntry
 from sqlfront_planner.statement import parse_query
 
@@ -138,7 +137,7 @@ def test_a_write_behind_the_copy_is_seen(connection: sqlfront.Connection) -> Non
     assert found is not None
     connection.execute("CACHE TABLE t")
     # As a session does that has looked the table up just before it was cached.
-    run = StatementRun(connection.session, NO_ARGUMENTS, None)
+    run = StatementRun(connection.session.context)
     insert_all(table_of_entry(found), run.rows(run.bind(parse_query("SELECT 7L AS id"))))
     refresh_copies(run, table_of_entry(found))
 

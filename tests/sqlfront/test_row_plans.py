@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 import sqlfront
 from sqlfront import Connection
+from sqlfront.lanes.jobs import plan_job
+from sqlfront.lanes.light import run_plan
 from sqlfront_planner.binder import Arguments
 from sqlfront_planner.row_lowering.row_plan import RowPlan
 from sqlfront_planner.statement import Query, parse
@@ -119,7 +121,7 @@ def _as_job(connection: Connection, sql: str) -> sqlfront.Result:
     session = connection.session
     query = parse(sql)
     assert isinstance(query, Query)
-    return session.run(session.plan(query, Arguments()))
+    return run_plan(session.context, plan_job(session.context, query, Arguments()))
 
 
 def _seen(result: sqlfront.Result) -> tuple[object, list[str]]:
@@ -127,9 +129,9 @@ def _seen(result: sqlfront.Result) -> tuple[object, list[str]]:
 
 
 def _is_by_rows(connection: Connection, sql: str) -> bool:
-    connection.session.queries.plans.clear()
+    connection.session.context.plans.clear()
     connection.execute(sql).fetchall()
-    (cached,) = connection.session.queries.plans.entries()
+    (cached,) = connection.session.context.plans.entries()
     return isinstance(cached.plan, RowPlan)
 
 

@@ -109,14 +109,14 @@ def test_shared_rows_count_against_the_querys_memory() -> None:
         )
         with pytest.raises(OperationalError, match="shared rows c needs"):
             session.execute(sql)
-        assert session._engine.statistics().memory.used == 0
+        assert session.engine.statistics().memory.used == 0
 
 
 def test_memory_is_given_back_with_the_result() -> None:
     with Session() as session:
         sql = "with c as (select id, rand() r from range(100000)) select a.r from c a join c b using (id)"
         session.execute(sql).collect()
-        assert session._engine.statistics().memory.used == 0
+        assert session.engine.statistics().memory.used == 0
 
 
 def test_timeout_covers_the_shared_rows() -> None:

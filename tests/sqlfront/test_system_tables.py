@@ -314,7 +314,7 @@ def test_an_id_is_a_number(connection: Connection) -> None:
 
 
 def test_plans_lists_what_the_session_keeps(connection: Connection) -> None:
-    connection.session.queries.plans.clear()
+    connection.session.context.plans.clear()
     begun = datetime.now(UTC)
     for key in range(5):
         ask(connection, f"SELECT count(*) FROM numbers WHERE k = {key}")

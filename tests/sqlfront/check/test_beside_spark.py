@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from sqlfront.check.checker import Checker, Verdict, Way
+from sqlfront.check.checker import CheckedLane, Checker, Verdict
 from sqlfront.shell.main import main
 from sqlfront.spark import start
 from sqlfront_values.errors import OperationalError
@@ -22,35 +22,37 @@ def checker(spark: SparkOracle) -> Iterator[Checker]:
         "SELECT id, CAST(raise_error('it was read') AS STRING) AS tailnum FROM range(9)"
     )
     with Checker(spark=session) as checker:
-        assert checker.check(PLANE).way == Way.COMMAND
+        assert checker.check(PLANE).way == CheckedLane.COMMAND
         yield checker
     assert [view.name for view in session.catalog.listTables() if view.isTemporary] == ["trips"]
 
 
 @pytest.mark.spark
 def test_what_spark_has_is_known(checker: Checker) -> None:
-    only_theirs = Verdict(Way.SPARK, "`trips` is a temporary view of Spark's")
+    only_theirs = Verdict(CheckedLane.SPARK, "`trips` is a temporary view of Spark's")
     joined = "SELECT maker, id FROM trips JOIN plane USING (tailnum)"
 
     assert checker.check("SELECT max(id) FROM trips") == only_theirs
-    assert checker.check(joined) == Verdict(Way.MIXED, "Spark filters, projects and groups `trips`")
-    assert checker.check("INSERT INTO plane SELECT tailnum, tailnum FROM trips").way == Way.COMMAND
-    assert checker.check("SELECT nix FROM trips JOIN plane USING (tailnum)").way == Way.ERROR
+    assert checker.check(joined) == Verdict(CheckedLane.MIXED, "Spark filters, projects and groups `trips`")
+    assert checker.check("INSERT INTO plane SELECT tailnum, tailnum FROM trips").way == CheckedLane.COMMAND
+    assert checker.check("SELECT nix FROM trips JOIN plane USING (tailnum)").way == CheckedLane.ERROR
 
     merge = "MERGE INTO plane USING trips ON plane.tailnum = trips.tailnum WHEN MATCHED THEN DELETE"
-    assert checker.check(merge).way == Way.ERROR  # Spark has no `plane`
+    assert checker.check(merge).way == CheckedLane.ERROR  # Spark has no `plane`
 
-    assert checker.check("CACHE TABLE trips CLUSTERED BY (id)").way == Way.COMMAND
+    assert checker.check("CACHE TABLE trips CLUSTERED BY (id)").way == CheckedLane.COMMAND
     assert checker.check("SELECT tailnum FROM trips WHERE id = 3") == Verdict(
-        Way.DIRECT, "trips by key, no job"
+        CheckedLane.DIRECT, "trips by key, no job"
     )
-    assert checker.check(joined).way == Way.LIGHT
-    assert checker.check("DROP VIEW trips") == Verdict(Way.SPARK, "`trips` is a copy of what Spark has")
+    assert checker.check(joined).way == CheckedLane.LIGHT
+    assert checker.check("DROP VIEW trips") == Verdict(
+        CheckedLane.SPARK, "`trips` is a copy of what Spark has"
+    )
     assert checker.check("SELECT max(id) FROM trips") == only_theirs
 
     checker.check("CREATE TABLE later (tailnum STRING) USING orc")
-    assert checker.check("SELECT * FROM later").way == Way.SPARK
-    assert checker.check("SELECT * FROM later JOIN plane USING (tailnum)").way == Way.UNKNOWN
+    assert checker.check("SELECT * FROM later").way == CheckedLane.SPARK
+    assert checker.check("SELECT * FROM later JOIN plane USING (tailnum)").way == CheckedLane.UNKNOWN
 
 
 @pytest.mark.spark
@@ -58,7 +60,7 @@ def test_settings_of_the_session_count(spark: SparkOracle) -> None:
     session = spark.new_session()
     session.conf.set("spark.sql.ansi.enabled", "false")
     with Checker(spark=session) as checker:
-        assert checker.check("SELECT 1") == Verdict(Way.SPARK, "spark.sql.ansi.enabled is false")
+        assert checker.check("SELECT 1") == Verdict(CheckedLane.SPARK, "spark.sql.ansi.enabled is false")
 
 
 def test_a_session_that_can_t_be_started_has_an_exit_code_of_its_own(

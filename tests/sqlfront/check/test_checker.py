@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sqlfront.check.checker import Checker, Verdict, Way
+from sqlfront.check.checker import CheckedLane, Checker, Verdict
 
 PLANE = "CREATE TABLE plane (tailnum STRING, maker STRING, seats INT) USING memory CLUSTERED BY (tailnum)"
 FAILS = "CAST(raise_error('it was read') AS STRING)"
@@ -18,7 +18,7 @@ NOT_KNOWN = "a job; how much `plane` will hold isn't known here"
 def checker() -> Iterator[Checker]:
     """One that has seen `CREATE TABLE plane`."""
     with Checker() as checker:
-        assert checker.check(PLANE).way == Way.COMMAND
+        assert checker.check(PLANE).way == CheckedLane.COMMAND
         yield checker
 
 
@@ -29,14 +29,14 @@ def ways(checker: Checker, *texts: str) -> list[str]:
 def test_a_lookup_in_a_table_that_the_script_makes_is_direct(checker: Checker) -> None:
     found = checker.check("SELECT maker FROM plane WHERE tailnum = 'N1'")
 
-    assert found == Verdict(Way.DIRECT, "plane by key, no job")
+    assert found == Verdict(CheckedLane.DIRECT, "plane by key, no job")
     assert ways(checker, "SELECT 1", "SELECT seats FROM plane WHERE tailnum IN ('a', 'b')") == ["direct"] * 2
 
 
 def test_a_job_says_which_tables_nobody_knows_the_size_of(checker: Checker) -> None:
     found = checker.check("SELECT maker, count(*) FROM plane GROUP BY maker")
 
-    assert found == Verdict(Way.LIGHT, NOT_KNOWN)
+    assert found == Verdict(CheckedLane.LIGHT, NOT_KNOWN)
 
 
 def test_views_copies_and_indexes_are_known_to_what_follows(checker: Checker) -> None:
@@ -49,8 +49,8 @@ def test_views_copies_and_indexes_are_known_to_what_follows(checker: Checker) ->
 
     assert made == ["command"] * 3
     assert checker.check("SELECT tailnum FROM big WHERE maker = 'x'").reason == "big by key, no job"
-    assert checker.check("SELECT tailnum FROM plane WHERE seats = 3").way == Way.DIRECT
-    assert checker.check("SELECT nix FROM big").way == Way.ERROR
+    assert checker.check("SELECT tailnum FROM plane WHERE seats = 3").way == CheckedLane.DIRECT
+    assert checker.check("SELECT nix FROM big").way == CheckedLane.ERROR
 
 
 def test_nothing_is_read_or_written(checker: Checker, tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_files_are_looked_at_for_columns_and_sizes(checker: Checker, tmp_path: P
     pq.write_table(pa.table({"a": range(20)}), tmp_path / "a.parquet")
 
     found = checker.check(f"SELECT max(a) FROM parquet.`{tmp_path}`")
-    assert found == Verdict(Way.LIGHT, "about 20 rows of 1 table, inline on the caller's thread")
+    assert found == Verdict(CheckedLane.LIGHT, "about 20 rows of 1 table, inline on the caller's thread")
     assert ways(checker, f"CREATE TABLE t USING parquet LOCATION '{tmp_path}'", "SELECT b FROM t") == [
         "command",
         "error",
@@ -95,7 +95,7 @@ def test_files_are_looked_at_for_columns_and_sizes(checker: Checker, tmp_path: P
 def test_what_only_spark_can_do_is_sparks(checker: Checker, text: str, fragment: str) -> None:
     found = checker.check(text)
 
-    assert found.way == Way.SPARK
+    assert found.way == CheckedLane.SPARK
     assert fragment in found.reason
 
 
@@ -112,7 +112,7 @@ def test_what_only_spark_can_do_is_sparks(checker: Checker, text: str, fragment:
 def test_what_fails_anyhow_is_an_error(checker: Checker, text: str, fragment: str) -> None:
     found = checker.check(text)
 
-    assert found.way == Way.ERROR
+    assert found.way == CheckedLane.ERROR
     assert fragment in found.reason
     assert "\n" not in found.reason
 
@@ -147,20 +147,20 @@ def test_the_lane_that_is_set_decides(checker: Checker) -> None:
     ],
 )
 def test_parameters_need_no_values(checker: Checker, text: str) -> None:
-    assert checker.check(text).way == Way.DIRECT
+    assert checker.check(text).way == CheckedLane.DIRECT
 
 
 def test_a_value_that_is_known_is_taken(checker: Checker) -> None:
     text = "SELECT seats FROM plane WHERE seats = :n LIMIT :most"
 
-    assert checker.check(text, {"n": 1}).way == Way.LIGHT
-    assert checker.check(text, {"n": 1, "most": "many"}).way == Way.ERROR
+    assert checker.check(text, {"n": 1}).way == CheckedLane.LIGHT
+    assert checker.check(text, {"n": 1, "most": "many"}).way == CheckedLane.ERROR
 
 
 def test_what_depends_on_the_type_of_a_parameter_is_unknown(checker: Checker) -> None:
     found = checker.check("SELECT ? + map(1, 2)")
 
-    assert found.way == Way.UNKNOWN
+    assert found.way == CheckedLane.UNKNOWN
     assert found.reason.startswith("it depends on its parameters: ")
 
 

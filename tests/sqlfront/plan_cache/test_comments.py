@@ -18,10 +18,10 @@ def session() -> Iterator[Session]:
 
 def plans_of(session: Session, texts: list[str]) -> int:
     """How many plans are kept after the texts were run, which give the same rows."""
-    session.queries.plans.clear()
+    session.context.plans.clear()
     answers = {str(session.execute(text).collect()) for text in texts}
     assert len(answers) == 1, answers
-    return len(session.queries.plans)
+    return len(session.context.plans)
 
 
 @pytest.mark.parametrize(
@@ -54,11 +54,11 @@ def test_texts_that_mean_the_same_share_a_plan(session: Session, texts: list[str
 )
 def test_texts_that_mean_something_else_do_not(session: Session, texts: list[str]) -> None:
     for order in itertools.permutations(texts):
-        session.queries.plans.clear()
+        session.context.plans.clear()
         cached = [answer(session, text) for text in order]
         fresh = []
         for text in order:
-            session.queries.plans.clear()
+            session.context.plans.clear()
             fresh.append(answer(session, text))
         assert cached == fresh
 

@@ -109,7 +109,7 @@ def test_a_cached_plan_gives_the_answer_of_a_new_one(
     both: tuple[Connection, Connection], asked: list[str]
 ) -> None:
     cached, anew = both
-    cached.session.queries.plans.clear()
+    cached.session.context.plans.clear()
     for text in asked:
         assert answer(cached, text) == answer(anew, text), text
 
@@ -117,7 +117,7 @@ def test_a_cached_plan_gives_the_answer_of_a_new_one(
 @pytest.mark.parametrize("literal", LITERALS)
 def test_after_any_literal_any_other_is_what_it_is(both: tuple[Connection, Connection], literal: str) -> None:
     cached, anew = both
-    cached.session.queries.plans.clear()
+    cached.session.context.plans.clear()
     asked = [f"SELECT k FROM t WHERE k = {each}" for each in (literal, "1", "'1'", "1.0", literal)]
 
     assert [answer(cached, text) for text in asked * 2] == [answer(anew, text) for text in asked] * 2
@@ -128,7 +128,7 @@ def test_a_literal_that_can_be_no_parameter_keeps_no_other_from_being_one(
     both: tuple[Connection, Connection], first: str
 ) -> None:
     cached, anew = both
-    cached.session.queries.plans.clear()
+    cached.session.context.plans.clear()
     answer(cached, f"SELECT k FROM t WHERE NOT y = {first}")
     text = "SELECT k FROM t WHERE NOT y = 0"
 
@@ -154,7 +154,7 @@ def test_arguments_that_look_alike_have_plans_of_their_own(
 
 
 def test_texts_that_differ_in_literals_share_a_plan(both: tuple[Connection, Connection]) -> None:
-    plans = both[0].session.queries.plans
+    plans = both[0].session.context.plans
     plans.clear()
     for number in range(50):
         answer(both[0], f"SELECT i FROM t WHERE k = {number}")

@@ -12,7 +12,7 @@ import pytest
 import sqlfront
 from sqlfront import Connection
 from sqlfront.config import Config
-from sqlfront.session import Session
+from sqlfront.context import Context
 from sqlfront_planner.binder import BindSettings
 from sqlfront_values.errors import Error
 from tests.sqlfront.plan_cache.sessions import Answer, answer
@@ -80,13 +80,13 @@ def test_a_setting_that_changes_while_a_query_is_planned_spoils_no_plan(
     text = "SELECT TIMESTAMP '2020-06-01 12:00:00' AS at"
     options = connection.session.options
     expected = answer(connection, text)
-    connection.session.queries.plans.clear()
+    connection.session.context.plans.clear()
 
-    def changed(session: Session) -> BindSettings:
+    def changed(context: Context) -> BindSettings:
         options.set("spark.sql.session.timeZone", "Asia/Kolkata")
-        return BindSettings(session.settings.time_zone)
+        return BindSettings(context.settings.time_zone)
 
-    monkeypatch.setattr(Session, "bind_settings", property(changed))
+    monkeypatch.setattr(Context, "bind_settings", property(changed))
     answer(connection, text)
     monkeypatch.undo()
     options.set("spark.sql.session.timeZone", "UTC")
@@ -223,7 +223,7 @@ def test_many_executions_with_changing_literals_have_one_plan_and_take_no_memory
     before = sys.getallocatedblocks()
     ask(1000, count)
     grown = sys.getallocatedblocks() - before
-    (plan,) = connection.session.queries.plans.entries()
+    (plan,) = connection.session.context.plans.entries()
 
     assert plan.hits == 2000 + count - 1
     assert grown < 500
@@ -231,7 +231,7 @@ def test_many_executions_with_changing_literals_have_one_plan_and_take_no_memory
 
 def test_a_full_cache_forgets_what_was_used_least_recently() -> None:
     with sqlfront.connect(config=Config(plan_cache=16)) as small:
-        plans = small.session.queries.plans
+        plans = small.session.context.plans
         for number in range(200):
             answer(small, f"SELECT 1 AS c{number}")
             answer(small, "SELECT 1 AS often")

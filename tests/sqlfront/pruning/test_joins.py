@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import sqlfront
+from sqlfront.lanes.jobs import plan_job
 from sqlfront_planner.binder import Arguments
 from sqlfront_planner.statement import parse_query
 from tests.sqlfront.pruning.trials import run, switch
@@ -39,7 +40,7 @@ def connection(request: pytest.FixtureRequest) -> Iterator[sqlfront.Connection]:
 
 def plan_of(connection: sqlfront.Connection, sql: str) -> str:
     """The operators of a query's job."""
-    plan = connection.session.plan(parse_query(sql), Arguments.of([]))
+    plan = plan_job(connection.session.context, parse_query(sql), Arguments.of([]))
     return "\n".join(vertex.processor.describe() for vertex in plan.dag)
 
 

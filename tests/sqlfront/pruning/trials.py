@@ -14,6 +14,7 @@ import pyarrow as pa
 
 import sqlfront
 from sqlfront.cluster.embedded import EmbeddedMembers
+from sqlfront.lanes.jobs import plan_job, submit
 from sqlfront_connectors.base import Key
 from sqlfront_planner.binder import Arguments
 from sqlfront_planner.explain.scan_pruning import ScanPruning, scan_prunings
@@ -63,9 +64,9 @@ def run(connection: sqlfront.Connection, sql: str, arguments: Sequence[object] =
     """One run as a job of the engine, whatever quicker way there may be."""
     session = connection.session
     given = Arguments.of(list(arguments), session.settings.time_zone)
-    plan = session.plan(parse_query(sql), given)
+    plan = plan_job(session.context, parse_query(sql), given)
     before = _submitted(connection)
-    job = session.submit(plan, given.values)
+    job = submit(session.context, plan, given.values)
     rows = Counter(repr(row) for batch in job.batches() for row in _rows(batch))
     after = _submitted(connection)
     ran = frozenset(index for index, (old, new) in enumerate(zip(before, after, strict=True)) if new > old)

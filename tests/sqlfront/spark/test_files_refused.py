@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from sqlfront.check.checker import Checker, Way
+from sqlfront.check.checker import CheckedLane, Checker
 from sqlfront.spark.attached import AttachedSession
 from tests.sqlfront.spark.conftest import Sessions
 
@@ -65,9 +65,9 @@ def test_explain_and_check_say_so_beforehand(
 
     (plan,) = session.execute("EXPLAIN SELECT * FROM v").collect()[0]
     with Checker(spark=beside) as checker:
-        assert checker.check(view).way == Way.COMMAND
+        assert checker.check(view).way == CheckedLane.COMMAND
         verdict = checker.check("SELECT * FROM v")
 
     assert str(plan).startswith("lane: spark")
-    assert verdict.way == Way.SPARK
+    assert verdict.way == CheckedLane.SPARK
     assert "two columns `a`" in verdict.reason

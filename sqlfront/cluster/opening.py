@@ -1,0 +1,29 @@
+"""The members of a new session, by its configuration."""
+
+from typing import TYPE_CHECKING
+
+from sqlfront.cluster import Cluster
+from sqlfront.config import Config, Launcher
+from sqlfront_engine.file_access import EVERYWHERE, FileAccess
+from sqlfront_values.lazy_modules import lazy_module
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from sqlfront.cluster import embedded, processes
+else:
+    embedded = lazy_module("sqlfront.cluster.embedded")
+    processes = lazy_module("sqlfront.cluster.processes")
+
+
+def open_cluster(
+    config: Config, spark: "SparkSession | None" = None, files: FileAccess = EVERYWHERE
+) -> Cluster | None:
+    """The members of a new session; None for a session without other members. ``spark``: the Spark session
+    whose executors the members may live on; ``files``: the files that the session's own members open.
+
+    Raises OperationalError if the cluster does not exist, or its members can't be started.
+    """
+    if config.cluster is not None or config.launcher is not Launcher.EMBEDDED:
+        return processes.Client(config, spark, files)
+    return embedded.EmbeddedMembers(config, files) if (config.members or 1) > 1 else None

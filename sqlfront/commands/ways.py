@@ -1,0 +1,98 @@
+"""The way of statements other than queries, and of EXPLAIN."""
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from sqlfront import commands
+from sqlfront.commands import changes
+from sqlfront.commands.run import StatementRun
+from sqlfront.lanes.own import OwnWay
+from sqlfront.lanes.way import Replan, StatementRequest, Way
+from sqlfront.result import COMMAND_REASON, Result
+from sqlfront_planner.lanes import Lane
+from sqlfront_values.errors import Error, NotSupportedError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlfront.context import Context
+    from sqlfront.plans import ChangePlan
+    from sqlfront_planner.statement import Explain, Statement
+
+
+class _CommandWay(OwnWay):
+    """A way of a statement that is not a query."""
+
+    __slots__ = ()
+    lane = Lane.COMMAND
+    reason = COMMAND_REASON
+
+    def explain(self, request: StatementRequest, statement: "Explain") -> Result | Replan:
+        """Raise NotSupportedError: EXPLAIN has a query."""
+        raise NotSupportedError("EXPLAIN of a statement that is not a query")
+
+
+class CommandWay(_CommandWay):
+    """The way of a parsed statement."""
+
+    __slots__ = ("statement",)
+
+    def __init__(self, context: "Context", statement: "Statement") -> None:
+        super().__init__(context)
+        self.statement = statement
+
+    def run(self, request: StatementRequest) -> Result | Replan:
+        """See :class:`~sqlfront.lanes.way.Way`."""
+        context = self._context
+        request = replace(request, query=request.query or context.begin(request.text))
+        try:
+            with context.watched(request.query):
+                return commands.run(StatementRun(context, request), self.statement)
+        finally:
+            context.plans.sweep(context.catalog)  # cached plans keep old versions of changed tables alive
+
+
+class ChangeWay(_CommandWay):
+    """The way of a DELETE or UPDATE by a cached plan with these ``values`` of its parameters."""
+
+    __slots__ = ("_values", "plan")
+
+    def __init__(self, context: "Context", plan: "ChangePlan", values: "Sequence[object]") -> None:
+        super().__init__(context)
+        self.plan = plan
+        self._values = values
+
+    def run(self, request: StatementRequest) -> Result | Replan:
+        """See :class:`~sqlfront.lanes.way.Way`."""
+        return changes.change_again(StatementRun(self._context, request), self.plan, self._values)
+
+
+class ExplainWay:
+    """The way of EXPLAIN: the answer of the lane of its query."""
+
+    lane = Lane.COMMAND
+    reason = COMMAND_REASON
+
+    def __init__(self, context: "Context", statement: "Explain", way: Way) -> None:
+        self._context = context
+        self.statement = statement
+        self.way = way
+
+    def run(self, request: StatementRequest) -> Result | Replan:
+        """See :class:`~sqlfront.lanes.way.Way`."""
+        context = self._context
+        request = replace(request, query=request.query or context.begin(request.text))
+        try:
+            with context.watched(request.query):
+                return self.way.explain(request, self.statement)
+        finally:
+            context.plans.sweep(context.catalog)
+
+    def explain(self, request: StatementRequest, statement: "Explain") -> Result | Replan:
+        """Raise NotSupportedError: EXPLAIN has a query."""
+        raise NotSupportedError("EXPLAIN of a statement that is not a query")
+
+    def after(self, error: Error, request: StatementRequest) -> Replan:
+        """See :class:`~sqlfront.lanes.way.Way`."""
+        return self.way.after(error, replace(request, text=self.statement.query.text))

@@ -1,0 +1,240 @@
+"""The state of a session that statements work on: settings, names, plans, engine and members.
+
+:class:`~sqlfront.session.Session` composes the context; lanes and commands take the context and never the
+session.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+from sqlfront.config import Config
+from sqlfront.home import Home
+from sqlfront.options import Options
+from sqlfront_engine.engine import Engine
+from sqlfront_engine.file_access import FileAccess
+from sqlfront_engine.jobs.query_run import QueryRun
+from sqlfront_planner.binder import BindSettings
+from sqlfront_planner.catalog import Catalog, Elsewhere, Entry, TableEntry
+from sqlfront_planner.plan_cache import PlanCache
+from sqlfront_planner.planning import PlanTarget
+from sqlfront_values import room
+from sqlfront_values.errors import Error, InternalError, ProgrammingError
+from sqlfront_values.settings import Settings
+
+if TYPE_CHECKING:
+    from sqlfront.cluster import Cluster
+    from sqlfront.lanes.way import Replan, StatementRequest, Way
+    from sqlfront.plans import Plan
+    from sqlfront.result import Result
+    from sqlfront_cluster.members.member import Member
+    from sqlfront_connectors.base import Table
+    from sqlfront_connectors.spark.link import SparkLink
+    from sqlfront_connectors.spark.table import SparkTable
+    from sqlfront_planner.logical import LogicalPlan
+    from sqlfront_planner.statement import Query
+
+
+class SparkBeside(Elsewhere, Protocol):
+    """The Spark session beside a session, as commands and lanes know it;
+    :class:`~sqlfront.spark.lane.SparkLane` implements the interface."""
+
+    @property
+    def link(self) -> "SparkLink":
+        """The link to the Spark session. Raises :class:`~sqlfront.spark.lane.NotStarted`."""
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether plans that were made here are still valid."""
+
+    def check_size(self, size: float) -> None:
+        """Raise NotSupportedError if a job's tables, of about ``size`` bytes, are larger than the members'
+        memory, and queries may go to Spark."""
+
+    def way(self, request: "StatementRequest", replan: "Replan | None") -> "Way | None":
+        """The way of a statement that Spark has to run, whatever relations the statement reads; None for
+        other statements."""
+
+    def way_after(self, error: Error, request: "StatementRequest") -> "Way":
+        """The way by Spark of a statement that can't be planned here because of ``error``. Raises the error
+        if the statement isn't for Spark."""
+
+    def replan_after(self, error: Error, request: "StatementRequest") -> "Replan":
+        """The outcome of a statement that failed here with ``error`` but that Spark may run. Raises the error
+        if the statement isn't for Spark."""
+
+    def reason_for_whole(self, error: Error, reason: str) -> str:
+        """The reason why Spark should run all of a query whose mixed way ended with ``error``; ``reason`` is
+        the reason why the query isn't run here. Raises the error if Spark should not run the query."""
+
+    def start(self, request: "StatementRequest", why: str) -> None:
+        """Start Spark, unless it is started, within the statement's time."""
+
+    def run(self, request: "StatementRequest", reason: str) -> "Result":
+        """Run a statement by Spark, which is started if needed."""
+
+    def read(self, request: "StatementRequest", query: "Query") -> "LogicalPlan":
+        """The plan of a query for a statement that only sqlfront can run; rows of Spark's relations are
+        fetched."""
+
+    def drop_view(self, name: str) -> bool:
+        """Drop a temporary view of Spark's, and its copy; False if Spark has no such view."""
+
+    def origin(self, entry: Entry | None) -> "SparkTable | None":
+        """The relation of Spark's that a cached table copies; None for other entries."""
+
+    def has(self, entry: Entry) -> bool:
+        """Whether the entry is a copy of a table or view of Spark's."""
+
+    def tables(self, request: "StatementRequest", database: str | None) -> list[tuple[str, str, bool]]:
+        """Database, name and whether temporary, of each of Spark's tables and views."""
+
+    def query(self, name: str, text: str) -> TableEntry:
+        """An entry with the rows of a query that Spark runs, for a copy."""
+
+    def check_view(self, plan: "LogicalPlan") -> None:
+        """Raise FoundElsewhere if the plan of a view reads a copy of a table or view of Spark's."""
+
+    def columns_of(self, text: str) -> Sequence[str] | None:
+        """The column names of a query that only Spark can run, for a view of this session; None if Spark
+        should have the view."""
+
+    def set_option(self, key: str, value: str) -> None:
+        """Set a setting in Spark, too, if Spark knows the setting."""
+
+
+class Context(msgspec.Struct, frozen=True, eq=False, weakref=True):
+    """The state of a session that statements work on.
+
+    ``cluster``: the session's members, None = this process alone. ``files``: the files that statements may
+    open. ``home``: the directory for tables without LOCATION. ``bases``: the basis of each temporary copy of
+    a view, by the view's name, if other sessions can change the view's tables. ``spark``: the Spark session
+    beside this session. The engine ends when nobody holds the context any more.
+    """
+
+    config: Config
+    options: Options
+    engine: Engine
+    cluster: "Cluster | None"
+    files: FileAccess
+    home: Home
+    catalog: Catalog
+    plans: "PlanCache[Plan]"
+    bases: "dict[str, Basis]"
+    spark: SparkBeside | None
+
+    @property
+    def settings(self) -> Settings:
+        """The settings for evaluation, as SET left them."""
+        return self.options.settings
+
+    @property
+    def bind_settings(self) -> BindSettings:
+        """The settings for binding, as SET left them."""
+        return BindSettings(self.options.settings.time_zone)
+
+    @property
+    def runner(self) -> "Engine | Member":
+        """The coordinator that runs this session's queries: the engine, or the session's member of a
+        cluster."""
+        return self.engine if self.cluster is None else self.cluster.coordinator
+
+    @property
+    def memory(self) -> int:
+        """The memory limit of all members together, in bytes."""
+        members = () if self.cluster is None else self.cluster.member_list.members
+        # Members in this process report no memory: they share the process's limit.
+        return sum(member.memory for member in members if not member.lite) or self.engine.memory.limit
+
+    @property
+    def target(self) -> PlanTarget:
+        """Capabilities of the cluster that a plan targets."""
+        return PlanTarget(
+            self.engine.workers, self.cluster is not None, self.config.collect_rows, self.options.most_keys
+        )
+
+    @property
+    def plan_key(self) -> object:
+        """The values that a plan depends on besides the text, the arguments and the text's relations: the
+        settings and, in a cluster, the version of the partitions' owners."""
+        if self.cluster is None:
+            return self.options.key
+        return self.options.key, self.cluster.member_list.dealt
+
+    def is_settled(self, key: object) -> bool:
+        """Whether no setting has changed since the plan key ``key`` was taken, and no change is in
+        progress."""
+        settings = self.options.key
+        taken = key[0] if self.cluster is not None and isinstance(key, tuple) else key
+        return settings is not None and taken is settings
+
+    def home_path(self) -> str:
+        """The directory for tables without LOCATION; made at its first use. Raises ProgrammingError for a
+        session of a running cluster without a warehouse, since the cluster's sessions then share no
+        directory."""
+        if self.config.warehouse is None and self.config.cluster is not None:
+            raise ProgrammingError(
+                "a table of a cluster needs a LOCATION, unless the session has a warehouse "
+                "(connect(..., config=Config(warehouse=...)))"
+            )
+        return self.home.path()
+
+    def begin(self, text: str) -> QueryRun:
+        """The run of a statement that is about to begin; the run can be cancelled."""
+        return self.engine.begin_query(self.config.query_memory_limit, text)
+
+    def limit(self, request: "StatementRequest") -> float | None:
+        """Seconds that a statement may take; None = no limit."""
+        return self.options.timeout if request.timeout is None else request.timeout
+
+    def limited(self, text: str, timeout: float | None, query: QueryRun | None) -> QueryRun | None:
+        """The run of a statement with the statement's timeout set. Begins a run if there is a timeout but no
+        ``query``; None if there is neither."""
+        seconds = self.options.timeout if timeout is None else timeout
+        if seconds is not None:
+            query = query or self.begin(text)
+            query.timeout = seconds
+        return query
+
+    def watched(self, query: QueryRun | None) -> AbstractContextManager[None]:
+        """A context for work on the current thread, such as planning, that ends the work with the error of
+        the ``query`` once the query is cancelled or its timeout is over."""
+        return nullcontext() if query is None else _Watched(query, self.engine.clock.now)
+
+
+class Basis(msgspec.Struct, frozen=True):
+    """The state that a copy was made from: the tables, each with the version that was read, and the version
+    of the catalog in which the names meant these tables."""
+
+    copy: "Table"
+    catalog: int
+    sources: "tuple[tuple[Table, int], ...]"
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the tables still have the versions of ``sources``."""
+        return all(table.snapshot().version == version for table, version in self.sources)
+
+
+class _Watched(room.watched):
+    """The context manager of :meth:`Context.watched`; ``now``: the engine's clock."""
+
+    __slots__ = ("_now", "_query")
+
+    def __init__(self, query: QueryRun, now: Callable[[], float]) -> None:
+        super().__init__(partial(_is_over, query, now))
+        self._query = query
+        self._now = now
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        super().__exit__(kind, error, trace)
+        if isinstance(error, room.StoppedError):
+            stopped = self._query.stopped(self._now)
+            raise stopped or InternalError("a query stopped that was not to stop") from None
+
+
+def _is_over(query: QueryRun, now: Callable[[], float]) -> bool:
+    return query.cancelled or (query.timeout is not None and query.stopped(now) is not None)

@@ -1,0 +1,94 @@
+"""The one place that decides the way of a statement."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from sqlfront.lanes.light import LightWay
+from sqlfront.lanes.rows import RowsWay
+from sqlfront.lanes.way import Cause, Replan, StatementRequest, Way
+from sqlfront_engine.garbage import uncollected_if_long
+from sqlfront_planner.binder import bind_query
+from sqlfront_planner.plan import QueryPlan
+from sqlfront_planner.plan_cache import with_literals
+from sqlfront_planner.planning import plan_logical, plan_small
+from sqlfront_planner.row_lowering.row_plan import RowPlan
+from sqlfront_planner.statement import Explain, Query, parse
+from sqlfront_values.errors import NotSupportedError, OperationalError, ProgrammingError
+from sqlfront_values.lazy_modules import lazy_module
+
+if TYPE_CHECKING:
+    from sqlfront.commands import ways
+    from sqlfront.context import Context
+    from sqlfront.plans import Plan
+else:
+    ways = lazy_module("sqlfront.commands.ways")
+
+
+def decide(request: StatementRequest, context: "Context", replan: Replan | None = None) -> Way:
+    """The way of a statement: the lane, and the reason that EXPLAIN prints. ``replan``: the outcome of the
+    way that was tried before. Changes nothing except the cache of plans. Raises the errors of a statement
+    that neither this session nor Spark can run."""
+    spark = context.spark
+    if spark is None:
+        return _own_way(request, context, replan)
+    way = spark.way(request, replan)
+    if way is not None:
+        return way
+    try:
+        return _own_way(request, context, replan)
+    except (NotSupportedError, ProgrammingError, OperationalError) as error:
+        return spark.way_after(error, request)
+
+
+def _own_way(request: StatementRequest, context: "Context", replan: Replan | None) -> Way:
+    """The way of a statement in this session: by a cached plan, by a new plan, or as a command."""
+    text, arguments = request.text, request.arguments
+    if request.held is not None and replan is None:
+        return _way_of(*request.held, context)
+    by_rows = replan is None or replan.cause is not Cause.NOT_BY_ROWS
+    if by_rows and request.parsed is None:
+        found = context.plans.find(text, arguments, context.plan_key, context.catalog)
+        if found is not None:
+            cached, literals = found
+            values = (*arguments.values, *literals) if literals else arguments.values
+            return _way_of(cached.plan, values, context)
+    with context.watched(request.query), uncollected_if_long(text):
+        statement = request.parsed or parse(text)
+        if isinstance(statement, Query):
+            return _planned(statement, request, context, by_rows=by_rows)
+    if isinstance(statement, Explain):
+        inner = replace(request, text=statement.query.text, parsed=statement.query)
+        return ways.ExplainWay(context, statement, decide(inner, context, replan))
+    return ways.CommandWay(context, statement)
+
+
+def _planned(query: Query, request: StatementRequest, context: "Context", *, by_rows: bool) -> Way:
+    """The way of a query by a new plan, which is cached unless a setting has changed meanwhile."""
+    arguments, key, version = request.arguments, context.plan_key, context.catalog.version
+    keeps = request.parsed is None
+    given = with_literals(query.sql, arguments) if keeps else arguments
+    binding = bind_query(query, context.catalog, context.bind_settings, given)
+    values = binding.arguments.values
+    plan = plan_small(binding, context.settings, context.target) if by_rows else None
+    if plan is None:
+        plan = plan_logical(binding.plan, context.settings, context.target)
+    if keeps and context.is_settled(key):
+        pins = isinstance(plan, QueryPlan)
+        context.plans.add(query.sql, arguments, key, binding, plan, pins=pins, catalog_version=version)
+    if isinstance(plan, RowPlan):
+        return RowsWay(context, plan, values, binding.plan)
+    return _way_of(plan, values, context)
+
+
+def _way_of(plan: "Plan", values: Sequence[object], context: "Context") -> Way:
+    """The way of a plan with these values of its parameters. Raises NotSupportedError for a job that is too
+    large for the members if Spark may run the query."""
+    if isinstance(plan, RowPlan):
+        return RowsWay(context, plan, values)
+    if isinstance(plan, QueryPlan):
+        if context.spark is not None:
+            context.spark.check_size(plan.input_size)
+        return LightWay(context, plan, values)
+    return ways.ChangeWay(context, plan, values)

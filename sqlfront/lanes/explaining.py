@@ -1,0 +1,109 @@
+"""EXPLAIN: the answers of the lanes of this session."""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+from msgspec.structs import replace
+
+from sqlfront.file_checks import check_files
+from sqlfront.lanes import jobs
+from sqlfront.lanes.way import StatementRequest
+from sqlfront.python_values import rows_batch
+from sqlfront.result import Result, command_result
+from sqlfront_engine.job_statistics import JobStatistics
+from sqlfront_engine.processors.sources.held_rows import HeldBatches
+from sqlfront_planner.explain import shown
+from sqlfront_planner.explain.explanation import Explanation, RunArguments, explanation
+from sqlfront_planner.explain.plan_text import plan_text
+from sqlfront_planner.explain.rows import explained_rows
+from sqlfront_planner.logical import LogicalPlan
+from sqlfront_planner.plan import QueryPlan
+from sqlfront_planner.planning import plan_logical
+from sqlfront_planner.row_lowering.row_plan import RowPlan
+from sqlfront_planner.run_values import RunValues
+from sqlfront_planner.statement import Explain, ExplainMode
+from sqlfront_values.types import STRING
+
+if TYPE_CHECKING:
+    from sqlfront.context import Context
+
+_PLAN: Final = pa.schema([("plan", STRING)])
+
+
+def answer(context: "Context", found: Explanation, statement: Explain, began: float) -> Result:
+    """The explanation as one row of text."""
+    batches = [rows_batch(_PLAN, [(shown(found, statement.format),)])]
+    return command_result(_PLAN, batches, context.settings, time.perf_counter() - began)
+
+
+def of_rows(
+    context: "Context", plan: RowPlan, values: Sequence[object], bound: LogicalPlan, statement: Explain
+) -> Result:
+    """The answer for a row program. Raises NotByRows if the query runs as a job after all."""
+    began, mode = time.perf_counter(), statement.mode
+    owners = () if context.cluster is None else context.cluster.member_list.owners
+    found = explained_rows(plan, values, context.settings, analyze=mode.is_analyze, owners=owners)
+    if mode.is_extended:
+        job = plan_logical(bound, context.settings, context.target)
+        found = replace(found, bound=plan_text(job.bound), optimized=plan_text(job.optimized))
+    return answer(context, found, statement, began)
+
+
+def of_job(
+    context: "Context",
+    plan: QueryPlan,
+    values: Sequence[object],
+    request: StatementRequest,
+    statement: Explain,
+) -> Result:
+    """The answer for a job. Raises the errors of :func:`~sqlfront.file_checks.check_files`."""
+    began, mode = time.perf_counter(), statement.mode
+    if not mode.is_analyze:
+        check_files(context, plan)
+    return answer(context, explained_plan(context, plan, values, request, mode), statement, began)
+
+
+def explained_plan(
+    context: "Context",
+    plan: QueryPlan,
+    values: Sequence[object],
+    request: StatementRequest,
+    mode: ExplainMode,
+    began: float | None = None,
+) -> Explanation:
+    """The explanation of a plan. ``began``: the start of the query (``perf_counter``), None = now."""
+    cluster = context.cluster
+    runs = _statistics(context, plan, values, request, began) if mode.is_analyze else None
+    return explanation(
+        plan,
+        RunArguments(values, RunValues(context.settings)),
+        extended=mode.is_extended,
+        runs=runs,
+        participants=lambda dag: None if cluster is None else cluster.participants(dag),
+    )
+
+
+def _statistics(
+    context: "Context",
+    plan: QueryPlan,
+    values: Sequence[object],
+    request: StatementRequest,
+    began: float | None,
+) -> Mapping[str, JobStatistics]:
+    """Run the query to its end. Return the job's statistics under ``""``, and the statistics of shared rows
+    by their keys."""
+    began = began or time.perf_counter()
+    dag, config = jobs.prepared(
+        context, plan, values, timeout=request.timeout, query=request.query, statistics=True
+    )
+    job = jobs.runner_of(context, plan.template)(dag, config)
+    for _ in job.batches():
+        pass
+    found = {"": replace(job.statistics(), elapsed=time.perf_counter() - began)}
+    for part in plan.shared:
+        held = config.resources[part.key]
+        if isinstance(held, HeldBatches) and isinstance(held.statistics, JobStatistics):
+            found[part.key] = held.statistics
+    return found

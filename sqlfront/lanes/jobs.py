@@ -1,0 +1,78 @@
+"""Light jobs of a session: the submission of plans."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from sqlfront_engine.engine import JobConfig
+from sqlfront_engine.jobs.query_run import QueryRun
+from sqlfront_planner.binder import Arguments
+from sqlfront_planner.plan import QueryPlan, Template
+from sqlfront_planner.planning import plan_query
+from sqlfront_planner.run_values import RunValues
+from sqlfront_planner.statement import Query
+
+if TYPE_CHECKING:
+    from sqlfront.context import Context
+    from sqlfront_engine.dag import DAG
+    from sqlfront_engine.jobs.light_job import LightJob
+    from sqlfront_engine.processors.sources.held_rows import HeldBatches
+
+
+def plan_job(context: "Context", query: Query, arguments: Arguments) -> QueryPlan:
+    """The plan of a query as a job, whatever quicker way there may be."""
+    return plan_query(query, context.catalog, context.bind_settings, arguments, context.target)
+
+
+def submit(
+    context: "Context",
+    plan: QueryPlan,
+    values: Sequence[object] = (),
+    *,
+    timeout: float | None = None,
+    query: QueryRun | None = None,
+) -> "LightJob":
+    """Submit a plan as a light job, with the values of its parameters bound and the versions of its tables
+    pinned; ``query`` is the run of the statement. The query's shared rows are computed first, by this call,
+    within the same timeout and memory."""
+    dag, config = prepared(context, plan, values, timeout=timeout, query=query)
+    return runner_of(context, plan.template)(dag, config)
+
+
+def prepared(
+    context: "Context",
+    plan: QueryPlan,
+    values: Sequence[object] = (),
+    *,
+    timeout: float | None = None,
+    query: QueryRun | None = None,
+    statistics: bool = False,
+) -> "tuple[DAG, JobConfig]":
+    """Compute the query's shared rows; return the DAG and the configuration of the job of :func:`submit`. The
+    shared rows are among the job's resources, by key. ``statistics``: see
+    :class:`~sqlfront_engine.engine.JobConfig`."""
+    run_values = RunValues(context.settings)
+    config = JobConfig(
+        settings=context.settings,
+        timeout=timeout if timeout is not None else context.options.timeout,
+        inline=plan.inline,
+        query=query or context.begin(""),
+        statistics=statistics,
+    )
+    held: dict[str, HeldBatches] = {}
+    for part in plan.shared:
+        dag, resources = part.template.bind(values, run_values)
+        job = replace(config, resources={**resources, **held})
+        run = runner_of(context, part.template)
+        held[part.key] = context.engine.hold(f"shared rows {part.name}", dag, job, run)
+    dag, resources = plan.bind(values, run_values)
+    return dag, replace(config, resources={**resources, **held})
+
+
+def runner_of(context: "Context", template: Template) -> "Callable[[DAG, JobConfig], LightJob]":
+    """The function that runs the template's DAGs: on all members, or in this process alone."""
+    if template.distributed:
+        assert context.cluster is not None
+        return context.cluster.submit
+    return context.engine.run

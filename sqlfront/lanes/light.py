@@ -1,0 +1,84 @@
+"""The way of queries as light jobs."""
+
+import time
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from sqlfront.lanes import jobs
+from sqlfront.lanes.own import OwnWay
+from sqlfront.lanes.way import Replan, StatementRequest
+from sqlfront.result import Result, Statistics
+from sqlfront_engine.jobs.query_run import QueryRun
+from sqlfront_planner.lanes import Lane
+from sqlfront_planner.plan import QueryPlan
+from sqlfront_values.lazy_modules import lazy_module
+
+if TYPE_CHECKING:
+    from sqlfront.context import Context
+    from sqlfront.lanes import explaining
+    from sqlfront_planner.statement import Explain
+else:
+    explaining = lazy_module("sqlfront.lanes.explaining")
+
+
+class LightWay(OwnWay):
+    """The way of a query plan with these ``values`` of its parameters."""
+
+    __slots__ = ("_values", "plan")
+
+    def __init__(self, context: "Context", plan: QueryPlan, values: Sequence[object]) -> None:
+        super().__init__(context)
+        self.plan = plan
+        self._values = values
+
+    @property
+    def lane(self) -> Lane:
+        """See :class:`~sqlfront.lanes.way.Way`."""
+        return self.plan.lane
+
+    @property
+    def reason(self) -> str:
+        """See :class:`~sqlfront.lanes.way.Way`."""
+        return self.plan.reason
+
+    def run(self, request: StatementRequest) -> Result | Replan:
+        """See :class:`~sqlfront.lanes.way.Way`."""
+        query = request.query or self._context.begin(request.text)
+        return run_plan(self._context, self.plan, self._values, timeout=request.timeout, query=query)
+
+    def explain(self, request: StatementRequest, statement: "Explain") -> Result | Replan:
+        """See :class:`~sqlfront.lanes.way.Way`."""
+        return explaining.of_job(self._context, self.plan, self._values, request, statement)
+
+
+def run_plan(
+    context: "Context",
+    plan: QueryPlan,
+    values: Sequence[object] = (),
+    *,
+    timeout: float | None = None,
+    query: QueryRun | None = None,
+    began: float | None = None,
+) -> Result:
+    """Submit a plan as a light job; return a result that reads from the job. Waits for the first batch, so
+    that an error in the batch is raised here. ``values`` are the values of the plan's parameters; ``began``:
+    the start of the statement (``perf_counter``), None = now."""
+    began = began or time.perf_counter()
+    job = jobs.submit(context, plan, values, timeout=timeout, query=query)
+    batches = job.batches()
+    first = next(batches, None)
+    rest: Iterator[pa.RecordBatch] = iter(()) if first is None else chain((first,), batches)
+    statistics = Statistics(plan.lane, plan.reason, time.perf_counter() - began)
+    return Result(
+        plan.schema,
+        rest,
+        statistics,
+        settings=context.settings,
+        job=job,
+        plan=plan,
+        values=values,
+        owner=context,
+    )

@@ -1,0 +1,69 @@
+"""The way of queries over a few rows: a program over Python tuples, on the caller's thread."""
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sqlfront.lanes.own import OwnWay
+from sqlfront.lanes.way import Cause, Replan, StatementRequest
+from sqlfront.result import Result, RowsResult
+from sqlfront_engine.row_programs.program import NotByRows
+from sqlfront_planner.lanes import Lane
+from sqlfront_planner.row_lowering.row_plan import RowPlan
+from sqlfront_values.lazy_modules import lazy_module
+
+if TYPE_CHECKING:
+    from sqlfront.context import Context
+    from sqlfront.lanes import explaining
+    from sqlfront_planner.logical import LogicalPlan
+    from sqlfront_planner.statement import Explain
+else:
+    explaining = lazy_module("sqlfront.lanes.explaining")
+
+_MANY: "Replan" = Replan(Cause.NOT_BY_ROWS, "the rows are too many for a row program")
+
+
+class RowsWay(OwnWay):
+    """The way of a row plan with these ``values`` of its parameters; ``bound`` is the query's logical plan,
+    for EXPLAIN."""
+
+    __slots__ = ("_bound", "_values", "plan")
+
+    def __init__(
+        self,
+        context: "Context",
+        plan: RowPlan,
+        values: Sequence[object],
+        bound: "LogicalPlan | None" = None,
+    ) -> None:
+        self._context = context
+        self.plan = plan
+        self._values = values
+        self._bound = bound
+
+    @property
+    def lane(self) -> Lane:
+        """The direct lane, or the light lane for programs that stand for small jobs."""
+        return self.plan.lane
+
+    @property
+    def reason(self) -> str:
+        """See :class:`~sqlfront.lanes.way.Way`."""
+        return self.plan.reason
+
+    def run(self, request: StatementRequest) -> Result | Replan:
+        """See :class:`~sqlfront.lanes.way.Way`."""
+        began, settings = time.perf_counter(), self._context.options.settings
+        try:
+            rows = self.plan.rows(self._values, settings, request.query)
+        except NotByRows:
+            return _MANY
+        return RowsResult(self.plan, self._values, rows, settings, time.perf_counter() - began)
+
+    def explain(self, request: StatementRequest, statement: "Explain") -> Result | Replan:
+        """See :class:`~sqlfront.lanes.way.Way`."""
+        assert self._bound is not None
+        try:
+            return explaining.of_rows(self._context, self.plan, self._values, self._bound, statement)
+        except NotByRows:
+            return _MANY

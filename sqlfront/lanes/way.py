@@ -1,0 +1,77 @@
+"""The interface of lanes: a request, the way of its statement, and the outcome that asks for another way."""
+
+from enum import Enum
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+from sqlfront_engine.jobs.query_run import QueryRun
+from sqlfront_planner.binder import NO_ARGUMENTS, Arguments
+from sqlfront_planner.lanes import Lane
+from sqlfront_values.errors import Error
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlfront.plans import Plan
+    from sqlfront.result import Result
+    from sqlfront_planner.statement import Explain, Query
+
+
+class StatementRequest(msgspec.Struct, frozen=True):
+    """A statement to run: its text, the values of its parameters, its timeout in seconds (None = the
+    session's) and its run (None = not begun). ``parsed``: the parsed query, if its plan should not be cached,
+    as that of EXPLAIN; ``held``: a current plan of the statement, and the values of the plan's parameters."""
+
+    text: str = ""
+    arguments: Arguments = NO_ARGUMENTS
+    timeout: float | None = None
+    query: QueryRun | None = None
+    parsed: "Query | None" = None
+    held: "tuple[Plan, Sequence[object]] | None" = None
+
+
+class Cause(Enum):
+    """The causes of a :class:`Replan`."""
+
+    NOT_BY_ROWS = "not by rows"
+    """The rows are too many for a row program; a job may run the query."""
+    MEMBERS_CHANGED = "members changed"
+    """The cluster has changed since the statement was planned; the same way may serve now."""
+    SPARK_NEEDED = "Spark needed"
+    """Only Spark, which isn't started yet, knows a name."""
+    SPARK_STARTED = "Spark started"
+    """Spark's names are known now."""
+    FOR_SPARK = "for Spark"
+    """The statement can't run here, but Spark may run it."""
+
+
+class Replan(msgspec.Struct, frozen=True):
+    """The outcome of a way that doesn't serve: the statement needs another way, for this ``reason``.
+    ``error``: the error that the way ended with, if any."""
+
+    cause: Cause
+    reason: str
+    error: Error | None = None
+
+
+class Way(Protocol):
+    """The way of a statement: a lane, the reason for the lane, and the work that the lane does."""
+
+    @property
+    def lane(self) -> Lane:
+        """The lane."""
+
+    @property
+    def reason(self) -> str:
+        """The reason for the lane, in words that EXPLAIN shows."""
+
+    def run(self, request: StatementRequest) -> "Result | Replan":
+        """Run the statement. Raises the statement's error."""
+
+    def explain(self, request: StatementRequest, statement: "Explain") -> "Result | Replan":
+        """The answer of EXPLAIN to the statement of this way; ``request`` is that of EXPLAIN."""
+
+    def after(self, error: Error, request: StatementRequest) -> Replan:
+        """The outcome of :meth:`run` or :meth:`explain` that raised ``error``. Raises the error if no other
+        way may serve."""

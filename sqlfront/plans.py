@@ -1,0 +1,38 @@
+"""Plans that a session caches."""
+
+from typing import TYPE_CHECKING, TypeAlias
+
+import msgspec
+
+from sqlfront_planner.lanes import Lane
+from sqlfront_planner.plan import QueryPlan
+from sqlfront_planner.row_lowering.row_plan import RowPlan
+
+if TYPE_CHECKING:
+    from sqlfront_connectors.memory import MemoryTable
+    from sqlfront_connectors.memory.spread.table import SpreadTable
+
+
+class ChangePlan(msgspec.Struct, frozen=True, eq=False):
+    """A plan of a DELETE or UPDATE. ``rows`` gives the affected rows, with their numbers in the last column:
+    for UPDATE with their new values, for DELETE with the clustering columns if the table is spread. ``name``
+    is the table's name."""
+
+    table: "MemoryTable | SpreadTable"
+    name: str
+    updates: bool
+    rows: RowPlan | QueryPlan
+
+    @property
+    def lane(self) -> Lane:
+        """The lane of the query for the affected rows."""
+        return self.rows.lane
+
+    @property
+    def reason(self) -> str:
+        """The reason for the lane."""
+        return self.rows.reason
+
+
+#: A program over a few rows, a job, or a change of the rows that a program or job gives.
+Plan: TypeAlias = RowPlan | QueryPlan | ChangePlan

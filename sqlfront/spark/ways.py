@@ -1,0 +1,131 @@
+"""The ways through the Spark session beside a session."""
+
+import time
+from functools import partial
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from sqlfront.lanes import explaining
+from sqlfront.lanes.light import run_plan
+from sqlfront.lanes.way import Cause, Replan, StatementRequest
+from sqlfront.result import Result
+from sqlfront.spark.mixed import MixedQuery
+from sqlfront.spark.reasons import SYNTAX
+from sqlfront_planner.explain.explanation import with_spark
+from sqlfront_planner.lanes import Lane
+from sqlfront_planner.plan import QueryPlan
+from sqlfront_planner.planning import plan_logical
+from sqlfront_planner.statement import is_query
+from sqlfront_values.errors import DataError, Error, NotSupportedError, OperationalError, ProgrammingError
+
+if TYPE_CHECKING:
+    from sqlfront.context import Context, SparkBeside
+    from sqlfront_planner.statement import Explain
+
+
+class SparkWay:
+    """The way of a statement that Spark runs. ``ours``: the error of the attempt to plan or run the statement
+    here, if there was one."""
+
+    lane = Lane.SPARK
+
+    def __init__(self, spark: "SparkBeside", reason: str, ours: Error | None = None) -> None:
+        self._spark = spark
+        #: See the class.
+        self.ours = ours
+        self.reason = reason
+
+    def run(self, request: StatementRequest) -> Result:
+        """See :class:`~sqlfront.lanes.way.Way`."""
+        return self._spark.run(request, self.reason)
+
+    def explain(self, request: StatementRequest, statement: "Explain") -> Result:
+        """Spark's answer to EXPLAIN, below a line with the lane."""
+        return self._spark.run(request, self.reason)
+
+    def after(self, error: Error, request: StatementRequest) -> Replan:
+        """Raise the error, or this session's error for a statement that only sqlfront knows."""
+        ours = self.ours
+        if ours is not None and isinstance(error, ProgrammingError):
+            is_unknown = error.condition == SYNTAX != ours.condition and not is_query(request.text)
+            raise (ours if is_unknown else error) from None
+        raise error
+
+
+class StartWay:
+    """The way of a statement with a name that only Spark can resolve: Spark is started."""
+
+    lane = Lane.SPARK
+
+    def __init__(self, spark: "SparkBeside", reason: str) -> None:
+        self._spark = spark
+        self.reason = reason
+
+    def run(self, request: StatementRequest) -> Replan:
+        """See :class:`~sqlfront.lanes.way.Way`."""
+        self._spark.start(request, self.reason)
+        return Replan(Cause.SPARK_STARTED, self.reason)
+
+    def explain(self, request: StatementRequest, statement: "Explain") -> Replan:
+        """See :class:`~sqlfront.lanes.way.Way`."""
+        return self.run(request)
+
+    def after(self, error: Error, request: StatementRequest) -> Replan:
+        """Raise the error."""
+        raise error
+
+
+class MixedWay:
+    """The way of a query over tables of both sides; ``found`` is the reason why the query isn't run here
+    alone."""
+
+    lane = Lane.MIXED
+
+    def __init__(self, spark: "SparkBeside", context: "Context", mixed: MixedQuery, found: str) -> None:
+        self._spark = spark
+        self._context = context
+        self._mixed = mixed
+        self._found = found
+        self.reason = mixed.reason
+
+    def run(self, request: StatementRequest) -> Result:
+        """See :class:`~sqlfront.lanes.way.Way`."""
+        began = time.perf_counter()
+        request = replace(request, query=request.query or self._context.begin(request.text))
+        plan = self._plan(request, fetch=True)
+        return run_plan(self._context, plan, timeout=request.timeout, query=request.query, began=began)
+
+    def explain(self, request: StatementRequest, statement: "Explain") -> Result:
+        """See :class:`~sqlfront.lanes.way.Way`. The time of a run includes Spark's time, which is also given
+        for each of Spark's parts."""
+        began, mode = time.perf_counter(), statement.mode
+        spent: dict[str, float] = {}
+        plan = self._plan(request, fetch=mode.is_analyze, spent=spent)
+        found = explaining.explained_plan(self._context, plan, (), request, mode, began)
+        if mode.is_analyze:
+            shared = tuple(replace(part, job=with_spark(part.job, spent)) for part in found.shared)
+            found = replace(found, job=with_spark(found.job, spent), shared=shared)
+        return explaining.answer(self._context, found, statement, began)
+
+    def after(self, error: Error, request: StatementRequest) -> Replan:
+        """See :class:`~sqlfront.lanes.way.Way`."""
+        if isinstance(
+            error, DataError
+        ):  # perhaps in rows without a join partner: the whole query may not fail
+            return Replan(Cause.FOR_SPARK, self._found)
+        if not isinstance(error, NotSupportedError | ProgrammingError | OperationalError):
+            raise error
+        return Replan(Cause.FOR_SPARK, self._spark.reason_for_whole(error, self._found))
+
+    def _plan(
+        self, request: StatementRequest, *, fetch: bool, spent: dict[str, float] | None = None
+    ) -> QueryPlan:
+        """The plan over the rows of Spark's parts; without ``fetch`` the parts have no rows, for EXPLAIN.
+        Raises NotSupportedError for a plan that is too large. ``spent``: see :meth:`MixedQuery.fetched`."""
+        context, mixed = self._context, self._mixed
+        run_part = partial(self._spark.link.run, timeout=context.limit(request), query=request.query)
+        plan = mixed.fetched(run_part, mixed.most_moved, spent) if fetch else mixed.with_rows({})
+        planned = plan_logical(plan, context.settings, context.target)
+        self._spark.check_size(planned.input_size)
+        return replace(planned, lane=Lane.MIXED, reason=mixed.reason)
