@@ -4,10 +4,11 @@ Source of the rules: Spark's ``AnsiTypeCoercion`` and ``DecimalPrecisionTypeCoer
 "ANSI Compliance" of the SQL reference), checked against a running Spark in the tests.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from typing import Final
 
+import msgspec
 import pyarrow as pa
 
 from sqlfront_values import types
@@ -252,105 +253,98 @@ def is_implicit(source: pa.DataType, target: pa.DataType) -> bool:
     return inner is not None and all(is_implicit(*pair) for pair in inner)
 
 
+class _Family(msgspec.Struct, frozen=True):
+    """The types of arguments of a :class:`Kind`.
+
+    ``name`` is the family in Spark's messages (None: the kind's value). A type for which one of the tests
+    ``stays`` is true needs no cast. A null has the type ``null``. Other types are cast to the first of
+    ``casts`` to which Spark casts implicitly, and refused without one.
+    """
+
+    name: str | None
+    stays: tuple[Callable[[pa.DataType], bool], ...] = ()
+    casts: tuple[pa.DataType, ...] = ()
+    null: pa.DataType | None = None
+
+
+def _is_any(_: pa.DataType) -> bool:
+    return True
+
+
+def _is_binary(data_type: pa.DataType) -> bool:
+    return data_type == BINARY
+
+
+def _is_bigint(data_type: pa.DataType) -> bool:
+    return data_type == BIGINT
+
+
+def _is_ntz(data_type: pa.DataType) -> bool:
+    return data_type == TIMESTAMP_NTZ
+
+
+def _is_datetime(data_type: pa.DataType) -> bool:
+    return data_type in DATETIMES
+
+
+_is_array, _is_map, _is_struct = pa.types.is_list, pa.types.is_map, pa.types.is_struct
+_is_boolean = pa.types.is_boolean
+_ARRAY_OF_NULLS: Final = pa.list_(VOID)
+_DATETIMES_OR_STRING: Final = '("STRING" or "DATE" or "TIMESTAMP" or "TIMESTAMP WITHOUT TIME ZONE")'
+
+_FAMILIES: Final = {
+    Kind.ANY: _Family(None, (_is_any,)),
+    Kind.COMMON: _Family(None, (_is_any,)),
+    Kind.NUMERIC: _Family(None, (is_numeric,), (DOUBLE,), DOUBLE),
+    Kind.NUMERIC_OR_INTERVAL: _Family(
+        '("NUMERIC" or "ANSI INTERVAL")', (is_numeric, is_interval), (DOUBLE,), DOUBLE
+    ),
+    Kind.ORDINAL: _Family(
+        '("NUMERIC" or "DATE" or "TIMESTAMP" or "TIMESTAMP_NTZ" or "ANSI INTERVAL")',
+        (is_numeric, is_interval, _is_datetime), (DOUBLE,), DOUBLE,
+    ),
+    Kind.DOUBLE_OR_INTERVAL: _Family(None, (is_interval,), (DOUBLE,), DOUBLE),
+    Kind.INTEGRAL: _Family(None, (is_integral,), (), INT),
+    Kind.INT_OR_BIGINT: _Family('("INT" or "BIGINT")', (_is_bigint,), (INT,), INT),
+    Kind.INT_OR_STRING: _Family('("INT" or "STRING")', (is_string,), (INT,), INT),
+    Kind.BIGINT_OR_BYTES: _Family(
+        '("BIGINT" or "BINARY" or "STRING")', (is_string, _is_binary), (BIGINT, STRING), BIGINT
+    ),
+    Kind.DECIMAL_OR_DOUBLE: _Family('("DECIMAL" or "DOUBLE")', (is_decimal,), (DOUBLE,), DOUBLE),
+    Kind.STRING_OR_BINARY: _Family('("STRING" or "BINARY")', (is_string, _is_binary), (STRING,), STRING),
+    Kind.STRING_OR_STRINGS: _Family('("STRING" or "ARRAY<STRING>")', (), (STRING, pa.list_(STRING)), STRING),
+    Kind.STRING_OR_ARRAY: _Family('("STRING" or "ARRAY")', (_is_array, _is_binary), (STRING,), STRING),
+    Kind.DATE_OR_TIMESTAMP: _Family('("DATE" or "TIMESTAMP")', (_is_datetime,), (TIMESTAMP,), TIMESTAMP),
+    Kind.ANY_TIMESTAMP: _Family('("TIMESTAMP_LTZ" or "TIMESTAMP_NTZ")', (_is_ntz,), (TIMESTAMP,), TIMESTAMP),
+    Kind.STRING_OR_DATETIME: _Family(
+        '("STRING" or "DATE" or "TIMESTAMP" or "TIMESTAMP_NTZ")', (is_string, _is_datetime), (), STRING
+    ),
+    Kind.TIMESTAMP_SOURCE: _Family(_DATETIMES_OR_STRING, (is_numeric, _is_datetime), (STRING,), STRING),
+    Kind.TIMESTAMP_TEXT: _Family(_DATETIMES_OR_STRING, (_is_datetime,), (STRING,), STRING),
+    Kind.INTEGRAL_OR_BOOLEAN: _Family('("INTEGRAL" or "BOOLEAN")', (is_integral, _is_boolean), (), INT),
+    Kind.ARRAY: _Family(None, (_is_array,), (), _ARRAY_OF_NULLS),
+    Kind.COMMON_ARRAY: _Family('"ARRAY"', (_is_array,), (), _ARRAY_OF_NULLS),
+    Kind.MAP: _Family(None, (_is_map,)),
+    Kind.COMMON_MAP: _Family('"MAP"', (_is_map,)),
+    Kind.COLLECTION: _Family('("ARRAY" or "MAP")', (_is_map, _is_array), (), _ARRAY_OF_NULLS),
+    Kind.STRUCT: _Family(None, (_is_struct,)),
+}  # fmt: skip
+
+
 def _into_kind(source: pa.DataType, kind: Kind) -> pa.DataType | None:
-    match kind:
-        case Kind.ANY | Kind.COMMON:
-            return source
-        case Kind.NUMERIC:
-            return _number_or(source, DOUBLE, is_numeric(source))
-        case Kind.NUMERIC_OR_INTERVAL:
-            return _number_or(source, DOUBLE, is_numeric(source) or is_interval(source))
-        case Kind.ORDINAL:
-            return source if source in DATETIMES else _into_kind(source, Kind.NUMERIC_OR_INTERVAL)
-        case Kind.DOUBLE_OR_INTERVAL:
-            return source if is_interval(source) else implicit_cast(source, DOUBLE)
-        case Kind.INTEGRAL:
-            return INT if source == VOID else source if is_integral(source) else None
-        case Kind.INT_OR_BIGINT:
-            return source if source == BIGINT else implicit_cast(source, INT)
-        case Kind.INT_OR_STRING:
-            return source if is_string(source) else implicit_cast(source, INT)
-        case Kind.BIGINT_OR_BYTES:
-            if is_string(source) or source == BINARY:
-                return source
-            return implicit_cast(source, BIGINT) or implicit_cast(source, STRING)
-        case Kind.DECIMAL_OR_DOUBLE:
-            if is_decimal(source):
-                return source
-            return DOUBLE if is_numeric(source) or is_string(source) or source == VOID else None
-        case Kind.STRING_OR_BINARY:
-            if is_string(source) or source == BINARY:
-                return source
-            return STRING if source == VOID or is_implicit(source, STRING) else None
-        case Kind.STRING_OR_STRINGS:
-            if pa.types.is_list(source):
-                return implicit_cast(source, pa.list_(STRING))
-            return implicit_cast(source, STRING)
-        case Kind.STRING_OR_ARRAY:
-            if pa.types.is_list(source) or source == BINARY:
-                return source
-            return implicit_cast(source, STRING)
-        case Kind.DATE_OR_TIMESTAMP:
-            if source in DATETIMES:
-                return source
-            return TIMESTAMP if is_string(source) or source == VOID else None
-        case Kind.ANY_TIMESTAMP:
-            return source if source == TIMESTAMP_NTZ else implicit_cast(source, TIMESTAMP)
-        case Kind.STRING_OR_DATETIME:
-            if is_string(source) or source in DATETIMES:
-                return source
-            return STRING if source == VOID else None
-        case Kind.TIMESTAMP_SOURCE:
-            return source if is_numeric(source) else _into_kind(source, Kind.TIMESTAMP_TEXT)
-        case Kind.TIMESTAMP_TEXT:
-            return source if source in DATETIMES else implicit_cast(source, STRING)
-        case Kind.INTEGRAL_OR_BOOLEAN:
-            if source == VOID:
-                return INT
-            return source if is_integral(source) or pa.types.is_boolean(source) else None
-        case Kind.ARRAY | Kind.COMMON_ARRAY:
-            return pa.list_(VOID) if source == VOID else source if pa.types.is_list(source) else None
-        case Kind.MAP | Kind.COMMON_MAP:
-            return source if pa.types.is_map(source) else None
-        case Kind.COLLECTION:
-            return source if pa.types.is_map(source) else _into_kind(source, Kind.ARRAY)
-        case Kind.STRUCT:
-            return source if pa.types.is_struct(source) else None
-
-
-def _number_or(source: pa.DataType, otherwise: pa.DataType, fits: bool) -> pa.DataType | None:
-    if fits:
+    family = _FAMILIES[kind]
+    if any(stays(source) for stays in family.stays):
         return source
-    return otherwise if is_string(source) or source == VOID else None
+    if source == VOID:
+        return family.null
+    return next((target for target in family.casts if is_implicit(source, target)), None)
 
 
 def argument_name(wanted: ArgumentType) -> str:
     """The required type of an argument, as Spark's messages name it."""
     if isinstance(wanted, pa.DataType):
         return f'"{types.sql_name(wanted)}"'
-    return _KIND_NAMES.get(wanted, f'"{wanted.value.upper()}"')
-
-
-_KIND_NAMES: Final = {
-    Kind.NUMERIC_OR_INTERVAL: '("NUMERIC" or "ANSI INTERVAL")',
-    Kind.ORDINAL: '("NUMERIC" or "DATE" or "TIMESTAMP" or "TIMESTAMP_NTZ" or "ANSI INTERVAL")',
-    Kind.INT_OR_STRING: '("INT" or "STRING")',
-    Kind.ANY_TIMESTAMP: '("TIMESTAMP_LTZ" or "TIMESTAMP_NTZ")',
-    Kind.STRING_OR_DATETIME: '("STRING" or "DATE" or "TIMESTAMP" or "TIMESTAMP_NTZ")',
-    Kind.TIMESTAMP_SOURCE: '("STRING" or "DATE" or "TIMESTAMP" or "TIMESTAMP WITHOUT TIME ZONE")',
-    Kind.TIMESTAMP_TEXT: '("STRING" or "DATE" or "TIMESTAMP" or "TIMESTAMP WITHOUT TIME ZONE")',
-    Kind.INTEGRAL_OR_BOOLEAN: '("INTEGRAL" or "BOOLEAN")',
-    Kind.COMMON_ARRAY: '"ARRAY"',
-    Kind.COMMON_MAP: '"MAP"',
-    Kind.COLLECTION: '("ARRAY" or "MAP")',
-    Kind.STRING_OR_STRINGS: '("STRING" or "ARRAY<STRING>")',
-    Kind.STRING_OR_ARRAY: '("STRING" or "ARRAY")',
-    Kind.DATE_OR_TIMESTAMP: '("DATE" or "TIMESTAMP")',
-    Kind.STRING_OR_BINARY: '("STRING" or "BINARY")',
-    Kind.DECIMAL_OR_DOUBLE: '("DECIMAL" or "DOUBLE")',
-    Kind.INT_OR_BIGINT: '("INT" or "BIGINT")',
-    Kind.BIGINT_OR_BYTES: '("BIGINT" or "BINARY" or "STRING")',
-}
+    return _FAMILIES[wanted].name or f'"{wanted.value.upper()}"'
 
 
 def is_orderable(data_type: pa.DataType) -> bool:
