@@ -26,6 +26,7 @@ import time
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from enum import Enum
 from threading import Lock
 from typing import Final
 
@@ -99,6 +100,17 @@ def _pending(descriptor: int, folder: str) -> Pending:
     return Pending(frozenset(removed), moved)
 
 
+class _WriteState(Enum):
+    """The states of a write, in their order; an aborted write leaves out COMMITTED."""
+
+    OPEN = "open"
+    """Parts are written; no reader sees them."""
+    COMMITTED = "committed"
+    """Readers see the parts."""
+    ENDED = "ended"
+    """The writer's own folder is given up."""
+
+
 class FolderWrite:
     """Files on their way into a folder, which is made if it doesn't exist.
 
@@ -111,9 +123,9 @@ class FolderWrite:
         self.folder = os.path.abspath(folder)
         self._access = access
         self._parts: list[tuple[str, str]] = []
-        self._state = Lock()  # removals come from finalizers, on any thread
+        self._lock = Lock()  # removals come from finalizers, on any thread
         self._unread = 0
-        self._committed = self._ended = False
+        self._state = _WriteState.OPEN
         self._all_removed = True
         _check_name(folder)
         access.check(folder)
@@ -165,7 +177,7 @@ class FolderWrite:
                 os.close(_folder_of(path, table, make=True))
             if len(note.adds) > 1 or note.removes:
                 self._write_note(note)
-                self._committed = True
+                self._state = _WriteState.COMMITTED
                 try:
                     _move(note, self._own, table)
                 except OSError as error:  # already committed: readers follow the note
@@ -174,7 +186,7 @@ class FolderWrite:
                     return
             else:
                 _move(note, self._own, table)
-                self._committed = True
+                self._state = _WriteState.COMMITTED
         if not note.removes:
             self._end()
 
@@ -201,7 +213,7 @@ class FolderWrite:
         except (OSError, Error) as error:
             removed = False
             logger.warning("%s was replaced, but can't be removed: %s", path, str(error))
-        with self._state:
+        with self._lock:
             self._unread -= 1
             self._all_removed &= removed
             last = not self._unread
@@ -212,12 +224,12 @@ class FolderWrite:
 
     def abort(self) -> None:
         """Discard the parts of an uncommitted write."""
-        if not self._committed:
+        if self._state is _WriteState.OPEN:
             self._end()
 
     def _end(self) -> None:
         """Remove the writer's own folder."""
-        if self._ended:
+        if self._state is _WriteState.ENDED:
             return
         with suppress(OSError, Error), self._access.folder(self.folder) as table:
             shutil.rmtree(self._name, ignore_errors=True, dir_fd=table)
@@ -225,7 +237,7 @@ class FolderWrite:
 
     def _close(self) -> None:
         """Release the descriptors; the next writer handles the remains."""
-        self._ended = True
+        self._state = _WriteState.ENDED
         os.close(self._own)
         os.close(self._alive)
 

@@ -10,6 +10,7 @@ threads. The thread begins with the first connection and ends with the last tran
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from enum import Enum
 from queue import SimpleQueue
 from threading import Event, Lock, Thread, current_thread
 from typing import Final
@@ -161,6 +162,17 @@ class LoopbackPeer:
                 peer.origin.lost(peer, reason)
 
 
+class _TransportState(Enum):
+    """The states of a transport, in their order; STARTED may be left out."""
+
+    NEW = "new"
+    """The transport has no receiver, and nobody can connect with it."""
+    STARTED = "started"
+    """Others can connect."""
+    CLOSED = "closed"
+    """The transport has left the network."""
+
+
 class LoopbackTransport:
     """A :class:`~sqlfront_cluster.network.transport.Transport` within a process; made by
     :meth:`LoopbackNetwork.transport`."""
@@ -171,20 +183,20 @@ class LoopbackTransport:
         self.name = name
         self.receiver: Receiver
         self._network = network
-        self._started = False
+        self._state = _TransportState.NEW
         # Invariant: changed by the delivering thread only.
         self._peers: dict[str, LoopbackPeer] = {}
         self._past = TrafficCounter(), TrafficCounter()
-        self._closed = False
 
     def start(self, receiver: Receiver) -> None:
         """See :meth:`~sqlfront_cluster.network.transport.Transport.start`."""
         self.receiver = receiver
-        self._started = True
+        if self._state is _TransportState.NEW:
+            self._state = _TransportState.STARTED
 
     def connect(self, address: str) -> None:
         """See :meth:`~sqlfront_cluster.network.transport.Transport.connect`."""
-        if not self._closed:
+        if self._state is not _TransportState.CLOSED:
             self._network.begin()
             self._network.deliver(lambda: self._connect(address))
 
@@ -210,8 +222,8 @@ class LoopbackTransport:
 
     def close(self) -> None:
         """See :meth:`~sqlfront_cluster.network.transport.Transport.close`."""
-        if not self._closed:
-            self._closed = True
+        if self._state is not _TransportState.CLOSED:
+            self._state = _TransportState.CLOSED
             self._network.deliver(self._leave)
             self._network.leave(self)
 
@@ -223,10 +235,10 @@ class LoopbackTransport:
         self.receiver.disconnected(peer, reason)
 
     def _connect(self, address: str) -> None:
-        if self._closed or address in self._peers:
+        if self._state is _TransportState.CLOSED or address in self._peers:
             return
         there = self._network.find(address)
-        if there is None or there is self or not there._started or there._closed:
+        if there is None or there is self or there._state is not _TransportState.STARTED:
             reason = "it is this member itself" if there is self else f"there is no member {address!r} here"
             self.receiver.disconnected(UnconnectedPeer(address), reason)
             return
