@@ -11,10 +11,10 @@ Three entry points::
 
 ``sqlfront_planner`` turns text into a statement and a plan; ``sqlfront_engine`` runs the plan as a light job
 over the tables of ``sqlfront_connectors``; this package composes these packages. Reading order: ``session``
-(composes the state of a session, and runs statements), ``context`` (that state), ``decide`` (chooses the way
-of a statement) and ``walk`` (runs the way), ``lanes`` (the ways of queries), ``commands`` (statements other
-than queries), ``result``, ``connection``, ``cluster`` (a session's members), ``spark`` (a Spark session
-beside a session), ``system_tables``, ``shell``, ``check``.
+(composes the ``state`` of a session, and runs statements), ``decide`` (chooses the way of a statement) and
+``walk`` (runs the way), ``lanes`` (the ways of queries), ``commands`` (statements other than queries),
+``results``, ``connection``, ``cluster`` (a session's members), ``spark`` (a Spark session beside a session),
+``system_tables``, ``shell``, ``check``.
 """
 
 from importlib import import_module
@@ -25,8 +25,8 @@ from sqlfront_engine.garbage import keep_all, uncollected
 with uncollected():
     from sqlfront.api import attach, connect, sql
     from sqlfront.config import Config
-    from sqlfront.result import Result
-    from sqlfront.row import Row
+    from sqlfront.results.result import Result
+    from sqlfront.results.row import Row
     from sqlfront.session import Session
     from sqlfront_values.errors import (
         DatabaseError,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from sqlfront.config import Config, Launcher
-from sqlfront.result import Parameters, Result
+from sqlfront.results.result import Parameters, Result
 from sqlfront.session import Session
 from sqlfront_values.errors import ProgrammingError
 from sqlfront_values.lazy_modules import lazy_module

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from sqlfront.db_types import ColumnDescription, describe
-from sqlfront.result import Parameters, Result, Statistics
+from sqlfront.results.result import Parameters, Result, Statistics
 from sqlfront.session import PreparedStatement, Session
 from sqlfront_engine.closing import Closing
 from sqlfront_engine.jobs.query_run import Progress, QueryRun

@@ -20,8 +20,8 @@ from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
     from sqlfront.commands import ways
-    from sqlfront.context import Context
-    from sqlfront.plans import Plan
+    from sqlfront.state.context import Context
+    from sqlfront.state.plans import Plan
 else:
     ways = lazy_module("sqlfront.commands.ways")
 

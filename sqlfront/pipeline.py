@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Protocol
 import pyarrow as pa
 from msgspec.structs import replace
 
-from sqlfront.result import Result, Statistics
+from sqlfront.results.result import Result, Statistics
 from sqlfront_connectors.base import Table
 from sqlfront_connectors.files.text.text_lines import text_lines
 from sqlfront_connectors.memory.spread.processors import ShareScan
@@ -51,7 +51,7 @@ from sqlfront_values.errors import OperationalError, ProgrammingError
 from sqlfront_values.expressions import Literal
 
 if TYPE_CHECKING:
-    from sqlfront.context import Context
+    from sqlfront.state.context import Context
 
 __all__ = [
     "Aggregation",

@@ -11,11 +11,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from sqlfront.config import Config, Launcher
-from sqlfront.context import Context
-from sqlfront.home import Home, files_of, files_of_client
 from sqlfront.lanes.way import StatementRequest
-from sqlfront.options import Options
-from sqlfront.result import Parameters, Result
+from sqlfront.results.result import Parameters, Result
+from sqlfront.state.context import Context
+from sqlfront.state.home import Home, files_of, files_of_client
+from sqlfront.state.options import Options
 from sqlfront.walk import walk
 from sqlfront_engine.closing import Closing
 from sqlfront_engine.engine import Engine
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
     from sqlfront.cluster import Cluster, opening
     from sqlfront.cluster import caretaker as caretakers
     from sqlfront.commands import caching
-    from sqlfront.plans import Plan
     from sqlfront.spark import lane as spark_lane
     from sqlfront.spark import start as spark_start
     from sqlfront.spark.frame import Frame
+    from sqlfront.state.plans import Plan
     from sqlfront_cluster.members.member import Member
     from sqlfront_connectors import arrow, registry
     from sqlfront_connectors import base as tables

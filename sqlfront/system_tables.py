@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from sqlfront.plans import Plan
+from sqlfront.state.plans import Plan
 from sqlfront_cluster.members.listing import JobListing, wait_for_jobs
 from sqlfront_cluster.members.member import Member
 from sqlfront_cluster.members.member_list import NOBODY, MemberInfo, MemberList, alone

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Final
 from sqlfront.decide import decide
 from sqlfront.lanes.light import LightWay
 from sqlfront.lanes.way import Cause, Replan, StatementRequest, Way
-from sqlfront.result import Result
+from sqlfront.results.result import Result
 from sqlfront_planner.statement import is_query
 from sqlfront_values.errors import Error
 
 if TYPE_CHECKING:
-    from sqlfront.context import Context
+    from sqlfront.state.context import Context
 
 #: Attempts to run a query while the cluster changes, and seconds to wait for a change before the next
 #: attempt.

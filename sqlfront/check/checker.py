@@ -15,18 +15,18 @@ from msgspec.structs import replace
 from sqlglot import exp
 
 from sqlfront import commands
-from sqlfront.cache import CachedTable
 from sqlfront.check.outline import OutlineTable
 from sqlfront.commands.caching import let_go
 from sqlfront.commands.modification import modifiable
 from sqlfront.commands.run import StatementRun, scans_of
 from sqlfront.config import Config
 from sqlfront.decide import decide
-from sqlfront.file_checks import check_files
+from sqlfront.lanes.file_checks import check_files
 from sqlfront.lanes.light import LightWay
 from sqlfront.lanes.way import StatementRequest
 from sqlfront.session import Session
 from sqlfront.spark.reasons import reason_after, too_large
+from sqlfront.state.cached_table import CachedTable
 from sqlfront_connectors.base import Table, TableDefinition, WritableTable
 from sqlfront_connectors.memory import MemoryConnector
 from sqlfront_connectors.spark.table import SparkTable

@@ -6,10 +6,10 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from sqlfront.cache import CachedTable
 from sqlfront.cluster.catalog import ClusterCatalog
 from sqlfront.cluster.documents import Documents
 from sqlfront.cluster.relations import RELATION, decode_relation, tables_of
+from sqlfront.state.cached_table import CachedTable
 from sqlfront_connectors.memory.spread.documents import TABLE, TURN, decode_table, turn_of
 from sqlfront_connectors.memory.spread.table import LOST, SpreadTable, place_anew
 from sqlfront_planner.catalog import TableEntry
@@ -18,7 +18,7 @@ from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
     from sqlfront.commands import caching
-    from sqlfront.context import Context
+    from sqlfront.state.context import Context
 else:
     caching = lazy_module("sqlfront.commands.caching")
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 
-from sqlfront.cache import CachedTable
 from sqlfront.cluster.documents import Documents
 from sqlfront.cluster.relations import (
     RELATION,
@@ -18,6 +17,7 @@ from sqlfront.cluster.relations import (
     relation_key,
     tables_of,
 )
+from sqlfront.state.cached_table import CachedTable
 from sqlfront_connectors.base import Table
 from sqlfront_connectors.files import FileTable
 from sqlfront_connectors.memory.spread.documents import TABLE

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from sqlfront.cache import CachedTable
+from sqlfront.state.cached_table import CachedTable
 from sqlfront_cluster import codec
 from sqlfront_connectors.files import FileTable
 from sqlfront_connectors.files.version import FileVersion

@@ -10,7 +10,7 @@ from typing import assert_never
 
 from sqlfront.commands import caching, indexes, inspection, killing, modification, tables
 from sqlfront.commands.run import Made, StatementRun, result_of
-from sqlfront.result import Result
+from sqlfront.results.result import Result
 from sqlfront_planner.statement import (
     CacheTable,
     CreateIndex,

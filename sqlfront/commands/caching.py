@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from sqlfront.cache import CachedTable
 from sqlfront.commands.run import NOTHING, Made, StatementRun, origin_of, scans_of, wrote
-from sqlfront.context import Basis, Context
+from sqlfront.state.cached_table import CachedTable
+from sqlfront.state.context import Basis, Context
 from sqlfront_connectors.base import Table, TableDefinition
 from sqlfront_connectors.files import FileTable
 from sqlfront_connectors.files.locations.paths import local_path

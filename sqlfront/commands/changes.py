@@ -15,8 +15,8 @@ from sqlfront.commands import spread_changes
 from sqlfront.commands.caching import following
 from sqlfront.commands.run import Made, StatementRun, overflow_of, result_of, wrote
 from sqlfront.lanes import jobs
-from sqlfront.plans import ChangePlan
-from sqlfront.result import Result
+from sqlfront.results.result import Result
+from sqlfront.state.plans import ChangePlan
 from sqlfront_connectors.memory import MemoryTable
 from sqlfront_connectors.memory.numbered_table import NumberedTable
 from sqlfront_connectors.memory.segments.numbering import numbers_of, places

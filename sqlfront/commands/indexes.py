@@ -9,9 +9,9 @@ from typing import Final
 
 import pyarrow as pa
 
-from sqlfront.cache import CachedTable
 from sqlfront.commands.run import NOTHING, Made, StatementRun, unsupported_operation
-from sqlfront.python_values import rows_batch
+from sqlfront.results.python_values import rows_batch
+from sqlfront.state.cached_table import CachedTable
 from sqlfront_connectors.base import Table
 from sqlfront_connectors.memory import MemoryTable
 from sqlfront_connectors.memory.segments.index import IndexDefinition

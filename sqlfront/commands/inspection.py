@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import pyarrow as pa
 
-from sqlfront.cache import CachedTable
 from sqlfront.commands.indexes import indexes_of
 from sqlfront.commands.run import NOTHING, Made, StatementRun, no_database, origin_of
-from sqlfront.python_values import rows_batch
+from sqlfront.results.python_values import rows_batch
+from sqlfront.state.cached_table import CachedTable
 from sqlfront.system_tables import SYSTEM, SYSTEM_TABLES
 from sqlfront_connectors.files import FileTable
 from sqlfront_planner.binder.functions.function_names import function_names
@@ -36,7 +36,7 @@ from sqlfront_values.errors import ProgrammingError, spark_error
 from sqlfront_values.types import BOOLEAN, STRING, ddl
 
 if TYPE_CHECKING:
-    from sqlfront.context import SparkBeside
+    from sqlfront.state.context import SparkBeside
 
 #: A row of SHOW TABLES: the database, the name, and whether the relation is temporary.
 _Shown: TypeAlias = tuple[str, str, bool]

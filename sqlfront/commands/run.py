@@ -8,11 +8,11 @@ from typing import Final
 import msgspec
 import pyarrow as pa
 
-from sqlfront.cache import CachedTable
-from sqlfront.context import Context, SparkBeside
 from sqlfront.lanes import jobs
 from sqlfront.lanes.way import StatementRequest
-from sqlfront.result import Result, command_result
+from sqlfront.results.result import Result, command_result
+from sqlfront.state.cached_table import CachedTable
+from sqlfront.state.context import Context, SparkBeside
 from sqlfront_connectors.base import Table, TableDefinition, WritableTable, insert_all
 from sqlfront_connectors.memory import MemoryConnector, MemoryTable
 from sqlfront_connectors.memory.spread.table import How, SpreadTable, place_anew

@@ -6,9 +6,9 @@ from typing import Final
 
 import pyarrow as pa
 
-from sqlfront.cache import CopyBehind, writable
 from sqlfront.commands.caching import dependents, drop_copy, following, give_up, let_go, recover
 from sqlfront.commands.run import NOTHING, Made, StatementRun, not_found, origin_of, overflow_of, wrote
+from sqlfront.state.cached_table import CopyBehind, writable
 from sqlfront_connectors import registry
 from sqlfront_connectors.base import Table, TableDefinition, WritableTable
 from sqlfront_connectors.files import FileTable

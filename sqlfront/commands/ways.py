@@ -9,15 +9,15 @@ from sqlfront.commands import changes
 from sqlfront.commands.run import StatementRun
 from sqlfront.lanes.own import OwnWay
 from sqlfront.lanes.way import Replan, StatementRequest, Way
-from sqlfront.result import COMMAND_REASON, Result
+from sqlfront.results.result import COMMAND_REASON, Result
 from sqlfront_planner.lanes import Lane
 from sqlfront_values.errors import Error, NotSupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sqlfront.context import Context
-    from sqlfront.plans import ChangePlan
+    from sqlfront.state.context import Context
+    from sqlfront.state.plans import ChangePlan
     from sqlfront_planner.statement import Explain, Statement
 
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 from msgspec.structs import replace
 
-from sqlfront.file_checks import check_files
 from sqlfront.lanes import jobs
+from sqlfront.lanes.file_checks import check_files
 from sqlfront.lanes.way import StatementRequest
-from sqlfront.python_values import rows_batch
-from sqlfront.result import Result, command_result
+from sqlfront.results.python_values import rows_batch
+from sqlfront.results.result import Result, command_result
 from sqlfront_engine.job_statistics import JobStatistics
 from sqlfront_engine.processors.sources.held_rows import HeldBatches
 from sqlfront_planner.explain import shown
@@ -27,7 +27,7 @@ from sqlfront_planner.statement import Explain, ExplainMode
 from sqlfront_values.types import STRING
 
 if TYPE_CHECKING:
-    from sqlfront.context import Context
+    from sqlfront.state.context import Context
 
 _PLAN: Final = pa.schema([("plan", STRING)])
 
@@ -58,7 +58,7 @@ def of_job(
     request: StatementRequest,
     statement: Explain,
 ) -> Result:
-    """The answer for a job. Raises the errors of :func:`~sqlfront.file_checks.check_files`."""
+    """The answer for a job. Raises the errors of :func:`~sqlfront.lanes.file_checks.check_files`."""
     began, mode = time.perf_counter(), statement.mode
     if not mode.is_analyze:
         check_files(context, plan)

@@ -14,7 +14,7 @@ from sqlfront_planner.run_values import RunValues
 from sqlfront_planner.statement import Query
 
 if TYPE_CHECKING:
-    from sqlfront.context import Context
+    from sqlfront.state.context import Context
     from sqlfront_engine.dag import DAG
     from sqlfront_engine.jobs.light_job import LightJob
     from sqlfront_engine.processors.sources.held_rows import HeldBatches

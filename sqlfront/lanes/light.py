@@ -10,15 +10,15 @@ import pyarrow as pa
 from sqlfront.lanes import jobs
 from sqlfront.lanes.own import OwnWay
 from sqlfront.lanes.way import Replan, StatementRequest
-from sqlfront.result import Result, Statistics
+from sqlfront.results.result import Result, Statistics
 from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.plan import QueryPlan
 from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
-    from sqlfront.context import Context
     from sqlfront.lanes import explaining
+    from sqlfront.state.context import Context
     from sqlfront_planner.statement import Explain
 else:
     explaining = lazy_module("sqlfront.lanes.explaining")

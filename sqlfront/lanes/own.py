@@ -6,7 +6,7 @@ from sqlfront.lanes.way import Replan, StatementRequest
 from sqlfront_values.errors import Error
 
 if TYPE_CHECKING:
-    from sqlfront.context import Context
+    from sqlfront.state.context import Context
 
 
 class OwnWay:

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 from sqlfront.lanes.own import OwnWay
 from sqlfront.lanes.way import Cause, Replan, StatementRequest
-from sqlfront.result import Result, RowsResult
+from sqlfront.results.result import Result, RowsResult
 from sqlfront_engine.row_programs.program import NotByRows
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.row_lowering.row_plan import RowPlan
 from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
-    from sqlfront.context import Context
     from sqlfront.lanes import explaining
+    from sqlfront.state.context import Context
     from sqlfront_planner.logical import LogicalPlan
     from sqlfront_planner.statement import Explain
 else:

@@ -13,8 +13,8 @@ from sqlfront_values.errors import Error
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sqlfront.plans import Plan
-    from sqlfront.result import Result
+    from sqlfront.results.result import Result
+    from sqlfront.state.plans import Plan
     from sqlfront_planner.statement import Explain, Query
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from sqlfront.check.checker import CheckedLane
 from sqlfront.check.files import check_file
 from sqlfront.config import Config
-from sqlfront.options import Options
+from sqlfront.state.options import Options
 from sqlfront_values.errors import OperationalError, ProgrammingError
 from sqlfront_values.lazy_modules import lazy_module
 

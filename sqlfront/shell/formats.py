@@ -12,8 +12,8 @@ from typing import Final, TextIO
 
 import pyarrow as pa
 
-from sqlfront import boxes
-from sqlfront.result import Result
+from sqlfront.results import boxes
+from sqlfront.results.result import Result
 from sqlfront_values.arrow.arrays import to_python
 from sqlfront_values.errors import InternalError
 

@@ -9,7 +9,7 @@ from types import FrameType
 from typing import NoReturn
 
 from sqlfront.config import Config, Launcher
-from sqlfront.result import Result
+from sqlfront.results.result import Result
 from sqlfront.session import Session
 from sqlfront.shell.arguments import add_encryption
 from sqlfront.shell.formats import FORMATS, print_result

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Final
 
 from sqlfront.config import Config
-from sqlfront.result import Parameters, Result
+from sqlfront.results.result import Parameters, Result
 from sqlfront.session import Session
 from sqlfront.spark import straight
 from sqlfront.spark.frame import Frame

@@ -1,6 +1,6 @@
 """Copies of Spark's relations: cached tables with the rows of Spark's tables, views and queries."""
 
-from sqlfront.cache import CachedTable
+from sqlfront.state.cached_table import CachedTable
 from sqlfront_connectors.base import Table
 from sqlfront_connectors.spark.table import SparkTable
 from sqlfront_planner.catalog import Entry, TableEntry

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any, Protocol, cast, overload
 
 import pyarrow as pa
 
-from sqlfront.result import Result, Statistics
-from sqlfront.row import Row
+from sqlfront.results.result import Result, Statistics
+from sqlfront.results.row import Row
 from sqlfront.spark.pandas_frames import to_pandas
 from sqlfront_engine.closing import Closing
 

@@ -8,8 +8,8 @@ with the next change here.
 import threading
 from collections.abc import Callable
 
-from sqlfront.options import TIME_ZONE
 from sqlfront.spark.same_answers import FIRST, OTHERS, first_other
+from sqlfront.state.options import TIME_ZONE
 from sqlfront_connectors import registry
 from sqlfront_connectors.spark.link import SparkLink
 from sqlfront_planner.catalog import DEFAULT_CATALOG, DEFAULT_DATABASE

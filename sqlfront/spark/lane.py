@@ -17,9 +17,8 @@ import pyarrow as pa
 from sqlfront.commands import caching
 from sqlfront.commands.run import StatementRun, scans_of
 from sqlfront.lanes.way import Cause, Replan, StatementRequest, Way
-from sqlfront.options import TIME_ZONE
-from sqlfront.python_values import rows_batch
-from sqlfront.result import Result, Statistics
+from sqlfront.results.python_values import rows_batch
+from sqlfront.results.result import Result, Statistics
 from sqlfront.spark.copies import has, is_current, origin, origin_of
 from sqlfront.spark.known import Known, reads_here
 from sqlfront.spark.lent import Lent, words_of
@@ -28,6 +27,7 @@ from sqlfront.spark.reasons import is_unknown_column, reason_after, too_large
 from sqlfront.spark.same_answers import first_other
 from sqlfront.spark.start import SparkStart
 from sqlfront.spark.ways import MixedWay, SparkWay, StartWay
+from sqlfront.state.options import TIME_ZONE
 from sqlfront_connectors.spark.table import SparkTable
 from sqlfront_connectors.spark.types import quoted
 from sqlfront_engine.jobs.query_run import QueryRun
@@ -41,8 +41,8 @@ from sqlfront_values.errors import DataError, Error, NotSupportedError, Operatio
 from sqlfront_values.types import VOID
 
 if TYPE_CHECKING:
-    from sqlfront.context import Context
-    from sqlfront.result import Parameters
+    from sqlfront.results.result import Parameters
+    from sqlfront.state.context import Context
     from sqlfront_connectors.spark.link import SparkLink
     from sqlfront_connectors.spark.run import SparkRun
     from sqlfront_planner.logical import LogicalPlan
@@ -215,7 +215,7 @@ class SparkLane:
     # ---- which way
 
     def way(self, request: StatementRequest, replan: Replan | None) -> Way | None:
-        """See :class:`~sqlfront.context.SparkBeside`."""
+        """See :class:`~sqlfront.state.context.SparkBeside`."""
         match replan:
             case Replan(Cause.FOR_SPARK):
                 return self._way_by_spark(request, replan.reason, replan.error)
@@ -225,13 +225,13 @@ class SparkLane:
         return None if reason is None else SparkWay(self, reason)
 
     def way_after(self, error: Error, request: StatementRequest) -> Way:
-        """See :class:`~sqlfront.context.SparkBeside`."""
+        """See :class:`~sqlfront.state.context.SparkBeside`."""
         way = self.way(request, self.replan_after(error, request))
         assert way is not None
         return way
 
     def replan_after(self, error: Error, request: StatementRequest) -> Replan:
-        """See :class:`~sqlfront.context.SparkBeside`."""
+        """See :class:`~sqlfront.state.context.SparkBeside`."""
         if isinstance(error, NotStarted):
             return Replan(Cause.SPARK_NEEDED, error.message)
         if not isinstance(error, NotSupportedError | ProgrammingError | OperationalError):
@@ -387,8 +387,8 @@ class SparkLane:
         return self.run(StatementRequest(text, arguments, timeout, query), reason)
 
     def read(self, request: StatementRequest, query: Query) -> "LogicalPlan":
-        """See :class:`~sqlfront.context.SparkBeside`. Raises NotSupportedError if Spark would give more bytes
-        than the members' memory holds."""
+        """See :class:`~sqlfront.state.context.SparkBeside`. Raises NotSupportedError if Spark would give more
+        bytes than the members' memory holds."""
         reason = self._reason_for_query(query.text)
         if reason is None:
             try:

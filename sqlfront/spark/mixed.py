@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import pyarrow as pa
 
-from sqlfront.cache import CachedTable
 from sqlfront.commands.run import scans_of
 from sqlfront.lanes.way import StatementRequest
 from sqlfront.spark.fragments import Select, replace_fragments, select_of
+from sqlfront.state.cached_table import CachedTable
 from sqlfront_connectors.arrow import ArrowTable
 from sqlfront_connectors.spark.link import SparkLink
 from sqlfront_connectors.spark.table import SparkTable
@@ -38,7 +38,7 @@ from sqlfront_values.room import in_units
 from sqlfront_values.types import INT
 
 if TYPE_CHECKING:
-    from sqlfront.context import Context
+    from sqlfront.state.context import Context
     from sqlfront_connectors.spark.run import SparkRun
 
 #: Bytes that may come from Spark for a query that Spark could run as well.

@@ -31,8 +31,8 @@ from sqlfront_planner.statistics.cardinality import Cardinality
 from sqlfront_values.expressions import Column
 
 if TYPE_CHECKING:
-    from sqlfront.context import Context
-    from sqlfront.result import Result
+    from sqlfront.results.result import Result
+    from sqlfront.state.context import Context
     from sqlfront_connectors.spark.link import SparkLink
     from sqlfront_connectors.spark.rows import HeldFrame
 

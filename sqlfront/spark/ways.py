@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from sqlfront.lanes import explaining
 from sqlfront.lanes.light import run_plan
 from sqlfront.lanes.way import Cause, Replan, StatementRequest
-from sqlfront.result import Result
+from sqlfront.results.result import Result
 from sqlfront.spark.mixed import MixedQuery
 from sqlfront.spark.reasons import SYNTAX
 from sqlfront_planner.explain.explanation import with_spark
@@ -20,7 +20,7 @@ from sqlfront_planner.statement import is_query
 from sqlfront_values.errors import DataError, Error, NotSupportedError, OperationalError, ProgrammingError
 
 if TYPE_CHECKING:
-    from sqlfront.context import Context, SparkBeside
+    from sqlfront.state.context import Context, SparkBeside
     from sqlfront_planner.statement import Explain
 
 

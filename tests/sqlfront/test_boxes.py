@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import sqlfront
-from sqlfront.boxes import box, vertical, width
+from sqlfront.results.boxes import box, vertical, width
 
 STORED = json.loads((Path(__file__).parent / "spark_shows.json").read_text(encoding="utf-8"))
 

@@ -14,7 +14,7 @@ import pytest
 
 import sqlfront
 from sqlfront import Connection
-from sqlfront.result import Parameters
+from sqlfront.results.result import Parameters
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 import sqlfront
-from sqlfront.result import Result, Statistics
+from sqlfront.results.result import Result, Statistics
 
 
 def test_rows_come_one_by_one_and_are_kept() -> None:

@@ -14,7 +14,7 @@ import pytest
 from _pytest.mark import ParameterSet
 
 import sqlfront
-from sqlfront.cache import CachedTable
+from sqlfront.state.cached_table import CachedTable
 from sqlfront_cluster.launchers.local import LocalCluster
 from sqlfront_connectors.memory.spread.table import SpreadTable
 from sqlfront_planner.catalog import TableEntry

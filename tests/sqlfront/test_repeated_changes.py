@@ -11,7 +11,7 @@ import pytest
 
 import sqlfront
 from sqlfront.commands.run import StatementRun
-from sqlfront.plans import ChangePlan
+from sqlfront.state.plans import ChangePlan
 from sqlfront_planner.catalog import Entry
 from tests.sqlfront.test_modification import ask
 

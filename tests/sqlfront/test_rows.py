@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 import sqlfront
-from sqlfront.row import Row
+from sqlfront.results.row import Row
 from sqlfront.session import Session
 
 NESTED = {

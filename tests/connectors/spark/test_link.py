@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
-from sqlfront.result import to_logical
+from sqlfront.results.result import to_logical
 from sqlfront_connectors.spark.link import SparkLink
 from sqlfront_connectors.spark.run import SparkRun
 from sqlfront_connectors.spark.table import SparkTable

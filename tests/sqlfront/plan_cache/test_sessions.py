@@ -12,7 +12,7 @@ import pytest
 import sqlfront
 from sqlfront import Connection
 from sqlfront.config import Config
-from sqlfront.context import Context
+from sqlfront.state.context import Context
 from sqlfront_planner.binder import BindSettings
 from sqlfront_values.errors import Error
 from tests.sqlfront.plan_cache.sessions import Answer, answer

@@ -7,7 +7,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from sqlfront.result import Result
+from sqlfront.results.result import Result
 from sqlfront.spark.attached import AttachedSession
 from sqlfront_values.errors import DatabaseError
 from tests.sqlfront.spark.conftest import Sessions

@@ -10,9 +10,9 @@ import msgspec
 import pyarrow as pa
 from msgspec.structs import replace
 
-from sqlfront.python_values import in_zone, rows_batch, slices, tuples
-from sqlfront.row import Row
-from sqlfront.run_facts import NO_FACTS, RunFacts
+from sqlfront.results.python_values import in_zone, rows_batch, slices, tuples
+from sqlfront.results.row import Row
+from sqlfront.results.run_facts import NO_FACTS, RunFacts
 from sqlfront_engine.closing import Closing
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.plan import QueryPlan
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
-    from sqlfront import run_explained
+    from sqlfront.results import run_explained
     from sqlfront_connectors.spark.run import SparkRun
     from sqlfront_engine.jobs.light_job import LightJob
     from sqlfront_engine.jobs.query_run import Progress
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 else:
     forms = lazy_module("sqlfront_values.arrow.forms")
     zone_names = lazy_module("sqlfront_values.zones.names")
-    run_explained = lazy_module("sqlfront.run_explained")
+    run_explained = lazy_module("sqlfront.results.run_explained")
 
 #: The reason for the lane of statements other than queries.
 COMMAND_REASON: Final = "a statement that is not a query"
@@ -275,7 +275,7 @@ class Result(Closing):
 
     def show_string(self, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> str:
         """The text that :meth:`show` prints."""
-        from sqlfront import boxes  # noqa: PLC0415 - loaded with the first table that is drawn
+        from sqlfront.results import boxes  # noqa: PLC0415 - loaded with the first table that is drawn
 
         n = max(0, n)
         limit = int(truncate) * 20 if isinstance(truncate, bool) else truncate
@@ -327,7 +327,7 @@ class Result(Closing):
         return f"Result[{', '.join(f'{name}: {kind}' for name, kind in self.dtypes)}]"
 
     def _repr_html_(self) -> str:
-        from sqlfront import boxes  # noqa: PLC0415 - loaded with the first table that is drawn
+        from sqlfront.results import boxes  # noqa: PLC0415 - loaded with the first table that is drawn
 
         schema, settings = self._schema, self._settings
         rows = [row for batch in self._read(20) for row in boxes.cells(batch, schema, settings)][:20]

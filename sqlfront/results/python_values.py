@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from sqlfront.row import Row
+from sqlfront.results.row import Row
 from sqlfront_values.arrow.arrays import from_values, to_python
 from sqlfront_values.columns.batches import make_batch
 from sqlfront_values.errors import DataError

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from sqlfront_connectors.files.scan import FileScan
 
 if TYPE_CHECKING:
-    from sqlfront.context import Context
+    from sqlfront.state.context import Context
     from sqlfront_planner.plan import QueryPlan
 
 

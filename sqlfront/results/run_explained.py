@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sqlfront.run_facts import NO_FACTS, RunFacts
+from sqlfront.results.run_facts import NO_FACTS, RunFacts
 from sqlfront_engine.jobs.light_job import LightJob
 from sqlfront_engine.row_programs.program import NotByRows
 from sqlfront_planner.explain import shown

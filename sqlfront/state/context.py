@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from sqlfront.config import Config
-from sqlfront.home import Home
-from sqlfront.options import Options
+from sqlfront.state.home import Home
+from sqlfront.state.options import Options
 from sqlfront_engine.engine import Engine
 from sqlfront_engine.file_access import FileAccess
 from sqlfront_engine.jobs.query_run import QueryRun
@@ -28,8 +28,8 @@ from sqlfront_values.settings import Settings
 if TYPE_CHECKING:
     from sqlfront.cluster import Cluster
     from sqlfront.lanes.way import Replan, StatementRequest, Way
-    from sqlfront.plans import Plan
-    from sqlfront.result import Result
+    from sqlfront.results.result import Result
+    from sqlfront.state.plans import Plan
     from sqlfront_cluster.members.member import Member
     from sqlfront_connectors.base import Table
     from sqlfront_connectors.spark.link import SparkLink
