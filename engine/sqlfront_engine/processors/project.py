@@ -1,19 +1,12 @@
 """The select list, alone or after a filter."""
 
-from typing import TYPE_CHECKING
-
 import pyarrow as pa
 
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
+from sqlfront_values import expression_text as display
 from sqlfront_values.columns.batches import make_batch
 from sqlfront_values.evaluate import Rows, compile_projection, in_pieces
 from sqlfront_values.expressions import EngineExpr
-from sqlfront_values.lazy_modules import lazy_module
-
-if TYPE_CHECKING:
-    from sqlfront_values import expression_text as display
-else:
-    display = lazy_module("sqlfront_values.expression_text")
 
 
 class Project(Processor, frozen=True, tag_field="processor", tag=True):

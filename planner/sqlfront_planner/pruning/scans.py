@@ -1,20 +1,12 @@
 """The key conditions of a query's scans."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
+from sqlfront_connectors import base
 from sqlfront_planner.logical import LogicalScan
-from sqlfront_planner.pruning import MOST_KEYS
+from sqlfront_planner.pruning import MOST_KEYS, analysis
 from sqlfront_planner.pruning.key_condition import KeyCondition
-from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.settings import Settings
-
-if TYPE_CHECKING:
-    from sqlfront_connectors import base
-    from sqlfront_planner.pruning import analysis
-else:
-    base = lazy_module("sqlfront_connectors.base")
-    analysis = lazy_module("sqlfront_planner.pruning.analysis")
 
 
 class KeyConditions:
