@@ -22,7 +22,8 @@ Reading order:
 
 * **Operators.** :mod:`.processor` is the contract: a generator yields ``Take(ordinal)`` for input and batches
   for output, and knows no queue, thread or member. :mod:`.processors` has one operator a file.
-* **Without a job.** :mod:`.row_programs` run queries of a few rows, tuple by tuple, on the caller's thread.
+* **Without a job.** The processors of a query of few rows offer a second method, ``rows``: a function over
+  Python tuples, called on the caller's thread (:mod:`.row_programs`).
 * **Running a DAG.** :mod:`.dag`, :mod:`.plans`, :mod:`.tasklet`, :mod:`.edges`, :mod:`.scheduler`,
   :mod:`.jobs`, :mod:`.engine`. :mod:`.memory` counts the bytes held by operators, :mod:`.job_statistics` has
   the counters of a job, :mod:`.dot` draws a DAG.

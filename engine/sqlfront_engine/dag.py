@@ -12,9 +12,9 @@ change from then on.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from enum import Enum
-from typing import Final, Self, TypeVar
+from typing import TYPE_CHECKING, Final, Self, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -23,9 +23,14 @@ from sqlfront_engine.processor import Processor
 from sqlfront_values.arrow.arrays import from_values
 from sqlfront_values.errors import InterfaceError
 from sqlfront_values.expressions import Literal, SortKey
-from sqlfront_values.partitioning.partitions import partition_ids
+from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.settings import DEFAULT_PARTITIONS
 from sqlfront_values.types import physical
+
+if TYPE_CHECKING:
+    from sqlfront_values.partitioning import partitions
+else:
+    partitions = lazy_module("sqlfront_values.partitioning.partitions")
 
 #: Batches that a queue holds at most unless the edge says otherwise.
 DEFAULT_QUEUE_SIZE: Final = 1024
@@ -77,7 +82,7 @@ class OnlyOn(msgspec.Struct, frozen=True):
         """The place on the member that handles the partition of a key's values. For a key that depends on a
         run's arguments see :meth:`DAG.with_places`."""
         columns = [from_values([value.value], physical(value.type)) for value in key]
-        return cls(partition=int(partition_ids(columns, 1, partition_count)[0]))
+        return cls(partition=int(partitions.partition_ids(columns, 1, partition_count)[0]))
 
 
 class Vertex(msgspec.Struct, frozen=True, eq=False):
@@ -246,6 +251,18 @@ class DAG:
     """A directed acyclic graph, see the module's docstring. Iteration validates the DAG and gives the
     vertices in topological order."""
 
+    __slots__ = (
+        "_derived",
+        "_edges",
+        "_inbound",
+        "_last_numbers",
+        "_locked",
+        "_order",
+        "_outbound",
+        "_rebound",
+        "_vertices",
+    )
+
     def __init__(self) -> None:
         self._vertices: dict[str, Vertex] = {}
         self._edges: list[Edge] = []
@@ -383,15 +400,16 @@ class DAG:
         if self._order is None:
             if not self._vertices:
                 raise InterfaceError("the DAG has no vertices")
-            for vertex in self._vertices.values():
-                _check_gaps(vertex, "input", [edge.destination_ordinal for edge in self.inbound(vertex)])
-                _check_gaps(vertex, "output", [edge.source_ordinal for edge in self.outbound(vertex)])
+            for name, edges in self._inbound.items():
+                _check_gaps(name, "input", edges)
+            for name, edges in self._outbound.items():
+                _check_gaps(name, "output", edges)
             self._order = self._topological_order()
         return self._order
 
     def _topological_order(self) -> tuple[Vertex, ...]:
         """The vertices, sources first, otherwise in the order of addition (Kahn's algorithm)."""
-        waiting = {vertex.name: len(self.inbound(vertex)) for vertex in self._vertices.values()}
+        waiting = {name: len(self._inbound.get(name, ())) for name in self._vertices}
         ready = deque(vertex for vertex in self._vertices.values() if not waiting[vertex.name])
         order: list[Vertex] = []
         while ready:
@@ -449,6 +467,6 @@ class DAG:
         return bound
 
 
-def _check_gaps(vertex: Vertex, what: str, ordinals: list[int]) -> None:
-    if ordinals != list(range(len(ordinals))):
-        raise InterfaceError(f"the {what} ordinals of {vertex.name!r} have a gap: {ordinals}")
+def _check_gaps(vertex: str, what: str, ordinals: Collection[int]) -> None:
+    if max(ordinals) != len(ordinals) - 1:
+        raise InterfaceError(f"the {what} ordinals of {vertex!r} have a gap: {sorted(ordinals)}")

@@ -29,9 +29,9 @@ yields :data:`END_OF_STEP`. A processor with longer steps (a sort, a file read) 
 and gets a thread of its own.
 """
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import ClassVar, Final, Protocol, final
+from typing import TYPE_CHECKING, ClassVar, Final, Protocol, final
 
 import msgspec
 import pyarrow as pa
@@ -39,6 +39,10 @@ import pyarrow as pa
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 from sqlfront_engine.shares import SharedObject
 from sqlfront_values.settings import Settings
+
+if TYPE_CHECKING:
+    from sqlfront_engine.row_programs.compiler import RowCompiler
+    from sqlfront_engine.row_programs.program import RowStep
 
 #: Upper bound of rows that one step of a cooperative processor handles.
 BATCH_ROWS: Final = 65_536
@@ -130,6 +134,12 @@ class Processor(msgspec.Struct, frozen=True, array_like=True, tag_field="process
     def run(self, context: ProcessorContext) -> Steps:
         """Run the operator; see the module's docstring."""
         raise NotImplementedError
+
+    def rows(self, inputs: "Sequence[RowStep]", compiler: "RowCompiler") -> "RowStep | None":
+        """Compile the operator to a function over Python rows for queries of a few rows, see
+        :mod:`sqlfront_engine.row_programs`. ``inputs``: the vertices at the inputs, by ordinal. None: the
+        operator runs in a job only."""
+        return None
 
     def describe(self) -> str:
         """The processor's line in EXPLAIN, without children; for example ``Filter: (a > 1)``."""

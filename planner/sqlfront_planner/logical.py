@@ -41,9 +41,11 @@ else:
     display = lazy_module("sqlfront_values.expression_text")
 
 
-#: Results of :func:`table_row` by the identity of the schema. The entry holds the schema, so that the
+#: Results of :func:`_table_part` by the identity of the schema. The entry holds the schema, so that the
 #: identity stays valid.
-_TABLE_ROWS: Final = Memo[tuple[int, tuple[int, ...] | None], tuple[pa.Schema, tuple[Column, ...]]](1000)
+_TABLE_PARTS: Final = Memo[
+    tuple[int, tuple[int, ...] | None], tuple[pa.Schema, pa.Schema, tuple[Column, ...]]
+](1000)
 
 
 class LogicalPlan(msgspec.Struct, frozen=True):
@@ -177,7 +179,7 @@ class LogicalScan(LogicalPlan, frozen=True):
 
     @property
     def schema(self) -> pa.Schema:
-        return pa.schema([self.table.schema.field(ordinal) for ordinal in self.columns])
+        return _table_part(self.table.schema, self.columns)[1]
 
     def row(self) -> tuple[Column, ...]:
         return table_row(self.table.schema, self.columns)
@@ -194,15 +196,21 @@ class LogicalScan(LogicalPlan, frozen=True):
 
 
 def table_row(schema: pa.Schema, ordinals: tuple[int, ...] | None = None) -> tuple[Column, ...]:
-    """The row of the columns ``ordinals`` of a table (None: of all columns) as references to its columns.
-    Results are cached: planning a join needs the row dozens of times, and each ``schema.field`` makes a new
-    object."""
-    known = _TABLE_ROWS.get((id(schema), ordinals))
+    """The row of the columns ``ordinals`` of a table (None: of all columns) as references to its columns."""
+    return _table_part(schema, ordinals)[2]
+
+
+def _table_part(
+    schema: pa.Schema, ordinals: tuple[int, ...] | None
+) -> tuple[pa.Schema, pa.Schema, tuple[Column, ...]]:
+    """A table's schema, and schema and row of its columns ``ordinals`` (None: of all columns). Results are
+    cached: planning a join needs them dozens of times, and each ``schema.field`` makes a new object."""
+    known = _TABLE_PARTS.get((id(schema), ordinals))
     if known is not None and known[0] is schema:
-        return known[1]
+        return known
     fields = [schema.field(ordinal) for ordinal in (range(len(schema)) if ordinals is None else ordinals)]
     row = tuple([Column(field.type, place, field.name) for place, field in enumerate(fields)])
-    return _TABLE_ROWS.keep((id(schema), ordinals), (schema, row))[1]
+    return _TABLE_PARTS.keep((id(schema), ordinals), (schema, pa.schema(fields), row))
 
 
 class LogicalValues(LogicalPlan, frozen=True):

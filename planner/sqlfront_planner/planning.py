@@ -1,18 +1,21 @@
 """The path from a statement to an executable plan: bind, optimize, lower."""
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
 from sqlfront_engine.scheduler import available_cores
+from sqlfront_planner import lowering
 from sqlfront_planner.binder import Arguments, Binding, BindSettings, bind_query
 from sqlfront_planner.binder.context import NO_ARGUMENTS
 from sqlfront_planner.catalog import Catalog
 from sqlfront_planner.lanes import COLLECT_ROWS, EXCHANGE_WORKERS, Regime, choose, input_size
 from sqlfront_planner.logical import LogicalPlan, LogicalScan, Subquery
+from sqlfront_planner.lowering import Store
 from sqlfront_planner.optimizer import constructs, optimize
 from sqlfront_planner.plan import QueryPlan, SharedPlan, Template, template_of
 from sqlfront_planner.pruning import MOST_KEYS
+from sqlfront_planner.pruning.scans import KeyConditions
 from sqlfront_planner.row_lowering.lower import row_plan
 from sqlfront_planner.row_lowering.row_plan import RowPlan
 from sqlfront_planner.shared_rows import (
@@ -26,16 +29,7 @@ from sqlfront_planner.shared_rows import (
 )
 from sqlfront_planner.statement import Query
 from sqlfront_planner.statistics.cardinality import Cardinality
-from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.settings import Settings
-
-if TYPE_CHECKING:
-    from sqlfront_planner import lowering
-    from sqlfront_planner.lowering import Store
-    from sqlfront_planner.pruning import scans
-else:  # row programs need neither
-    lowering = lazy_module("sqlfront_planner.lowering")
-    scans = lazy_module("sqlfront_planner.pruning.scans")
 
 
 class PlanTarget(msgspec.Struct, frozen=True):
@@ -93,7 +87,7 @@ def _plan_rows(
 
 
 def plan_logical(
-    bound: LogicalPlan, settings: Settings, target: PlanTarget = ONE_MEMBER, store: "Store | None" = None
+    bound: LogicalPlan, settings: Settings, target: PlanTarget = ONE_MEMBER, store: Store | None = None
 ) -> QueryPlan:
     """The plan of a bound query. With ``store``, which requires a cluster, the members store the query's
     rows, and the result holds their reports."""
@@ -101,17 +95,17 @@ def plan_logical(
 
 
 def _plan_optimized(
-    bound: LogicalPlan, optimized: LogicalPlan, settings: Settings, target: PlanTarget, store: "Store | None"
+    bound: LogicalPlan, optimized: LogicalPlan, settings: Settings, target: PlanTarget, store: Store | None
 ) -> QueryPlan:
     tables = shared_rows(optimized)
     cardinality = Cardinality()
-    conditions = scans.KeyConditions(settings, target.most_keys)
+    conditions = KeyConditions(settings, target.most_keys)
     size = input_size((optimized, *(table.plan for table in tables)), cardinality, conditions)
     choice = choose(size)
     exchange = (available_cores() if target.workers is None else target.workers) >= EXCHANGE_WORKERS
     parallel = choice.regime is Regime.PARALLEL
 
-    def template(plan: LogicalPlan, store: "Store | None" = None) -> Template:
+    def template(plan: LogicalPlan, store: Store | None = None) -> Template:
         if target.distributed and (size.tables or store is not None):
             lowered = lowering.lower_distributed(
                 plan,

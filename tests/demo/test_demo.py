@@ -66,7 +66,7 @@ def test_query_gives_sparks_answer(subject: Subject, record: Record) -> None:
 @pytest.mark.parametrize(
     ("query", "lane", "read"),
     [
-        (LOOKUP, "direct", "Find: flights by tailnum"),
+        (LOOKUP, "direct", "MemoryScan: flights, one key"),
         (
             "SELECT carrier, flight FROM flights WHERE tailnum IS NULL",
             "light",

@@ -64,7 +64,7 @@ def test_cached_tables_are_partitioned_and_follow_inserts(connection: Connection
     connection.execute("insert into t values (2, 'y')")
 
     assert rows(connection, "select v from t where k = 2") == [("y",)]
-    assert "Find: t by k" in str(rows(connection, "explain select v from t where k = 2"))
+    assert "MemoryScan: t, one key" in str(rows(connection, "explain select v from t where k = 2"))
     connection.execute("uncache table t")
     assert "FileScan" in str(rows(connection, "explain select v from t where k = 2"))
     assert rows(connection, "select count(*) from t") == [(2,)]

@@ -184,14 +184,14 @@ def test_analyze_counts_what_is_shared(alone: Connection) -> None:
 def test_analyze_of_a_few_rows_runs_them(alone: Connection) -> None:
     lines = plan(alone, "EXPLAIN ANALYZE SELECT p FROM o WHERE k IN (1, 2, -1)")
 
-    assert any("Find: o by k  [rows 2, " in line for line in lines)
+    assert any("MemoryScan: o, 3 keys  [rows 2, " in line for line in lines)
 
 
 @pytest.mark.parametrize("form", ["dot", "mermaid", "json"])
 def test_formats_of_a_few_rows(alone: Connection, form: str) -> None:
     text = "\n".join(plan(alone, f"EXPLAIN (FORMAT {form}) SELECT p FROM o WHERE k = 7"))
 
-    assert "Find: o by k" in text
+    assert "MemoryScan: o, one key" in text
     assert json.loads(text)["job"]["scans"][0]["keys"] == [["7"]] if form == "json" else "k = 7" in text
 
 
@@ -206,7 +206,7 @@ def test_stats_of_a_lookup(alone: Connection) -> None:
     assert (scan.table, scan.by, scan.keys) == ("o", ("k",), (("7",),))
     assert scan.partitions is not None
     assert (scan.partitions.read, scan.partitions.total) == (1, 271)
-    assert stats.vertices[0].operator == "Find: o by k"
+    assert [vertex.operator for vertex in stats.vertices] == ["MemoryScan: o", "Result"]
 
 
 def test_stats_of_a_job_grow_with_its_reading(alone: Connection) -> None:

@@ -1,8 +1,11 @@
 """The filter: WHERE and HAVING."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
+from sqlfront_engine.row_programs.compiler import RowCompiler
+from sqlfront_engine.row_programs.program import RowStep
 from sqlfront_values.evaluate import compile_filter
 from sqlfront_values.expressions import EngineExpr
 from sqlfront_values.lazy_modules import lazy_module
@@ -22,6 +25,9 @@ class Filter(Processor, frozen=True, tag_field="processor", tag=True):
         select = compile_filter(self.condition, context.settings)
         while (batch := (yield Take(0))) is not None:
             yield select(batch)
+
+    def rows(self, inputs: Sequence[RowStep], compiler: RowCompiler) -> RowStep | None:
+        return compiler.rows(inputs[0], self.condition, None)
 
     def describe(self) -> str:
         return f"Filter: {display.describe(self.condition)}"

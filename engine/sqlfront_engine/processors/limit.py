@@ -1,6 +1,10 @@
 """LIMIT and OFFSET."""
 
+from collections.abc import Sequence
+
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
+from sqlfront_engine.row_programs.compiler import RowCompiler
+from sqlfront_engine.row_programs.program import RowStep
 
 
 class Limit(Processor, frozen=True, tag_field="processor", tag=True):
@@ -22,6 +26,11 @@ class Limit(Processor, frozen=True, tag_field="processor", tag=True):
                 yield wanted
             if left is not None:
                 left -= wanted.num_rows
+
+    def rows(self, inputs: Sequence[RowStep], compiler: RowCompiler) -> RowStep | None:
+        (source,) = inputs
+        part = slice(self.offset, None if self.count is None else self.offset + self.count)
+        return RowStep(lambda run: source.rows(run)[part], source.types)
 
     def describe(self) -> str:
         count = "all" if self.count is None else self.count

@@ -1,12 +1,23 @@
 """The select list, alone or after a filter."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import pyarrow as pa
 
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
-from sqlfront_values import expression_text as display
+from sqlfront_engine.row_programs.compiler import RowCompiler
+from sqlfront_engine.row_programs.program import RowStep
 from sqlfront_values.columns.batches import make_batch
-from sqlfront_values.evaluate import Rows, compile_projection, in_pieces
 from sqlfront_values.expressions import EngineExpr
+from sqlfront_values.lazy_modules import lazy_module
+
+if TYPE_CHECKING:
+    from sqlfront_values import evaluate
+    from sqlfront_values import expression_text as display
+else:
+    display = lazy_module("sqlfront_values.expression_text")
+    evaluate = lazy_module("sqlfront_values.evaluate")
 
 
 class Project(Processor, frozen=True, tag_field="processor", tag=True):
@@ -16,11 +27,14 @@ class Project(Processor, frozen=True, tag_field="processor", tag=True):
     schema: pa.Schema
 
     def run(self, context: ProcessorContext) -> Steps:
-        project = compile_projection(self.expressions, context.settings)
+        project = evaluate.compile_projection(self.expressions, context.settings)
         names = self.schema.names
         while (batch := (yield Take(0))) is not None:
-            for columns, length in in_pieces(project, Rows(batch)):
+            for columns, length in evaluate.in_pieces(project, evaluate.Rows(batch)):
                 yield make_batch(columns, names, length)
+
+    def rows(self, inputs: Sequence[RowStep], compiler: RowCompiler) -> RowStep | None:
+        return compiler.rows(inputs[0], None, self.expressions)
 
     def describe(self) -> str:
         return f"Project: {', '.join(map(display.describe, self.expressions))}"
@@ -35,11 +49,14 @@ class FilterProject(Processor, frozen=True, tag_field="processor", tag=True):
     schema: pa.Schema
 
     def run(self, context: ProcessorContext) -> Steps:
-        project = compile_projection(self.expressions, context.settings, self.condition)
+        project = evaluate.compile_projection(self.expressions, context.settings, self.condition)
         names = self.schema.names
         while (batch := (yield Take(0))) is not None:
-            for columns, length in in_pieces(project, Rows(batch)):
+            for columns, length in evaluate.in_pieces(project, evaluate.Rows(batch)):
                 yield make_batch(columns, names, length)
+
+    def rows(self, inputs: Sequence[RowStep], compiler: RowCompiler) -> RowStep | None:
+        return compiler.rows(inputs[0], self.condition, self.expressions)
 
     def describe(self) -> str:
         expressions = ", ".join(map(display.describe, self.expressions))

@@ -1,6 +1,10 @@
 """The end of a query's DAG: its rows are the job's result."""
 
+from collections.abc import Sequence
+
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
+from sqlfront_engine.row_programs.compiler import RowCompiler
+from sqlfront_engine.row_programs.program import RowStep
 
 
 class ResultSink(Processor, frozen=True):
@@ -12,6 +16,9 @@ class ResultSink(Processor, frozen=True):
     def run(self, context: ProcessorContext) -> Steps:
         while (batch := (yield Take(0))) is not None:
             yield batch
+
+    def rows(self, inputs: Sequence[RowStep], compiler: RowCompiler) -> RowStep | None:
+        return inputs[0]
 
     def describe(self) -> str:
         return "Result"

@@ -6,6 +6,9 @@ import pyarrow as pa
 
 from sqlfront_engine.processor import BATCH_ROWS, Processor, ProcessorContext, Steps
 from sqlfront_engine.processors.inputs import WORKING_BYTES, take_all
+from sqlfront_engine.row_programs.compiler import RowCompiler
+from sqlfront_engine.row_programs.program import RowStep
+from sqlfront_engine.row_programs.sorting import sorted_rows
 from sqlfront_values.columns.batches import Rows, gather_batch
 from sqlfront_values.columns.ordering import combine_ranks, ranks, sorting_order
 from sqlfront_values.expression_text import describe_key
@@ -24,6 +27,9 @@ class Sort(Processor, frozen=True, tag_field="processor", tag=True):
         if batch is not None:
             context.memory.charge(WORKING_BYTES * batch.num_rows)
             yield from in_order(batch, sort_rows(batch, self.keys))
+
+    def rows(self, inputs: Sequence[RowStep], compiler: RowCompiler) -> RowStep | None:
+        return sorted_rows(inputs[0], self.keys)
 
     def describe(self) -> str:
         return f"Sort: {describe_keys(self.keys)}"

@@ -1,11 +1,16 @@
 """ORDER BY with a LIMIT."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 
 from sqlfront_engine.processor import BATCH_ROWS, MemoryAccount, Processor, ProcessorContext, Steps, Take
 from sqlfront_engine.processors.inputs import footprint
 from sqlfront_engine.processors.sort import describe_keys, in_order
+from sqlfront_engine.row_programs.compiler import RowCompiler
+from sqlfront_engine.row_programs.program import RowStep
+from sqlfront_engine.row_programs.sorting import sorted_rows
 from sqlfront_values.arrow.arrays import valid_mask
 from sqlfront_values.columns.batches import Integers, Rows, concat_batches, gather_batch, mask_array
 from sqlfront_values.columns.encoding import Codes
@@ -31,6 +36,9 @@ class TopN(Processor, frozen=True, tag_field="processor", tag=True):
         result, order = best.sorted()
         if result is not None:
             yield from in_order(result, order[self.offset :])
+
+    def rows(self, inputs: Sequence[RowStep], compiler: RowCompiler) -> RowStep | None:
+        return sorted_rows(inputs[0], self.keys, self.offset, self.offset + self.count)
 
     def describe(self) -> str:
         offset = f" offset {self.offset}" if self.offset else ""

@@ -1,6 +1,10 @@
 """UNION ALL."""
 
+from collections.abc import Sequence
+
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
+from sqlfront_engine.row_programs.compiler import RowCompiler
+from sqlfront_engine.row_programs.program import RowStep, checked
 
 
 class Union(Processor, frozen=True, tag_field="processor", tag=True):
@@ -13,3 +17,7 @@ class Union(Processor, frozen=True, tag_field="processor", tag=True):
         names = list(self.names)
         while (batch := (yield Take())) is not None:
             yield batch.rename_columns(names) if names and batch.schema.names != names else batch
+
+    def rows(self, inputs: Sequence[RowStep], compiler: RowCompiler) -> RowStep | None:
+        sources = [source.rows for source in inputs]
+        return RowStep(lambda run: checked([row for rows in sources for row in rows(run)]), inputs[0].types)

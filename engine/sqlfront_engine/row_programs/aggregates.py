@@ -7,9 +7,11 @@ from typing import Final
 
 import pyarrow as pa
 
+from sqlfront_engine.row_programs.compiler import RowCompiler
 from sqlfront_engine.row_programs.expressions import EXACT, is_comparable
-from sqlfront_engine.row_programs.program import Evaluate, NotByRows, Row
-from sqlfront_values.expressions import AggregateCall
+from sqlfront_engine.row_programs.program import Evaluate, NotByRows, ProgramRun, Row, RowStep
+from sqlfront_engine.row_programs.row_makers import grouped, picker
+from sqlfront_values.expressions import AggregateCall, Literal
 from sqlfront_values.types import BIGINT, DOUBLE, is_decimal, is_integral
 
 #: The value of an aggregate for the rows of a group, given the constants of the run.
@@ -17,6 +19,46 @@ Compute = Callable[[Sequence[Row], Sequence[object]], object]
 
 _ROUNDED: Final = Context(prec=80, rounding=ROUND_HALF_UP)
 _BIGINT_BOUND: Final = 1 << 63
+
+
+def aggregated_rows(
+    source: RowStep,
+    keys: Sequence[int],
+    calls: Sequence[AggregateCall],
+    types: tuple[pa.DataType, ...],
+    compiler: RowCompiler,
+) -> RowStep | None:
+    """One row for each distinct key (without ``keys``: a single row), of the key and the calls' results, with
+    columns of these types. None if only the kernels support the aggregation."""
+    if not all(is_comparable(source.types[key]) for key in keys):
+        return None
+    computes: list[Compute] = []
+    for call in calls:
+        compute = _compiled(call, compiler)
+        if compute is None:
+            return None
+        computes.append(compute)
+    pick = picker(keys)
+
+    def rows(run: ProgramRun) -> Sequence[Row]:
+        found, constants = source.rows(run), run.constants
+        groups = grouped(found, pick) if keys else {(): found}
+        return [
+            key + tuple([compute(group, constants) for compute in computes]) for key, group in groups.items()
+        ]
+
+    return RowStep(rows, types)
+
+
+def _compiled(call: AggregateCall, compiler: RowCompiler) -> Compute | None:
+    arguments = [compiler.expression(argument) for argument in call.arguments]
+    condition = None if call.filter is None else compiler.expression(call.filter)
+    if len(arguments) > 1 or None in arguments or (call.filter is not None and condition is None):
+        return None
+    argument = arguments[0] if arguments else None
+    if call.function == "count" and call.arguments and isinstance(call.arguments[0], Literal):
+        argument = None if call.arguments[0].value is not None and not call.distinct else argument
+    return computed(call, argument, condition)
 
 
 def computed(call: AggregateCall, argument: Evaluate | None, condition: Evaluate | None) -> Compute | None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
-from sqlfront_engine.row_programs.program import NotByRows, ProgramRun, Row, RowOperator
+from sqlfront_engine.row_programs.program import NotByRows, ProgramRun, Row, RowFunction, RowStep
 from sqlfront_values.arrow.arrays import from_values, to_python
 from sqlfront_values.columns.batches import make_batch
 from sqlfront_values.evaluate import Rows, compile_projection
@@ -16,68 +16,49 @@ from sqlfront_values.types import physical
 _Project = Callable[[Rows], tuple[list[pa.Array], int]]
 
 
-class Computed:
+def computed_rows(
+    source: RowStep, expressions: Sequence[Expr], condition: Expr | None, settings: Settings
+) -> RowFunction:
     """A projection with an optional filter: one row of expressions for each row with a true condition (None:
-    for all rows). The rows become a batch, and its computed columns become rows again. ``types`` are the
-    types of the source's columns.
+    for all rows). The rows become a batch, and its computed columns become rows again.
 
-    Raises Spark's errors for these rows.
+    The function raises Spark's errors for these rows.
     """
+    parts = (*expressions, *(() if condition is None else (condition,)))
+    read = sorted({ordinal for part in parts for ordinal in columns_used(part)})
+    types = [physical(source.types[ordinal]) for ordinal in read]
+    where = {ordinal: place for place, ordinal in enumerate(read)}
+    moved = [transform(part, lambda item: _moved(item, where)) for part in parts]
+    is_open = any(isinstance(item, Parameter | RunValue) for part in parts for item in walk(part))
 
-    def __init__(
-        self,
-        source: RowOperator,
-        types: Sequence[pa.DataType],
-        expressions: Sequence[Expr],
-        condition: Expr | None,
-        settings: Settings,
-    ) -> None:
-        self._source = source
-        parts = (*expressions, *(() if condition is None else (condition,)))
-        self._read = sorted({ordinal for part in parts for ordinal in columns_used(part)})
-        self._types = [physical(types[ordinal]) for ordinal in self._read]
-        where = {ordinal: place for place, ordinal in enumerate(self._read)}
-        self._parts = tuple(transform(part, lambda item: _moved(item, where)) for part in parts)
-        self._width = len(expressions)
-        self._settings = settings
-        self._is_open = any(isinstance(item, Parameter | RunValue) for part in parts for item in walk(part))
-        self._compiled: _Project | None = None
+    def compiled(parts: Sequence[Expr]) -> _Project:
+        return compile_projection(tuple(parts[: len(expressions)]), settings, *parts[len(expressions) :])
 
-    def rows(self, run: ProgramRun) -> Sequence[Row]:
-        rows = self._source.rows(run)
-        if not rows:
+    fixed: list[_Project] = []
+
+    def rows(run: ProgramRun) -> Sequence[Row]:
+        found = source.rows(run)
+        if not found:
             return []
         columns = [
-            from_values([row[ordinal] for row in rows], kind)
-            for ordinal, kind in zip(self._read, self._types, strict=True)
+            from_values([row[ordinal] for row in found], kind)
+            for ordinal, kind in zip(read, types, strict=True)
         ]
-        batch = make_batch(columns, [""] * len(columns), len(rows))
+        batch = make_batch(columns, [""] * len(columns), len(found))
+        if is_open:
+            project = compiled([transform(part, run.literal) for part in moved])
+        else:
+            if not fixed:
+                fixed.append(compiled(moved))
+            project = fixed[0]
         try:
             with limited():
-                computed, length = self._project(run)(Rows(batch))
+                made, length = project(Rows(batch))
         except TooLargeError:
             raise NotByRows from None
-        if not computed:
-            return [()] * length
-        return list(zip(*map(to_python, computed), strict=True))
+        return list(zip(*map(to_python, made), strict=True)) if made else [()] * length
 
-    def _project(self, run: ProgramRun) -> _Project:
-        """The projection of this run; compiled only once if there are no parameters or values of the run."""
-        if not self._is_open:
-            if self._compiled is None:
-                self._compiled = self._compile(self._parts)
-            return self._compiled
-        return self._compile(tuple(transform(part, run.literal) for part in self._parts))
-
-    def _compile(self, parts: tuple[Expr, ...]) -> _Project:
-        condition = parts[self._width] if len(parts) > self._width else None
-        return compile_projection(parts[: self._width], self._settings, condition)
-
-    def describe(self) -> str:
-        return "Compute"
-
-    def inputs(self) -> tuple[RowOperator, ...]:
-        return (self._source,)
+    return rows
 
 
 def _moved(item: Expr, where: dict[int, int]) -> Expr:

@@ -1,9 +1,10 @@
 """The parts of a row program."""
 
 from collections.abc import Callable, Sequence
-from typing import Final, Protocol
+from typing import Final, TypeAlias
 
 import msgspec
+import pyarrow as pa
 
 from sqlfront_values.expressions import Expr
 
@@ -14,7 +15,7 @@ Find = Callable[[Sequence[Row]], Sequence[Sequence[Row]]]
 #: A function from a row and the run's constants to an expression's value.
 Evaluate = Callable[[Row, Sequence[object]], object]
 
-#: The most rows that an operator of a program handles.
+#: The most rows that a step of a program handles.
 MOST_ROWS: Final = 10_000
 
 
@@ -25,25 +26,25 @@ class NotByRows(Exception):
 
 class ProgramRun(msgspec.Struct, frozen=True):
     """The data of one run: the values of the program's constants, the lookup function of each source, and all
-    rows of the small tables; ``literal`` gives the literals of parameters and of values of the run."""
+    rows of the small tables; ``literal`` gives the literals of parameters and of values of the run. ``kept``:
+    the rows of vertices that feed several vertices, by vertex."""
 
     constants: Sequence[object]
     finds: Sequence[Find]
     tables: Sequence[Sequence[Row]]
     literal: Callable[[Expr], Expr]
+    kept: dict[str, Sequence[Row]] = msgspec.field(default_factory=dict)
 
 
-class RowOperator(Protocol):
-    """One step of a program."""
+#: A function from a run to all rows of a vertex; callers must not change the rows. Raises NotByRows.
+RowFunction: TypeAlias = Callable[[ProgramRun], Sequence[Row]]
 
-    def rows(self, run: ProgramRun) -> Sequence[Row]:
-        """All rows of the step; callers must not change them. Raises NotByRows."""
 
-    def describe(self) -> str:
-        """The step's line in EXPLAIN."""
+class RowStep(msgspec.Struct, frozen=True):
+    """A vertex of a DAG as a function over Python rows; ``types`` are the types of the rows' columns."""
 
-    def inputs(self) -> tuple["RowOperator", ...]:
-        """The steps that provide this step's rows."""
+    rows: RowFunction
+    types: tuple[pa.DataType, ...]
 
 
 def checked(rows: Sequence[Row]) -> Sequence[Row]:

@@ -1,6 +1,7 @@
 """Functions that make rows from rows."""
 
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import cast
 
 from sqlfront_engine.row_programs.program import Evaluate, Row
@@ -29,3 +30,30 @@ def rows_maker(expressions: Sequence[Expr], evaluates: Sequence[Evaluate]) -> Ma
             values[f"f{place}"] = evaluate
             parts.append(f"f{place}(row, constants)")
     return cast(MakeRows, tuples_function("row", "constants", parts, values))
+
+
+def picker(ordinals: Sequence[int]) -> Callable[[Row], Row]:
+    """The function that makes the tuple of some columns of a row.
+
+    >>> picker([1])((5, 6)), picker([1, 0])((5, 6)), picker([])((5, 6))
+    ((6,), (6, 5), ())
+    """
+    match ordinals:
+        case []:
+            return lambda row: ()
+        case [ordinal]:
+            return lambda row: (row[ordinal],)
+        case _:
+            return itemgetter(*ordinals)
+
+
+def grouped(rows: Sequence[Row], key: Callable[[Row], Row]) -> dict[Row, list[Row]]:
+    """The rows by their key."""
+    groups: dict[Row, list[Row]] = {}
+    for row in rows:
+        value = key(row)
+        if value in groups:
+            groups[value].append(row)
+        else:
+            groups[value] = [row]
+    return groups

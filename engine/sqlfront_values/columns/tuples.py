@@ -29,6 +29,18 @@ def tuples_function(row: str, arguments: str, parts: Sequence[str], values: Mapp
     return eval(_code(text), {"__builtins__": {}, **values})
 
 
+def pairs_function(parts: Sequence[str]) -> object:
+    """Compile a function that takes a list of rows, each named ``row`` in the parts, and for each row a list
+    of further rows, each named ``other``. The function returns a list with a tuple of the parts for each
+    pair.
+
+    >>> pairs_function(["row[0]", "other[1]"])([(1,), (2,)], [[(3, 4), (5, 6)], []])
+    [(1, 4), (1, 6)]
+    """
+    pairs = "for row, found in zip(rows, others, strict=True) for other in found"
+    return eval(_code(f"lambda rows, others: [{_tuple(parts)} {pairs}]"), {"__builtins__": {"zip": zip}})
+
+
 def _tuple(parts: Sequence[str]) -> str:
     return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
 

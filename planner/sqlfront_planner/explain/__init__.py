@@ -2,7 +2,8 @@
 
 :func:`~sqlfront_planner.explain.explanation.explanation` makes one frozen structure of a plan and of a run's
 statistics; :func:`shown` formats the structure: as text, as a graph in Graphviz' or Mermaid's language, or as
-JSON. Read ``explanation``, ``rows`` (the explanation of a row program), then ``text`` and ``graphs``.
+JSON. Read ``explanation``, ``rows`` (the counters of a DAG that runs as a row program), then ``text`` and
+``graphs``.
 """
 
 from typing import assert_never

@@ -260,8 +260,8 @@ def explained_scans(
         keys = None
         if scan.keys is not None and pruning.keys is not None:
             keys = key_texts(scan.keys.types, pruning.keys)
-        placed = () if scan.partitioning is None else scan.partitioning.columns
-        key = tuple(scan.columns[place] for place in placed)
+        placed, names = scan.relation.partitioning, scan.relation.schema.names
+        key = () if placed is None else tuple(names[place] for place in placed.columns)
         pieces = {each.what: PartialRead(each.read, each.total) for each in pruning.pieces}
         found.append(
             ExplainedScan(

@@ -1,25 +1,28 @@
-"""The explanation of a program over few rows: the program's steps are the vertices."""
+"""The explanation of a row plan: of its DAG, with the counters of a run of its functions."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from sqlfront_engine.dag import Distribution, Routing
-from sqlfront_engine.row_programs.operators import PartnersByKey, RowFind, RowJoin
-from sqlfront_engine.row_programs.program import NotByRows, ProgramRun, RowOperator
+from msgspec.structs import replace
+
+from sqlfront_engine.row_programs.program import NotByRows, ProgramRun
 from sqlfront_planner.explain.explanation import (
     Counters,
-    ExplainedEdge,
-    ExplainedJob,
     ExplainedScan,
-    ExplainedVertex,
     Explanation,
     PartialRead,
-    VertexPlace,
+    explained_job,
     key_texts,
 )
 from sqlfront_planner.row_lowering.row_plan import UNFIT, RowPlan, RowSource
-from sqlfront_values.partitioning import partitions
+from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.settings import DEFAULT_PARTITIONS, Settings
+
+if TYPE_CHECKING:
+    from sqlfront_values.partitioning import partitions
+else:
+    partitions = lazy_module("sqlfront_values.partitioning.partitions")
 
 
 def explained_rows(
@@ -30,90 +33,44 @@ def explained_rows(
     analyze: bool = False,
     owners: Sequence[str] = (),
 ) -> Explanation:
-    """Explain a program over rows. ``arguments``: the values of the program's parameters, None = unknown.
-    ``analyze``: run the program, too. ``owners``: the members that own the partitions, on several members.
+    """Explain a row plan. ``arguments``: the values of the plan's parameters, None = unknown. ``analyze``:
+    run the plan, too. ``owners``: the members that own the partitions, on several members.
 
     Raises NotByRows if the query with the arguments has to run as a job.
     """
     run = None if arguments is None else plan.run(arguments, settings)
-    names = _names(plan.program)
-    began = time.perf_counter()
-    try:
-        vertices = tuple(_vertices(plan.program, names, run if analyze else None))
-    except UNFIT:
-        raise NotByRows from None
-    seconds = time.perf_counter() - began if analyze else None
-    edges = tuple(_edges(plan.program, names))
-    scans = tuple(_scans(plan, names, run, owners))
-    job = ExplainedJob(vertices, edges, scans, seconds, of_members=max(1, len(set(owners))))
+    job = explained_job(plan.dag)
+    if analyze and run is not None:
+        began = time.perf_counter()
+        try:
+            counters = {name: _counted(plan, name, run) for name in plan.steps}
+        except UNFIT:
+            raise NotByRows from None
+        vertices = tuple(replace(vertex, counters=counters[vertex.name]) for vertex in job.vertices)
+        job = replace(job, vertices=vertices, seconds=time.perf_counter() - began)
+    scans = tuple(_scan(source, run, owners) for source in plan.sources)
+    job = replace(job, scans=scans, of_members=max(1, len(set(owners))))
     return Explanation(str(plan.lane), plan.reason, job)
 
 
-def _steps(program: RowOperator) -> Iterator[RowOperator]:
-    """The steps of a program, inputs first."""
-    for source in program.inputs():
-        yield from _steps(source)
-    yield program
-
-
-def _names(program: RowOperator) -> dict[int, str]:
-    """A name for each step, by its identity."""
-    names: dict[int, str] = {}
-    for step in _steps(program):
-        kind = step.describe().partition(":")[0].lower()
-        count = sum(name.partition("-")[0] == kind for name in names.values())
-        names[id(step)] = f"{kind}-{count + 1}" if count else kind
-    return names
-
-
-def _vertices(
-    program: RowOperator, names: dict[int, str], run: ProgramRun | None
-) -> Iterator[ExplainedVertex]:
-    for step in _steps(program):
-        counters = None if run is None else _counted(step, run)
-        yield ExplainedVertex(names[id(step)], step.describe(), False, VertexPlace.HERE, counters)
-
-
-def _counted(step: RowOperator, run: ProgramRun) -> Counters:
-    """The counters of a step in a run. The step runs once, and the inputs run once more to subtract their
-    time."""
+def _counted(plan: RowPlan, name: str, run: ProgramRun) -> Counters:
+    """The counters of a vertex in a run. The vertex runs once, and the vertices at its inputs run once more
+    to subtract their time."""
+    inputs = [edge.source.name for edge in plan.dag.inbound(plan.dag[name])]
     seconds = []
-    for steps in ((step,), step.inputs()):
+    for names in ((name,), inputs):
+        again = replace(run, kept={})
         began = time.perf_counter()
-        rows = [each.rows(run) for each in steps]
+        rows = [plan.steps[each].rows(again) for each in names]
         seconds.append(time.perf_counter() - began)
         if len(seconds) == 1:
             found = len(rows[0])
     return Counters(1, found, 1, None, max(0.0, seconds[0] - seconds[1]), 0)
 
 
-def _edges(program: RowOperator, names: dict[int, str]) -> Iterator[ExplainedEdge]:
-    for step in _steps(program):
-        for place, source in enumerate(step.inputs()):
-            yield ExplainedEdge(
-                names[id(source)], names[id(step)], 0, place, Routing.UNICAST, Distribution.LOCAL
-            )
-
-
-def _scans(
-    plan: RowPlan, names: dict[int, str], run: ProgramRun | None, owners: Sequence[str]
-) -> Iterator[ExplainedScan]:
-    """The tables whose rows are found by key. The keys of a join's lookups are known only at run time."""
-    readers: dict[int, RowFind | RowJoin] = {}
-    for step in _steps(plan.program):
-        if isinstance(step, RowFind):
-            readers[step.source] = step
-        elif isinstance(step, RowJoin) and isinstance(step.partners, PartnersByKey):
-            readers[step.partners.source] = step
-    for place, source in enumerate(plan.sources):
-        reader = readers[place]
-        keys = reader.keys(run) if isinstance(reader, RowFind) and run is not None else None
-        yield _scan(source, names[id(reader)], keys, owners)
-
-
-def _scan(
-    source: RowSource, vertex: str, keys: Sequence[tuple[object, ...]] | None, owners: Sequence[str]
-) -> ExplainedScan:
+def _scan(source: RowSource, run: ProgramRun | None, owners: Sequence[str]) -> ExplainedScan:
+    """The rows that are found by key. The keys that a join gives are known only at run time."""
+    keys = None if run is None or source.keys is None else source.keys(run)
     schema, placed = source.table.schema, source.table.partitioning
     types = [schema.field(ordinal).type for ordinal in source.by]
     by = tuple(schema.field(ordinal).name for ordinal in source.by)
@@ -127,4 +84,4 @@ def _scan(
             members = PartialRead(len(named), len(set(owners)))
     texts = None if keys is None else key_texts(types, keys)
     key = () if placed is None else tuple(schema.field(ordinal).name for ordinal in placed.columns)
-    return ExplainedScan(vertex, source.name, key, by, texts, required, members)
+    return ExplainedScan(source.vertex, source.name, key, by, texts, required, members)

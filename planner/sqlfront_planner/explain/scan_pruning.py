@@ -8,16 +8,21 @@ from msgspec.structs import replace
 
 from sqlfront_connectors import base
 from sqlfront_connectors.base import Key
-from sqlfront_planner import run_values
 from sqlfront_planner.lowering.builder import ScanVertex
-from sqlfront_planner.rules.expressions import fold_constants as folding
 from sqlfront_values.errors import OperationalError
 from sqlfront_values.expressions import Expr, transform
-from sqlfront_values.partitioning import partitions
+from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.settings import Settings
 
 if TYPE_CHECKING:
+    from sqlfront_planner import run_values
     from sqlfront_planner.plan import Template
+    from sqlfront_planner.rules.expressions import fold_constants as folding
+    from sqlfront_values.partitioning import partitions
+else:
+    partitions = lazy_module("sqlfront_values.partitioning.partitions")
+    folding = lazy_module("sqlfront_planner.rules.expressions.fold_constants")
+    run_values = lazy_module("sqlfront_planner.run_values")
 
 
 class ScanPruning(msgspec.Struct, frozen=True):
@@ -48,8 +53,9 @@ def scan_prunings(
     found = []
     for scan in template.reads:
         keys = None if scan.keys is None else scan.keys.keys(literal)
-        names = () if scan.keys is None else tuple(scan.columns[place] for place in scan.keys.columns)
-        placed = scan.partitioning
+        columns = scan.relation.schema.names
+        names = () if scan.keys is None else tuple(columns[place] for place in scan.keys.columns)
+        placed = scan.relation.partitioning
         required = None if placed is None or keys is None else _partitions(scan, keys)
         count = 0 if placed is None else placed.count
         found.append(
@@ -73,9 +79,10 @@ def _pieces(
 
 
 def _partitions(scan: ScanVertex, keys: Sequence[Key]) -> tuple[int, ...] | None:
-    assert scan.partitioning is not None
+    placed = scan.relation.partitioning
+    assert placed is not None
     assert scan.keys is not None
-    if scan.keys.columns != scan.partitioning.columns:
+    if scan.keys.columns != placed.columns:
         return None
     hash_key = partitions.key_hasher(scan.keys.types)
-    return tuple(sorted({hash_key(key) % scan.partitioning.count for key in keys}))
+    return tuple(sorted({hash_key(key) % placed.count for key in keys}))

@@ -8,14 +8,14 @@ from msgspec.structs import replace
 from sqlfront_engine.dag import DAG, Edge, OnlyOn, Vertex
 from sqlfront_engine.processor import Processor
 from sqlfront_planner.lanes import COLLECT_ROWS
-from sqlfront_planner.pruning.key_condition import KeyCondition
 from sqlfront_planner.pruning.scans import KeyConditions
 from sqlfront_planner.statistics.cardinality import Cardinality
 from sqlfront_values.expressions import SortKey
 from sqlfront_values.settings import DEFAULT_PARTITIONS
 
 if TYPE_CHECKING:
-    from sqlfront_connectors.base import Partitioning, ScanRequest, Snapshot
+    from sqlfront_connectors.base import Partitioning, ScanRequest, Snapshot, Table
+    from sqlfront_planner.pruning.key_condition import KeyCondition
 
 
 class Fragment(msgspec.Struct, frozen=True):
@@ -43,16 +43,15 @@ class Fragment(msgspec.Struct, frozen=True):
 class ScanVertex(msgspec.Struct, frozen=True):
     """A source of the DAG, with everything needed to make the source again with bound arguments: the table's
     version and the request; ``placed``: the placement of rows that the plan assumes; ``keys``: the condition
-    that gives the keys of the wanted rows. ``columns`` and ``partitioning`` are the table's."""
+    that gives the keys of the wanted rows. ``relation`` is the table itself."""
 
     vertex: str
     table: str
     snapshot: "Snapshot"
     request: "ScanRequest"
-    placed: "Partitioning | None" = None
-    keys: KeyCondition | None = None
-    columns: tuple[str, ...] = ()
-    partitioning: "Partitioning | None" = None
+    placed: "Partitioning | None"
+    keys: "KeyCondition | None"
+    relation: "Table"
 
 
 class Store(msgspec.Struct, frozen=True):
@@ -124,8 +123,8 @@ class Builder(msgspec.Struct):
 
     # ---- edges
 
-    def _edge(self, source: Fragment, target: Vertex, ordinal: int) -> Edge:
-        return Edge.from_(source.vertex, source.output).to(target, ordinal)
+    def _edge(self, source: Fragment, target: Vertex, ordinal: int, priority: int = 0) -> Edge:
+        return Edge(source.vertex, source.output, target, ordinal, input_priority=priority)
 
     def _add(self, edge: Edge) -> None:
         """Add an edge; over several members the edge is distributed to all members."""
@@ -138,7 +137,7 @@ class Builder(msgspec.Struct):
 
     def keep(self, source: Fragment, target: Vertex, ordinal: int = 0, *, priority: int = 0) -> None:
         """Connect each instance with its own consumer. Inputs of lower ``priority`` are consumed first."""
-        edge = self._edge(source, target, ordinal).priority(priority)
+        edge = self._edge(source, target, ordinal, priority)
         if source.parallel:
             edge = edge.isolated().in_turn() if source.in_pieces else edge.isolated()
         self.dag.edge(edge)
@@ -160,7 +159,7 @@ class Builder(msgspec.Struct):
         if source.parallel or not self.distributed:
             self.keep(source, target, ordinal, priority=priority)
         else:
-            self._add(self._edge(source, target, ordinal).priority(priority))
+            self._add(self._edge(source, target, ordinal, priority))
 
     def spread(self, source: Fragment, target: Vertex, keys: tuple[int, ...], ordinal: int = 0) -> None:
         """Route rows that agree in ``keys`` to one instance."""

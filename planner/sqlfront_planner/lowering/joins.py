@@ -51,24 +51,25 @@ def key_columns(join: LogicalJoin) -> bool:
 
 def lower_sides(
     builder: Builder, join: LogicalJoin, lower: Callable[[LogicalPlan], Fragment]
-) -> tuple[Fragment, Fragment]:
-    """Lower both sides of a join. The held side's keys find or filter the rows of the streamed side if that
-    pays.
+) -> tuple[Fragment, Fragment, bool]:
+    """Lower both sides of a join; the third value tells whether the left side is held. The held side's keys
+    find or filter the rows of the streamed side if that pays.
 
     The held side then feeds two vertices. Both read the held side to its end before any other input, so
     neither can block the other.
     """
     hold_left = bool(join.keys) and holds_left(join, builder.cardinality)
-    held, streamed = (join.left, join.right) if hold_left else (join.right, join.left)
     wanted = keys_from_join(join, builder.cardinality, builder.conditions)
     if wanted is not None:
+        held = join.left if wanted.holds_left else join.right
         found, other = lower_found_by_keys(builder, wanted, lower(held))
-        return (other, found) if hold_left else (found, other)
+        return (other, found, True) if wanted.holds_left else (found, other, False)
+    held, streamed = (join.left, join.right) if hold_left else (join.right, join.left)
     keys = _filtering_keys(builder, join, hold_left)
     if keys and isinstance(streamed, LogicalScan):
         filtered, other = lower_filtered_by_keys(builder, streamed, lower(held), keys)
-        return (other, filtered) if hold_left else (filtered, other)
-    return lower(join.left), lower(join.right)
+        return (other, filtered, True) if hold_left else (filtered, other, False)
+    return lower(join.left), lower(join.right), hold_left
 
 
 def _filtering_keys(builder: Builder, join: LogicalJoin, hold_left: bool) -> list[tuple[int, int]]:
@@ -93,15 +94,21 @@ def _filtering_keys(builder: Builder, join: LogicalJoin, hold_left: bool) -> lis
 
 
 def lower_join(
-    builder: Builder, join: LogicalJoin, left: Fragment, right: Fragment, output: tuple[int, ...]
+    builder: Builder,
+    join: LogicalJoin,
+    left: Fragment,
+    right: Fragment,
+    output: tuple[int, ...],
+    *,
+    hold_left: bool,
 ) -> Fragment:
-    """Lower a join over lowered sides. ``output``: the wanted ordinals of the join's row."""
+    """Lower a join over lowered sides. ``output``: the wanted ordinals of the join's row; ``hold_left``: the
+    left side is read first and held."""
     if not join.keys:
         return _lower_nested_loop(builder, join, left, right, output)
     left_keys = tuple(key.left.ordinal for key in join.keys if isinstance(key.left, Column))
     right_keys = tuple(key.right.ordinal for key in join.keys if isinstance(key.right, Column))
     sides = _Sides(join, left, right, left_keys, right_keys, output)
-    hold_left = holds_left(join, builder.cardinality)
     if not left.parallel and not right.parallel:
         return _lower_collected(builder, sides, hold_left)
     if builder.distributed and join.kind is not JoinKind.NULL_AWARE_ANTI:

@@ -108,7 +108,9 @@ def _lower(plan: LogicalPlan, builder: Builder, store: Store | None) -> Lowered:
     if store is not None:
         result = builder.store(result, store)
     builder.to_one(result, builder.vertex("result", ResultSink(), parallel=False))
-    distributed = any(edge.distribution is not Distribution.LOCAL for edge in builder.dag.edges)
+    distributed = builder.distributed and any(
+        edge.distribution is not Distribution.LOCAL for edge in builder.dag.edges
+    )
     return Lowered(builder.dag, tuple(builder.scans), builder.resources, distributed)
 
 
@@ -195,8 +197,8 @@ class _Lowering:
 
         if not key_columns(plan):
             plan, output = _with_key_columns(plan, output)
-        left, right = lower_sides(self.builder, plan, self.lower)
-        return lower_join(self.builder, plan, left, right, output)
+        left, right, hold_left = lower_sides(self.builder, plan, self.lower)
+        return lower_join(self.builder, plan, left, right, output, hold_left=hold_left)
 
     def aggregate(self, plan: LogicalAggregate) -> Fragment:
         from sqlfront_planner.lowering.aggregates import lower_aggregate  # noqa: PLC0415 - loaded when first needed

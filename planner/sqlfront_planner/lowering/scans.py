@@ -12,8 +12,6 @@ from sqlfront_engine.processors.project import Project as ProjectProcessor
 from sqlfront_planner.expressions.rewriting import remap
 from sqlfront_planner.logical import LogicalScan
 from sqlfront_planner.lowering.builder import Builder, Fragment, ScanVertex, narrowed
-from sqlfront_planner.pruning.joins import KeysFromJoin
-from sqlfront_planner.pruning.key_condition import KeyCondition
 from sqlfront_planner.statistics.cardinality import table_rows
 from sqlfront_values.expressions import Column, Expr, columns_used, conjunction
 from sqlfront_values.lazy_modules import lazy_module
@@ -23,6 +21,8 @@ if TYPE_CHECKING:
     from sqlfront_connectors import base as tables
     from sqlfront_engine.processors import filter
     from sqlfront_engine.processors.joins import key_filter
+    from sqlfront_planner.pruning.joins import KeysFromJoin
+    from sqlfront_planner.pruning.key_condition import KeyCondition
 else:
     filter = lazy_module("sqlfront_engine.processors.filter")
     tables = lazy_module("sqlfront_connectors.base")
@@ -41,19 +41,19 @@ def lower_scan(builder: Builder, scan: LogicalScan) -> tuple[Fragment, Expr | No
     hints = scan.filters if builder.conditions.limit else exact
     if keys is not None:
         exact += keys.exact
-    residual = tuple(part for part in scan.filters if not any(part is done for done in exact))
+    residual = tuple([part for part in scan.filters if not any(part is done for done in exact)])
     read = sorted({place for part in residual for place in columns_used(part)} - set(scan.columns))
     columns = (*scan.columns, *read)
-    request = tables.ScanRequest(columns, hints, None, None if residual else scan.limit)
-    if keys is not None:
-        request = replace(request, by=keys.columns, keys=keys.known)
+    limit = None if residual else scan.limit
+    by, known = ((), None) if keys is None else (keys.columns, keys.known)
+    request = tables.ScanRequest(columns, hints, None, limit, by, known)
     planned = scan.snapshot.scan(request)
     parallel = _is_parallel(builder, scan, planned)
     vertex = builder.source(f"scan {scan.name}", planned.source, parallel=parallel)
     builder.resources.update(planned.resources)
     builder.scans.append(scan_vertex(vertex.name, scan, request, planned.placed, keys))
     where = {column: place for place, column in enumerate(columns)}
-    condition = conjunction(tuple(remap(part, where) for part in residual))
+    condition = conjunction(tuple([remap(part, where) for part in residual])) if residual else None
     placed, in_pieces = planned.placed, parallel and not builder.distributed
     if placed is None or not parallel:
         return Fragment(vertex, parallel, in_pieces=in_pieces), condition
@@ -62,7 +62,9 @@ def lower_scan(builder: Builder, scan: LogicalScan) -> tuple[Fragment, Expr | No
     return Fragment(vertex, parallel, partitioned, partitions=placed.count, in_pieces=in_pieces), condition
 
 
-def lower_found_by_keys(builder: Builder, wanted: KeysFromJoin, held: Fragment) -> tuple[Fragment, Fragment]:
+def lower_found_by_keys(
+    builder: Builder, wanted: "KeysFromJoin", held: Fragment
+) -> tuple[Fragment, Fragment]:
     """Lower a scan to the rows that have a key of the held rows; return the fragment, and ``held`` for the
     join itself."""
     scan = wanted.scan
@@ -98,29 +100,22 @@ def scan_vertex(
     scan: LogicalScan,
     request: "tables.ScanRequest",
     placed: "tables.Partitioning | None",
-    keys: KeyCondition | None,
+    keys: "KeyCondition | None",
 ) -> ScanVertex:
     """The record of a scan's source."""
-    return ScanVertex(
-        name,
-        scan.name,
-        scan.snapshot,
-        request,
-        placed,
-        keys,
-        tuple(scan.table.schema.names),
-        scan.table.partitioning,
-    )
+    return ScanVertex(name, scan.name, scan.snapshot, request, placed, keys, scan.table)
 
 
 def _is_parallel(builder: Builder, scan: LogicalScan, planned: "tables.ScanPlan") -> bool:
     """Whether several instances read the table; over several members: on all of them."""
+    if not builder.distributed and not builder.parallel:
+        return False
     keys = builder.conditions.of(scan)
     rows = table_rows(scan) if keys is None or keys.most is None else builder.cardinality.rows(scan)
     single = planned.source.preferred_parallelism == 1
     if not builder.distributed:
         # One instance would read the whole of a table of one batch anyway.
-        return builder.parallel and rows > BATCH_ROWS and not single
+        return rows > BATCH_ROWS and not single
     match planned.location:
         case tables.Location.SPREAD:
             return True

@@ -1,11 +1,10 @@
 """Joins in which the few rows of one side give the keys to look up on the second side."""
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from msgspec.structs import replace
 
-from sqlfront_connectors import base
 from sqlfront_engine.processors.joins.kinds import JoinKind
 from sqlfront_planner.expressions.rewriting import remap
 from sqlfront_planner.logical import LogicalFilter, LogicalJoin, LogicalScan
@@ -13,6 +12,12 @@ from sqlfront_planner.pruning.scans import KeyConditions
 from sqlfront_planner.statistics.cardinality import Cardinality, table_rows
 from sqlfront_values.evaluate import can_fail
 from sqlfront_values.expressions import Column, conjuncts
+from sqlfront_values.lazy_modules import lazy_module
+
+if TYPE_CHECKING:
+    from sqlfront_connectors import base
+else:
+    base = lazy_module("sqlfront_connectors.base")
 
 #: Rows of a table are looked up if the table has at least this many rows for each row that gives a key,
 ROWS_PER_KEY: Final = 200
@@ -27,12 +32,13 @@ _NO_LONE_LEFT: Final = frozenset({JoinKind.INNER, JoinKind.RIGHT, JoinKind.SEMI}
 class KeysFromJoin(msgspec.Struct, frozen=True):
     """A scan whose rows are found by the columns ``by``; the join's second side gives the keys in the columns
     ``given``. All rows of ``scan`` with a partner have these keys. ``node`` is the plan's own scan; filters
-    may stand above ``node``."""
+    may stand above ``node``. ``holds_left``: the left side gives the keys."""
 
     node: LogicalScan
     scan: LogicalScan
     by: tuple[int, ...]
     given: tuple[int, ...]
+    holds_left: bool
 
 
 def holds_left(join: LogicalJoin, cardinality: Cardinality) -> bool:
@@ -47,16 +53,27 @@ def keys_from_join(
     join: LogicalJoin, cardinality: Cardinality, conditions: KeyConditions
 ) -> KeysFromJoin | None:
     """The lookup of the streamed side's rows by keys of the held side; None if the streamed side should be
-    read as a whole."""
+    read as a whole. For a row program the held side may be either side, and tables of any size are looked
+    up."""
     hold_left = bool(join.keys) and holds_left(join, cardinality)
+    found = _keys_from(join, cardinality, conditions, hold_left=hold_left)
+    if found is None and conditions.by_rows and join.keys:
+        found = _keys_from(join, cardinality, conditions, hold_left=not hold_left)
+    return found
+
+
+def _keys_from(
+    join: LogicalJoin, cardinality: Cardinality, conditions: KeyConditions, *, hold_left: bool
+) -> KeysFromJoin | None:
     held, streamed = (join.left, join.right) if hold_left else (join.right, join.left)
     kinds = _NO_LONE_RIGHT if hold_left else _NO_LONE_LEFT
     node = streamed.input if isinstance(streamed, LogicalFilter) else streamed
     if not isinstance(node, LogicalScan) or join.kind not in kinds or not conditions.limit:
         return None
-    rows, most = cardinality.rows(held), table_rows(node)
-    if most < FEWEST_ROWS or rows > conditions.limit or rows * ROWS_PER_KEY > most:
-        return None
+    if not conditions.by_rows:
+        rows, most = cardinality.rows(held), table_rows(node)
+        if most < FEWEST_ROWS or rows > conditions.limit or rows * ROWS_PER_KEY > most:
+            return None
     scan = node
     if isinstance(streamed, LogicalFilter):
         parts = conjuncts(remap(streamed.condition, node.columns))
@@ -69,9 +86,8 @@ def keys_from_join(
         mine, other = (key.right, key.left) if hold_left else (key.left, key.right)
         if isinstance(mine, Column) and isinstance(other, Column) and not key.null_safe:
             given[scan.columns[mine.ordinal]] = other.ordinal
-    if not isinstance(scan.snapshot, base.KeyAccess):
-        return None
-    for by in scan.snapshot.keys:
+    access = base.key_access(scan.snapshot)
+    for by in () if access is None else access.keys:
         if all(column in given for column in by):
-            return KeysFromJoin(node, scan, by, tuple(given[column] for column in by))
+            return KeysFromJoin(node, scan, by, tuple(given[column] for column in by), hold_left)
     return None

@@ -1,28 +1,41 @@
 """The key conditions of a query's scans."""
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from sqlfront_connectors import base
 from sqlfront_planner.logical import LogicalScan
-from sqlfront_planner.pruning import MOST_KEYS, analysis
-from sqlfront_planner.pruning.key_condition import KeyCondition
+from sqlfront_planner.pruning import MOST_KEYS
+from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.settings import Settings
+from sqlfront_values.types import is_fractional
+
+if TYPE_CHECKING:
+    from sqlfront_connectors import base
+    from sqlfront_planner.pruning import analysis
+    from sqlfront_planner.pruning.key_condition import KeyCondition
+else:
+    base = lazy_module("sqlfront_connectors.base")
+    analysis = lazy_module("sqlfront_planner.pruning.analysis")
 
 
 class KeyConditions:
     """The restrictions on keys by the filters of scans; each scan is analysed once.
 
     ``limit``: the most keys of a table that are looked up; 0 = none, every scan reads all rows that can't be
-    skipped otherwise.
+    skipped otherwise. ``by_rows``: the conditions serve a row program, which looks up a bounded number of
+    keys, and any key that a join gives.
     """
 
-    def __init__(self, settings: Settings | None = None, limit: int = MOST_KEYS) -> None:
+    def __init__(
+        self, settings: Settings | None = None, limit: int = MOST_KEYS, *, by_rows: bool = False
+    ) -> None:
         self.settings = settings or Settings()
         self.limit = limit
+        self.by_rows = by_rows
         # Invariant: the entry holds the scan, so that no other scan gets its id.
         self._known: dict[int, tuple[LogicalScan, KeyCondition | None]] = {}
 
-    def of(self, scan: LogicalScan) -> KeyCondition | None:
+    def of(self, scan: LogicalScan) -> "KeyCondition | None":
         """The condition on the keys by which the scan's source finds all required rows; None = no such
         keys."""
         if not scan.filters or not self.limit:
@@ -32,22 +45,25 @@ class KeyConditions:
             known = self._known[id(scan)] = scan, self._find(scan)
         return known[1]
 
-    def _find(self, scan: LogicalScan) -> KeyCondition | None:
-        """The condition of the first key with a known number of values, else the condition of the first
-        key."""
-        if not isinstance(scan.snapshot, base.KeyAccess):
+    def _find(self, scan: LogicalScan) -> "KeyCondition | None":
+        """The condition of the first key with a known number of values, else (but not for a row program) the
+        condition of the first key."""
+        access = base.key_access(scan.snapshot)
+        if access is None:
             return None
         found: KeyCondition | None = None
-        for condition in self._conditions(scan, scan.snapshot.keys):
-            if condition.most is not None:
+        for condition in self._conditions(scan, access.keys):
+            if condition.most is not None and (condition.most <= self.limit or not self.by_rows):
                 return condition
             found = found or condition
-        return found
+        return None if self.by_rows else found
 
-    def _conditions(self, scan: LogicalScan, keys: Iterable[tuple[int, ...]]) -> Iterable[KeyCondition]:
+    def _conditions(self, scan: LogicalScan, keys: Iterable[tuple[int, ...]]) -> "Iterable[KeyCondition]":
         schema = scan.table.schema
         for columns in keys:
             types = [schema.field(ordinal).type for ordinal in columns]
+            if self.by_rows and any(map(is_fractional, types)):
+                continue
             condition = analysis.key_condition(columns, types, scan.filters, self.settings, self.limit)
             if condition is not None:
                 yield condition

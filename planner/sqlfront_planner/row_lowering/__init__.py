@@ -1,6 +1,6 @@
-"""Lowering of an optimized logical plan to a program over Python tuples, for queries that read a few rows.
+"""Compiling the DAG of a query of few rows to functions over Python tuples.
 
-In: a logical plan whose leaves are all rows by key, small tables or constants. Out: a
-:class:`.row_plan.RowPlan`, or None if the plan holds an operation that row programs leave to the kernels
-(:mod:`sqlfront_engine.row_programs`). The direct lane and light jobs over a few rows run these programs.
+In: a logical plan. Out: a :class:`.row_plan.RowPlan`: the lowered DAG and the functions that its vertices
+offer (:mod:`sqlfront_engine.row_programs`); or None if a vertex has none, or if the query may read many rows.
+The direct lane and light jobs over a few rows run these functions.
 """

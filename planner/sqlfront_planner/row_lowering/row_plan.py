@@ -1,4 +1,4 @@
-"""The plan of a query that runs as a row program."""
+"""The plan of a query that runs as a row program: a DAG, and its functions over rows."""
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -8,8 +8,10 @@ import msgspec
 import pyarrow as pa
 
 from sqlfront_connectors.base import RowAccess, Table, TooManyRows
+from sqlfront_engine.dag import DAG
 from sqlfront_engine.jobs.query_run import QueryRun
-from sqlfront_engine.row_programs.program import Find, NotByRows, ProgramRun, Row, RowOperator
+from sqlfront_engine.row_programs.keys import Keys
+from sqlfront_engine.row_programs.program import Find, NotByRows, ProgramRun, Row, RowFunction, RowStep
 from sqlfront_planner.lanes import Lane
 from sqlfront_values.errors import DataError
 from sqlfront_values.expressions import Expr, Literal, Parameter, RunValue
@@ -33,12 +35,15 @@ SMALL_ROWS: Final = 500
 
 class RowSource(msgspec.Struct, frozen=True, eq=False):
     """A lookup of a table's rows: their ``columns`` by the values of the columns ``by`` (ordinals); ``name``
-    is for display."""
+    is for display. ``vertex`` is the scan's vertex; ``keys``: the keys of a run, None = the rows at the
+    vertex's input give the keys."""
 
     table: Table
     by: tuple[int, ...]
     columns: tuple[int, ...]
     name: str
+    vertex: str
+    keys: Keys | None
 
 
 class SmallTable(msgspec.Struct, frozen=True, eq=False):
@@ -49,11 +54,15 @@ class SmallTable(msgspec.Struct, frozen=True, eq=False):
 
 
 class RowPlan(msgspec.Struct, frozen=True, eq=False):
-    """A program and its inputs for each run. Valid as long as the names in the query stand for the same
-    relations: a run reads the current version of each table. ``timestamps``: the columns of type TIMESTAMP.
-    ``titles``: the parameters that name columns."""
+    """A DAG whose vertices all offer a function over rows, and the inputs of a run. Valid as long as the
+    names in the query stand for the same relations: a run reads the current version of each table.
 
-    program: RowOperator
+    ``program``: the function of the result; ``steps``: the steps by vertex.
+    ``timestamps``: the columns of type TIMESTAMP; ``titles``: the parameters that name columns."""
+
+    dag: DAG
+    program: RowFunction
+    steps: Mapping[str, RowStep]
     constants: tuple[Expr, ...]
     sources: tuple[RowSource, ...]
     tables: tuple[SmallTable, ...]
@@ -106,7 +115,7 @@ class RowPlan(msgspec.Struct, frozen=True, eq=False):
         ``query`` that is waiting for members."""
         run = self.run(arguments, settings, query)
         try:
-            return self.program.rows(run)
+            return self.program(run)
         except UNFIT:
             raise NotByRows from None
 

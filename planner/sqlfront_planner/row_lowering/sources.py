@@ -1,110 +1,67 @@
 """Sources of a row program: rows by key, small tables, and the constants of the keys."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
-from sqlfront_connectors.base import RowAccess
-from sqlfront_engine.row_programs import operators
-from sqlfront_engine.row_programs.expressions import Constants
-from sqlfront_engine.row_programs.program import NotByRows, ProgramRun, Row
-from sqlfront_planner.expressions.rewriting import remap
-from sqlfront_planner.logical import LogicalScan, table_row
-from sqlfront_planner.row_lowering.row_plan import RowSource, SmallTable
-from sqlfront_planner.statistics.cardinality import Cardinality
-from sqlfront_values.expressions import Expr, columns_used, conjunction
+from sqlfront_connectors.base import row_access
+from sqlfront_engine.row_programs.compiler import RowCompiler, has_python_values
+from sqlfront_engine.row_programs.keys import KeyPart, KeyParts, Keys, found_rows
+from sqlfront_engine.row_programs.program import NotByRows, ProgramRun, Row, RowFunction, RowStep
+from sqlfront_engine.row_programs.row_makers import picker
+from sqlfront_planner.logical import table_row
+from sqlfront_planner.lowering.builder import ScanVertex
+from sqlfront_planner.row_lowering.row_plan import SMALL_ROWS, RowSource, SmallTable
 from sqlfront_values.lazy_modules import lazy_module
-from sqlfront_values.settings import Settings
-from sqlfront_values.types import INT, INTERVALS, VOID, is_fractional
 
 if TYPE_CHECKING:
-    from sqlfront_planner.pruning import analysis, constraints
+    from sqlfront_planner.pruning import constraints
     from sqlfront_planner.pruning.key_condition import KeyCondition
 else:
-    analysis = lazy_module("sqlfront_planner.pruning.analysis")
     constraints = lazy_module("sqlfront_planner.pruning.constraints")
-
-_COLLECTIONS: Final = (pa.list_(VOID), pa.struct([]), pa.map_(INT, INT))
-#: The ids of types whose values aren't complete single Python objects.
-_ODD: Final = frozenset(kind.id for kind in (*_COLLECTIONS, VOID, pa.duration("us"), *INTERVALS.values()))
-#: From this many estimated rows on kernels are faster.
-MOST_ESTIMATED: Final = 2000
 
 
 class Sources:
-    """The sources of one program, under construction. ``most_keys``: the most keys that are looked up."""
+    """The sources of one program, under construction."""
 
-    def __init__(self, settings: Settings, most_keys: int) -> None:
-        self.settings = settings
-        self.most_keys = most_keys
-        self.cardinality = Cardinality()
-        self.constants = Constants()
+    def __init__(self, scans: Sequence[ScanVertex], compiler: RowCompiler) -> None:
+        #: The scans by vertex.
+        self.scans = {scan.vertex: scan for scan in scans}
         self.found: list[RowSource] = []
         self.tables: list[SmallTable] = []
-        # Invariant: the entry holds the scan, so that no other scan gets its id.
-        self._conditions: dict[int, tuple[LogicalScan, KeyCondition | None]] = {}
+        self._constants = compiler.constants
 
-    def state(self) -> tuple[int, int, int]:
-        """The numbers of constants and sources so far, for :meth:`restore`."""
-        return len(self.constants.expressions), len(self.found), len(self.tables)
-
-    def restore(self, state: tuple[int, int, int]) -> None:
-        """Remove the constants and sources that were added after ``state``."""
-        constants, found, tables = state
-        del self.constants.expressions[constants:], self.found[found:], self.tables[tables:]
-
-    def add_table(self, table: SmallTable) -> int:
-        """Add a small table; return its index."""
-        self.tables.append(table)
-        return len(self.tables) - 1
-
-    def add(self, scan: LogicalScan, by: tuple[int, ...], columns: tuple[int, ...]) -> int:
-        """Add a lookup by key; return its index."""
-        self.found.append(RowSource(scan.table, by, columns, scan.name))
-        return len(self.found) - 1
-
-    def reads(self, scan: LogicalScan, rest: tuple[Expr, ...]) -> tuple[tuple[int, ...], Expr | None] | None:
-        """The columns to read for the scan and for a condition over the table, and the condition over a row
-        of these columns. None if a column's values aren't single Python objects."""
-        extra = sorted({place for part in rest for place in columns_used(part)} - set(scan.columns))
-        columns = (*scan.columns, *extra)
-        if not all(has_python_values(table_row(scan.table.schema)[ordinal].type) for ordinal in extra):
+    def step(self, scan: ScanVertex, inputs: Sequence[RowStep]) -> RowStep | None:
+        """The scan as a lookup by key, or as a read of a whole small table; None if neither is possible."""
+        request = scan.request
+        types = tuple([column.type for column in table_row(scan.relation.schema, request.columns)])
+        access = row_access(scan.snapshot)
+        if access is None or not all(map(has_python_values, types)):
             return None
-        where = {column: place for place, column in enumerate(columns)}
-        return columns, conjunction(tuple(remap(part, where) for part in rest))
+        if request.by:
+            if access.row_path(request.by, request.columns) is None:
+                return None
+            keys = self._keys(scan, inputs)
+            rows = found_rows(len(self.found), keys)
+            given = None if scan.keys is None else keys
+            self.found.append(
+                RowSource(scan.relation, request.by, request.columns, scan.table, scan.vertex, given)
+            )
+        elif access.small_rows(request.columns, SMALL_ROWS) is not None:
+            rows = _table_rows(len(self.tables))
+            self.tables.append(SmallTable(scan.relation, request.columns))
+        else:
+            return None
+        return RowStep(rows if request.limit is None else _limited(rows, request.limit), types)
 
-    def key_of(self, scan: LogicalScan, access: RowAccess) -> "KeyCondition | None":
-        """The condition of the scan's filters on a key by which the scan's rows can be found, or None;
-        cached."""
-        known = self._conditions.get(id(scan))
-        if known is None:
-            known = self._conditions[id(scan)] = scan, self._key_of(scan, access)
-        return known[1]
-
-    def _key_of(self, scan: LogicalScan, access: RowAccess) -> "KeyCondition | None":
-        row = table_row(scan.table.schema)
-        for by in access.keys if self.most_keys and scan.filters else ():
-            types = [row[ordinal].type for ordinal in by]
-            if any(map(is_fractional, types)):
-                continue
-            condition = analysis.key_condition(by, types, scan.filters, self.settings, self.most_keys)
-            if (
-                condition is not None
-                and condition.most is not None
-                and condition.most <= self.most_keys
-                and self.cardinality.rows(scan) <= MOST_ESTIMATED
-                and access.row_path(by, scan.columns) is not None
-            ):
-                return condition
-        return None
-
-    def keys(self, condition: "KeyCondition") -> operators.Keys:
-        """The computation of a condition's keys in a run."""
-        parts = self.key_parts(condition)
+    def _keys(self, scan: ScanVertex, inputs: Sequence[RowStep]) -> Keys:
+        """The computation of the scan's keys in a run."""
+        if scan.request.keys_from is not None:
+            return _given_keys(inputs[0], scan.request.keys_from)
+        assert scan.keys is not None
+        parts = self._key_parts(scan.keys)
         if parts is not None:
-            return operators.KeyParts(parts)
-        from_literals = condition.keys
+            return KeyParts(parts)
+        from_literals = scan.keys.keys
 
         def keys(run: ProgramRun) -> Sequence[Row]:
             found = from_literals(run.literal)
@@ -114,7 +71,7 @@ class Sources:
 
         return keys
 
-    def key_parts(self, condition: "KeyCondition") -> list[operators.KeyPart] | None:
+    def _key_parts(self, condition: "KeyCondition") -> list[KeyPart] | None:
         """The parts of the key in the commonest case, a list of constants for each column; None in all
         further cases."""
         if len(condition.boxes) != 1 or condition.boxes[0].when:
@@ -128,13 +85,22 @@ class Sources:
                     safe = {candidate.null_safe for candidate in candidates}
                     if len(safe) != 1:
                         return None
-                    places = [self.constants.place(candidate.expression) for candidate in candidates]
-                    parts.append(operators.KeyPart(places, asks_for_null=safe.pop()))
+                    places = [self._constants.place(candidate.expression) for candidate in candidates]
+                    parts.append(KeyPart(places, asks_for_null=safe.pop()))
                 case _:
                     return None
         return parts
 
 
-def has_python_values(kind: pa.DataType) -> bool:
-    """Whether the values of a column are single Python objects that represent them completely."""
-    return kind.id not in _ODD
+def _given_keys(source: RowStep, columns: Sequence[int]) -> Keys:
+    """The distinct keys in these columns of the source's rows, without keys that hold a null."""
+    pick = picker(columns)
+    return lambda run: [key for key in dict.fromkeys(map(pick, source.rows(run))) if None not in key]
+
+
+def _table_rows(place: int) -> RowFunction:
+    return lambda run: run.tables[place]
+
+
+def _limited(rows: RowFunction, limit: int) -> RowFunction:
+    return lambda run: rows(run)[:limit]

@@ -1,8 +1,7 @@
 """Reads of rows directly from the owning members, in a process that is not a member.
 
 The client side of a held version (:mod:`~sqlfront_connectors.memory.exchange.service`). Needs nothing but the
-engine.
-"""
+engine."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final

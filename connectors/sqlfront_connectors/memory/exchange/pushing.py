@@ -2,8 +2,7 @@
 
 The client side of a load (:mod:`~sqlfront_connectors.memory.exchange.service`): the client hashes the keys,
 divides the rows among the members and sends each member its rows over a connection that is made on first use.
-Needs nothing but the engine.
-"""
+Needs nothing but the engine."""
 
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -90,8 +90,7 @@ class StoreShare(Processor, frozen=True):
     Emits the row of
     :func:`~sqlfront_connectors.memory.spread.share_statistics.report` about the share. To be run with one
     instance on each member. ``dealt``: see :class:`ShareScan`. ``indexes``: the columns of each of the
-    version's indexes.
-    """
+    version's indexes."""
 
     cooperative: ClassVar[bool] = False
 

@@ -69,16 +69,16 @@ class SpreadPath:
     meanwhile, and the error of a stopped query if the path belongs to a query.
     """
 
-    __slots__ = ("_query", "_request", "_version")
+    __slots__ = ("_query", "_version", "_way")
 
-    def __init__(self, version: Answering, request: RowRequest, query: QueryRun | None = None) -> None:
+    def __init__(self, version: Answering, way: RowRequest, query: QueryRun | None = None) -> None:
         self._version = version
-        self._request = request
+        self._way = way
         self._query = query
 
     def find(self, keys: Sequence[Key]) -> list[list[RowValues]]:
         """Return the rows of each key."""
-        owners, hash_key, read = self._owners(), self._request.hash, self._request.read
+        owners, hash_key, read = self._owners(), self._way.hash, self._way.read
         if hash_key is None:
             return self._find_anywhere(keys, owners)
         if len(keys) == 1:
@@ -102,18 +102,18 @@ class SpreadPath:
         answers = self._ask(dict.fromkeys(owners, self._encoded(keys)))
         found: list[list[RowValues]] = [[] for _ in keys]
         for owner in sorted(answers):
-            for rows, more in zip(found, self._request.read(answers[owner], len(keys)), strict=True):
+            for rows, more in zip(found, self._way.read(answers[owner], len(keys)), strict=True):
                 rows += more
         return found
 
     def _owners(self) -> tuple[str, ...]:
-        members, question = self._version.members.member_list, self._request.question
+        members, question = self._version.members.member_list, self._way.question
         if members.dealt != question.dealt:
             raise partitions_moved(question.table)
         return members.owners
 
     def _encoded(self, keys: Sequence[Key]) -> bytes:
-        asked = self._request.question
+        asked = self._way.question
         return encode_lookup(
             Lookup(
                 asked.version,

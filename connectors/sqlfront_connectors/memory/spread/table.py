@@ -4,8 +4,8 @@ A table is a sequence of versions, and each member holds its share of each versi
 :class:`~sqlfront_connectors.memory.spread.store.TableStore`. A query names the version with which it was
 planned, so every member reads the same version without any message. Writing is a job: the rows go to the
 members of the rows' keys, each member makes its share of the new version, and one step publishes the version
-(:meth:`ClusterAccess.publish`). A failure before the publication leaves shares of an unpublished version,
-which are freed.
+(:meth:`Members.publish`). A failure before the publication leaves shares of an unpublished version, which are
+freed.
 
 A version knows how the partitions were dealt when the version was made. After a new dealing, the version's
 shares lie on other members than the jobs' partitions: as long as all holders are present, queries read the
@@ -60,8 +60,8 @@ from sqlfront_values.memo import Memo
 _ROWS: Final = "rows"
 #: The SQLSTATE of reading a table of which parts are lost for good.
 LOST: Final = "58030"
-#: The most pairs of keys and columns for which a version keeps a lookup; beyond that it discards all of them.
-_MOST_LOOKUPS: Final = 256
+#: The most pairs of keys and columns for which a version keeps the way; beyond that it discards all of them.
+_MOST_WAYS: Final = 256
 #: The most partitions that an error names.
 _NAMED: Final = 10
 
@@ -120,7 +120,7 @@ class SpreadSnapshot(CommonSnapshot):
         self.held = version
         self.members = table.members
         self._reloaded = table.reloaded
-        self._lookups = Memo[tuple[tuple[int, ...], tuple[int, ...]], RowRequest](_MOST_LOOKUPS)
+        self._ways = Memo[tuple[tuple[int, ...], tuple[int, ...]], RowRequest](_MOST_WAYS)
 
     def scan(self, request: ScanRequest) -> ScanPlan:
         """Scan every member's share, by key where the request has keys.
@@ -155,22 +155,22 @@ class SpreadSnapshot(CommonSnapshot):
         """Return the path to rows by the clustering key or an index; None if the rows no longer lie with
         their partitions' owners. The ordinal behind the table's last column stands for a row's number on its
         member."""
-        lookup = self._lookups.get((by, columns))
-        if lookup is None:
-            lookup = self._lookup(by, columns)
-            if lookup is None:
+        way = self._ways.get((by, columns))
+        if way is None:
+            way = self._way(by, columns)
+            if way is None:
                 return None
-        if lookup.question.dealt != self.members.member_list.dealt:
+        if way.question.dealt != self.members.member_list.dealt:
             return None
-        return SpreadPath(self, lookup, query)
+        return SpreadPath(self, way, query)
 
-    def _lookup(self, by: tuple[int, ...], columns: tuple[int, ...]) -> RowRequest | None:
+    def _way(self, by: tuple[int, ...], columns: tuple[int, ...]) -> RowRequest | None:
         held = self.held
         if held.key is None or by not in self.keys:
             return None
         numbered = len(self.schema) in columns
         question = Lookup(held.key, self.name, held.dealt, by, columns, NO_KEYS, numbered)
-        return self._lookups.keep((by, columns), RowRequest(self.schema, self._partitioning, question))
+        return self._ways.keep((by, columns), RowRequest(self.schema, self._partitioning, question))
 
     def small_rows(self, columns: tuple[int, ...], limit: int) -> Sequence[RowValues] | None:
         """Return an empty sequence for a version without rows; else None, since the rows are on other
@@ -241,7 +241,7 @@ class SpreadTable(CommonTable):
     @contextmanager
     def turn(self) -> Iterator[str]:
         """Return a context manager within which no other session writes; its value is the text of
-        :meth:`ClusterAccess.begin_turn`."""
+        :meth:`Members.begin_turn`."""
         with self._writer:
             self._turns += 1
             try:

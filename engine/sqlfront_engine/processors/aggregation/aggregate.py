@@ -1,6 +1,6 @@
 """GROUP BY and DISTINCT, in one stage or two."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import Enum
 
 import pyarrow as pa
@@ -9,6 +9,9 @@ from sqlfront_engine.processor import BATCH_ROWS, Processor, ProcessorContext, S
 from sqlfront_engine.processors.aggregation.aggregate_calls import AggregateCalls
 from sqlfront_engine.processors.aggregation.state_table import ELEMENT_BYTES, StateTable, held_elements
 from sqlfront_engine.processors.inputs import Blocks, footprint
+from sqlfront_engine.row_programs.aggregates import aggregated_rows
+from sqlfront_engine.row_programs.compiler import RowCompiler
+from sqlfront_engine.row_programs.program import RowStep
 from sqlfront_values.columns.batches import empty_batch, make_batch, slices
 from sqlfront_values.columns.grouping import group_rows
 from sqlfront_values.evaluate import Rows, in_pieces
@@ -96,6 +99,11 @@ class Aggregate(Processor, frozen=True, tag_field="processor", tag=True):
         with returned():
             columns = calls.finish(states, len(self.keys))
         return make_batch(columns, self.schema.names, states.num_rows)
+
+    def rows(self, inputs: Sequence[RowStep], compiler: RowCompiler) -> RowStep | None:
+        if self.mode is not AggregateMode.SINGLE:
+            return None
+        return aggregated_rows(inputs[0], self.keys, self.calls, tuple(self.schema.types), compiler)
 
     def describe(self) -> str:
         keys = ", ".join(f"#{ordinal}" for ordinal in self.keys)

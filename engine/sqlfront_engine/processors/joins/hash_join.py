@@ -1,6 +1,6 @@
 """Joins on equal keys."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -15,8 +15,12 @@ from sqlfront_engine.processors.joins.join_rows import (
     wanted_rows,
 )
 from sqlfront_engine.processors.joins.join_table import JoinTable, ProbeMatches
-from sqlfront_engine.processors.joins.kinds import JoinKind
+from sqlfront_engine.processors.joins.kinds import FILTERING_JOINS, JoinKind
+from sqlfront_engine.processors.joins.row_join import KINDS_BY_ROWS, joined_rows
 from sqlfront_engine.processors.reduction import Reduction
+from sqlfront_engine.row_programs.compiler import RowCompiler
+from sqlfront_engine.row_programs.expressions import is_comparable
+from sqlfront_engine.row_programs.program import RowStep
 from sqlfront_values.arrow.arrays import valid_mask
 from sqlfront_values.errors import InternalError
 from sqlfront_values.expression_text import describe
@@ -89,6 +93,21 @@ class HashJoin(Processor, frozen=True, tag_field="processor", tag=True):
         if probing is not None:
             probing.finish()
         yield from rows.rest()
+
+    def rows(self, inputs: Sequence[RowStep], compiler: RowCompiler) -> RowStep | None:
+        left, right = inputs
+        keys = tuple(zip(self.left_keys, self.right_keys, strict=True))
+        condition = None if self.condition is None else compiler.expression(self.condition)
+        if self.kind not in KINDS_BY_ROWS or (self.condition is not None and condition is None):
+            return None
+        types = [(left.types[mine], right.types[other]) for mine, other in keys]
+        if not all(mine == other and is_comparable(mine) for mine, other in types):
+            return None
+        output = self.output
+        if output is None:
+            width = len(left.types) + (0 if self.kind in FILTERING_JOINS else len(right.types))
+            output = tuple(range(width))
+        return joined_rows(self.kind, left, right, keys, self.null_safe, condition, output)
 
     def keys(self, *, left: bool) -> tuple[int, ...]:
         """The ordinals of one side's keys."""

@@ -1,0 +1,105 @@
+"""The compiler of expressions for the vertices of one row program."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from sqlfront_engine.row_programs.expressions import Constants, compiled
+from sqlfront_engine.row_programs.program import Evaluate, ProgramRun, Row, RowFunction, RowStep
+from sqlfront_engine.row_programs.row_makers import MakeRows, rows_maker
+from sqlfront_values.expressions import Column, Expr
+from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.settings import Settings
+from sqlfront_values.types import INT, INTERVALS, VOID
+
+if TYPE_CHECKING:
+    from sqlfront_engine.row_programs import computed
+else:
+    computed = lazy_module("sqlfront_engine.row_programs.computed")
+
+_COLLECTIONS: Final = (pa.list_(VOID), pa.struct([]), pa.map_(INT, INT))
+#: The ids of types whose values aren't complete single Python objects.
+_ODD: Final = frozenset(kind.id for kind in (*_COLLECTIONS, VOID, pa.duration("us"), *INTERVALS.values()))
+
+
+def has_python_values(kind: pa.DataType) -> bool:
+    """Whether the values of a column are single Python objects that represent them completely."""
+    return kind.id not in _ODD
+
+
+class RowCompiler:
+    """The compiler of a DAG's expressions to functions over Python rows. None as any result: only the kernels
+    compute the expression. ``deterministic`` tells whether an expression may be computed once for all
+    rows."""
+
+    def __init__(self, settings: Settings, deterministic: Callable[[Expr], bool]) -> None:
+        self.constants = Constants()
+        self._settings = settings
+        self._deterministic = deterministic
+
+    def expression(self, expression: Expr) -> Evaluate | None:
+        """Compile the expression to a function of the row."""
+        return compiled(expression, self.constants, self._deterministic)
+
+    def constant(self, expression: Expr) -> int | None:
+        """The position of the column-free expression's value in a run's constants."""
+        return self.constants.place(expression) if self._deterministic(expression) else None
+
+    def rows(
+        self, source: RowStep, condition: Expr | None, expressions: Sequence[Expr] | None
+    ) -> RowStep | None:
+        """Compile a filter and projection: ``expressions`` (None: all columns) over the source's rows for
+        which ``condition`` (None: true) is true. The kernels compute what Python can't."""
+        types = source.types if expressions is None else tuple([part.type for part in expressions])
+        test = None if condition is None else self.expression(condition)
+        if condition is None or test is not None:
+            if expressions is None or _is_whole(expressions, source):
+                return RowStep(_kept(source.rows, test), types)
+            make = self._maker(expressions)
+            if make is not None:
+                return RowStep(_made(source.rows, test, make), types)
+        if expressions is None:
+            expressions = [Column(kind, place) for place, kind in enumerate(types)]
+        parts = (*expressions, *(() if condition is None else (condition,)))
+        if not all(self._deterministic(part) and has_python_values(part.type) for part in parts):
+            return None
+        return RowStep(computed.computed_rows(source, expressions, condition, self._settings), types)
+
+    def _maker(self, expressions: Sequence[Expr]) -> MakeRows | None:
+        evaluates: list[Evaluate] = []
+        for expression in expressions:
+            evaluate = self.expression(expression)
+            if evaluate is None:
+                return None
+            evaluates.append(evaluate)
+        return rows_maker(expressions, evaluates)
+
+
+def _is_whole(expressions: Sequence[Expr], source: RowStep) -> bool:
+    """Whether the expressions are the source's whole row."""
+    return len(expressions) == len(source.types) and all(
+        isinstance(item, Column) and item.ordinal == place for place, item in enumerate(expressions)
+    )
+
+
+def _kept(source: RowFunction, test: Evaluate | None) -> RowFunction:
+    if test is None:
+        return source
+
+    def rows(run: ProgramRun) -> Sequence[Row]:
+        constants = run.constants
+        return [row for row in source(run) if test(row, constants)]
+
+    return rows
+
+
+def _made(source: RowFunction, test: Evaluate | None, make: MakeRows) -> RowFunction:
+    if test is None:
+        return lambda run: make(source(run), run.constants)
+
+    def rows(run: ProgramRun) -> Sequence[Row]:
+        constants = run.constants
+        return make([row for row in source(run) if test(row, constants)], constants)
+
+    return rows

@@ -1,0 +1,64 @@
+"""The keys that a row program looks up."""
+
+from collections.abc import Callable, Sequence
+from itertools import product
+
+from sqlfront_engine.row_programs.program import ProgramRun, Row, RowFunction, checked
+
+#: A function from a run to its distinct keys.
+Keys = Callable[[ProgramRun], Sequence[Row]]
+
+
+class KeyPart:
+    """One column of a key: its candidates (positions of constants), and whether a null searches for null
+    instead of finding nothing."""
+
+    __slots__ = ("asks_for_null", "candidates")
+
+    def __init__(self, candidates: Sequence[int], *, asks_for_null: bool = False) -> None:
+        self.candidates = tuple(candidates)
+        self.asks_for_null = asks_for_null
+
+    def values(self, constants: Sequence[object]) -> list[object]:
+        """The distinct candidates of this run."""
+        found = [constants[place] for place in self.candidates]
+        if not self.asks_for_null:
+            found = [value for value in found if value is not None]
+        return found if len(found) == 1 else list(dict.fromkeys(found))
+
+
+class KeyParts:
+    """A function that returns all combinations of the columns' candidates as keys."""
+
+    __slots__ = ("_parts", "_places")
+
+    def __init__(self, parts: Sequence[KeyPart]) -> None:
+        self._parts = tuple(parts)
+        # The most common case: one candidate for each column.
+        single = all(len(part.candidates) == 1 for part in parts)
+        self._places = tuple(part.candidates[0] for part in parts) if single else None
+
+    def __call__(self, run: ProgramRun) -> Sequence[Row]:
+        if self._places is None:
+            return list(product(*[part.values(run.constants) for part in self._parts]))
+        constants = run.constants
+        key = tuple([constants[place] for place in self._places])
+        if None in key:
+            for value, part in zip(key, self._parts, strict=True):
+                if value is None and not part.asks_for_null:
+                    return ()
+        return (key,)
+
+
+def found_rows(source: int, keys: Keys) -> RowFunction:
+    """A function that looks up the rows of ``keys``; ``source`` is the position of the table's lookup
+    function."""
+
+    def rows(run: ProgramRun) -> Sequence[Row]:
+        wanted = keys(run)
+        if not wanted:
+            return []
+        found = run.finds[source](wanted)
+        return checked(found[0] if len(found) == 1 else [row for some in found for row in some])
+
+    return rows
