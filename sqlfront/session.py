@@ -17,6 +17,7 @@ from sqlfront.state.context import Context
 from sqlfront.state.home import Home, files_of, files_of_client
 from sqlfront.state.options import Options
 from sqlfront.walk import walk
+from sqlfront_connectors import base as tables
 from sqlfront_engine.closing import Closing
 from sqlfront_engine.engine import Engine
 from sqlfront_engine.file_access import FileAccess
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
     from sqlfront.state.plans import Plan
     from sqlfront_cluster.members.member import Member
     from sqlfront_connectors import arrow, registry
-    from sqlfront_connectors import base as tables
 else:
     frame_names = lazy_module("sqlfront.frames")
     pipelines = lazy_module("sqlfront.pipeline")
@@ -59,7 +59,6 @@ else:
     spark_start = lazy_module("sqlfront.spark.start")
     registry = lazy_module("sqlfront_connectors.registry")
     arrow = lazy_module("sqlfront_connectors.arrow")
-    tables = lazy_module("sqlfront_connectors.base")
 
 
 class Session(Closing):

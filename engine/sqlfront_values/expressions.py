@@ -19,12 +19,16 @@ import msgspec
 import pyarrow as pa
 from msgspec.structs import force_setattr
 
+from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.stacks import on_fresh_stack
 from sqlfront_values.types import BOOLEAN
 
 if TYPE_CHECKING:
+    from sqlfront_values import literal_values
+
     LiteralValue: TypeAlias = object
 else:
+    literal_values = lazy_module("sqlfront_values.literal_values")
     #: For msgspec, a literal's value is undecoded at first: only the literal's type tells how to read the
     #: bytes.
     LiteralValue = msgspec.Raw
@@ -61,9 +65,7 @@ class Literal(Expr, frozen=True, tag_field="kind", tag=True):
 
     def __post_init__(self) -> None:
         if type(self.value) is msgspec.Raw:
-            from sqlfront_values.literal_values import decode_value  # noqa: PLC0415 - what stays here needs it not
-
-            force_setattr(self, "value", decode_value(self.type, self.value))
+            force_setattr(self, "value", literal_values.decode_value(self.type, self.value))
 
 
 class Parameter(Expr, frozen=True, tag_field="kind", tag=True):

@@ -8,8 +8,10 @@ import pyarrow as pa
 from msgspec import structs
 from msgspec.structs import replace
 
+from sqlfront_planner import run_values
 from sqlfront_planner.lanes import Lane, Regime
 from sqlfront_planner.logical import LogicalPlan
+from sqlfront_planner.rules.expressions import fold_constants as folding
 from sqlfront_values.errors import InternalError, OperationalError
 from sqlfront_values.expressions import (
     AggregateCall,
@@ -22,19 +24,13 @@ from sqlfront_values.expressions import (
     transform,
     walk,
 )
-from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.settings import Settings
 
 if TYPE_CHECKING:
     from sqlfront_engine.dag import DAG
     from sqlfront_engine.processor import Processor
-    from sqlfront_planner import run_values
     from sqlfront_planner.lowering import Lowered
     from sqlfront_planner.lowering.builder import ScanVertex
-    from sqlfront_planner.rules.expressions import fold_constants as folding
-else:
-    run_values = lazy_module("sqlfront_planner.run_values")
-    folding = lazy_module("sqlfront_planner.rules.expressions.fold_constants")
 
 
 class Template(msgspec.Struct, frozen=True):

@@ -15,6 +15,7 @@ import pyarrow as pa
 from msgspec import structs
 from msgspec.structs import replace
 
+from sqlfront_connectors import base
 from sqlfront_planner.expressions.rewriting import is_deterministic, map_operands
 from sqlfront_planner.logical import (
     LogicalAggregate,
@@ -33,10 +34,8 @@ from sqlfront_values.expressions import AggregateCall, Expr, transform
 from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
-    from sqlfront_connectors import base
     from sqlfront_engine.processors.sources import held_rows
 else:
-    base = lazy_module("sqlfront_connectors.base")
     held_rows = lazy_module("sqlfront_engine.processors.sources.held_rows")
 
 _ADDING: Final = frozenset({"sum", "avg", "mean", "try_sum", "try_avg"})

@@ -9,7 +9,7 @@ statements. A query inside of a statement keeps the positions in the whole text.
 """
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from sqlfront_planner.statements.query_parser import lead, parse_query
 from sqlfront_planner.statements.structs import (
@@ -44,6 +44,12 @@ from sqlfront_planner.statements.structs import (
 )
 from sqlfront_planner.syntax.check import check_syntax
 from sqlfront_planner.tokens.tokenizing import refuse_unread
+from sqlfront_values.lazy_modules import lazy_module
+
+if TYPE_CHECKING:
+    from sqlfront_planner.statements import commands
+else:
+    commands = lazy_module("sqlfront_planner.statements.commands")
 
 __all__ = [
     "CacheTable",
@@ -112,8 +118,6 @@ def parse_from(sql: str, start: int = 0) -> Statement:
     word = "" if place is None else sql[place[0] : place[1]].upper()
     if word in _QUERY_WORDS:
         return parse_query(sql, start)
-    from sqlfront_planner.statements import commands  # noqa: PLC0415 - its grammar costs a query nothing
-
     return commands.parse_command(sql, word, start, parse_from)
 
 

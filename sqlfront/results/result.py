@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
-    from sqlfront.results import run_explained
+    from sqlfront.results import boxes, run_explained
     from sqlfront_connectors.spark.run import SparkRun
     from sqlfront_engine.jobs.light_job import LightJob
     from sqlfront_engine.jobs.query_run import Progress
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from sqlfront_values.arrow import forms
     from sqlfront_values.zones import names as zone_names
 else:
+    boxes = lazy_module("sqlfront.results.boxes")
     forms = lazy_module("sqlfront_values.arrow.forms")
     zone_names = lazy_module("sqlfront_values.zones.names")
     run_explained = lazy_module("sqlfront.results.run_explained")
@@ -275,8 +276,6 @@ class Result(Closing):
 
     def show_string(self, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> str:
         """The text that :meth:`show` prints."""
-        from sqlfront.results import boxes  # noqa: PLC0415 - loaded with the first table that is drawn
-
         n = max(0, n)
         limit = int(truncate) * 20 if isinstance(truncate, bool) else truncate
         rows: list[tuple[str, ...]] = []
@@ -327,8 +326,6 @@ class Result(Closing):
         return f"Result[{', '.join(f'{name}: {kind}' for name, kind in self.dtypes)}]"
 
     def _repr_html_(self) -> str:
-        from sqlfront.results import boxes  # noqa: PLC0415 - loaded with the first table that is drawn
-
         schema, settings = self._schema, self._settings
         rows = [row for batch in self._read(20) for row in boxes.cells(batch, schema, settings)][:20]
         return boxes.html(self.columns, rows)

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from types import FrameType
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from sqlfront.config import Config, Launcher
 from sqlfront.results.result import Result
@@ -17,6 +17,13 @@ from sqlfront.shell.progress import ProgressLine
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.statement import split_statements
 from sqlfront_values.errors import Error, OperationalError
+from sqlfront_values.lazy_modules import lazy_module
+
+if TYPE_CHECKING:
+    from sqlfront.shell import check, cluster
+else:
+    check = lazy_module("sqlfront.shell.check")
+    cluster = lazy_module("sqlfront.shell.cluster")
 
 
 class ExitCode(IntEnum):
@@ -40,12 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the ``sqlfront`` command; return its exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
     if arguments[:1] in (["member"], ["cluster"]):
-        from sqlfront.shell import cluster  # noqa: PLC0415 - queries need none of it
-
         return cluster.main(arguments)
     if arguments[:1] == ["check"]:
-        from sqlfront.shell import check  # noqa: PLC0415 - queries need none of it
-
         return check.main(arguments[1:])
     options = _parser().parse_args(arguments)
     signal.signal(signal.SIGINT, _interrupt)

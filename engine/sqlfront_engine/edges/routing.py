@@ -5,7 +5,6 @@ remembers the queues that took their part already.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -15,12 +14,7 @@ from sqlfront_engine.edges.queues import NOTHING, Input, Output, Polled
 from sqlfront_engine.processor import END_OF_PIECE
 from sqlfront_values.columns.batches import gather_batch
 from sqlfront_values.errors import InternalError
-from sqlfront_values.lazy_modules import lazy_module
-
-if TYPE_CHECKING:
-    from sqlfront_values.partitioning import partitions
-else:
-    partitions = lazy_module("sqlfront_values.partitioning.partitions")
+from sqlfront_values.partitioning import partitions
 
 #: The instance that handles each partition, by partition id.
 Owners = npt.NDArray[np.intp]

@@ -12,27 +12,21 @@ repeated subexpressions once, :mod:`.scaled` computes decimals as integers.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from sqlfront_values.arrow.arrays import to_python
 from sqlfront_values.arrow.forms import full_array, plain, to_array
 from sqlfront_values.columns.batches import concat_batches
+from sqlfront_values.evaluate import selection
 from sqlfront_values.evaluate.boundary import bounded, in_pieces, joined
 from sqlfront_values.evaluate.compiler import Compiler
 from sqlfront_values.evaluate.fallible import can_fail, is_deterministic
 from sqlfront_values.evaluate.rows import Evaluator, Rows
 from sqlfront_values.expressions import Expr
-from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.memo import Memo
 from sqlfront_values.room import BatchTooLargeError, limited
 from sqlfront_values.settings import Settings
-
-if TYPE_CHECKING:
-    from sqlfront_values.evaluate import selection
-else:
-    selection = lazy_module("sqlfront_values.evaluate.selection")
 
 __all__ = [
     "can_fail",

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
+from sqlfront_values import casts
+from sqlfront_values.arrow import dictionaries
 from sqlfront_values.arrow.forms import Datum, constant, plain
+from sqlfront_values.evaluate import scaled, sharing
 from sqlfront_values.evaluate.fallible import can_fail, entry_of, unknown
 from sqlfront_values.evaluate.rows import LEVELS_OF_A_STACK, Evaluator, Rows, on_another_stack
 from sqlfront_values.expressions import (
@@ -24,26 +27,17 @@ from sqlfront_values.expressions import (
     RunValue,
     connected,
 )
+from sqlfront_values.functions import registry
+from sqlfront_values.functions.logic import comparison
 from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.settings import Settings
 from sqlfront_values.stacks import on_fresh_stack
 from sqlfront_values.types import BOOLEAN, MAX_SHORT_PRECISION, STRING, is_decimal
 
 if TYPE_CHECKING:
-    from sqlfront_values import casts
-    from sqlfront_values.arrow import dictionaries
     from sqlfront_values.evaluate import lazy as lazy_forms
-    from sqlfront_values.evaluate import scaled, sharing
-    from sqlfront_values.functions import registry
-    from sqlfront_values.functions.logic import comparison
 else:
-    casts = lazy_module("sqlfront_values.casts")
-    dictionaries = lazy_module("sqlfront_values.arrow.dictionaries")
     lazy_forms = lazy_module("sqlfront_values.evaluate.lazy")
-    scaled = lazy_module("sqlfront_values.evaluate.scaled")
-    sharing = lazy_module("sqlfront_values.evaluate.sharing")
-    comparison = lazy_module("sqlfront_values.functions.logic.comparison")
-    registry = lazy_module("sqlfront_values.functions.registry")
 
 _COALESCES: Final = frozenset({"coalesce", "nvl", "ifnull"})
 _STRING_ID: Final = STRING.id

@@ -1,7 +1,6 @@
 """Expressions that may raise: the evaluator must skip rows that don't need the value."""
 
-from typing import TYPE_CHECKING
-
+from sqlfront_values import casts
 from sqlfront_values.errors import InternalError
 from sqlfront_values.expressions import (
     Call,
@@ -16,14 +15,7 @@ from sqlfront_values.expressions import (
     RunValue,
     walk,
 )
-from sqlfront_values.lazy_modules import lazy_module
-
-if TYPE_CHECKING:
-    from sqlfront_values import casts
-    from sqlfront_values.functions import registry
-else:
-    casts = lazy_module("sqlfront_values.casts")
-    registry = lazy_module("sqlfront_values.functions.registry")
+from sqlfront_values.functions import registry
 
 
 def can_fail(expression: Expr) -> bool:

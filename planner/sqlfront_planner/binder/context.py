@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
+from sqlfront_planner import shared_rows
 from sqlfront_planner.binder.scope import BoundQuery
 from sqlfront_planner.catalog import Catalog
 from sqlfront_planner.logical import LogicalPlan, LogicalScan
@@ -25,13 +26,11 @@ from sqlfront_values.settings import Settings
 
 if TYPE_CHECKING:
     from sqlfront_connectors.base import Snapshot, Table
-    from sqlfront_planner import shared_rows
     from sqlfront_planner import types as coercion
     from sqlfront_values.zones import names as zone_names
 else:
     coercion = lazy_module("sqlfront_planner.types")
     zone_names = lazy_module("sqlfront_values.zones.names")
-    shared_rows = lazy_module("sqlfront_planner.shared_rows")
 
 _INT_BOUND: Final = 2**31
 _BIGINT_BOUND: Final = 2**63

@@ -35,7 +35,6 @@ from sqlfront_values.stacks import on_fresh_stack
 from sqlfront_values.types import INT
 
 if TYPE_CHECKING:
-    from sqlfront_planner import shared_rows
     from sqlfront_planner import types as coercion
     from sqlfront_planner.binder.names import suggestions
     from sqlfront_planner.binder.relations import from_clause
@@ -45,7 +44,6 @@ else:
     coercion = lazy_module("sqlfront_planner.types")
     suggestions = lazy_module("sqlfront_planner.binder.names.suggestions")
     from_clause = lazy_module("sqlfront_planner.binder.relations.from_clause")
-    shared_rows = lazy_module("sqlfront_planner.shared_rows")
 
 _MODIFIERS: Final = frozenset({"with_", "order", "limit", "offset"})
 _CLAUSES: Final = ("where", "group", "having", "order", "limit", "offset")

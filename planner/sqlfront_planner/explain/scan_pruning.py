@@ -8,21 +8,16 @@ from msgspec.structs import replace
 
 from sqlfront_connectors import base
 from sqlfront_connectors.base import Key
+from sqlfront_planner import run_values
 from sqlfront_planner.lowering.builder import ScanVertex
+from sqlfront_planner.rules.expressions import fold_constants as folding
 from sqlfront_values.errors import OperationalError
 from sqlfront_values.expressions import Expr, transform
-from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.partitioning import partitions
 from sqlfront_values.settings import Settings
 
 if TYPE_CHECKING:
-    from sqlfront_planner import run_values
     from sqlfront_planner.plan import Template
-    from sqlfront_planner.rules.expressions import fold_constants as folding
-    from sqlfront_values.partitioning import partitions
-else:
-    partitions = lazy_module("sqlfront_values.partitioning.partitions")
-    folding = lazy_module("sqlfront_planner.rules.expressions.fold_constants")
-    run_values = lazy_module("sqlfront_planner.run_values")
 
 
 class ScanPruning(msgspec.Struct, frozen=True):

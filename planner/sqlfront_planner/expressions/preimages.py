@@ -4,13 +4,13 @@ import struct
 from collections.abc import Callable
 from datetime import datetime
 from decimal import Context, Decimal
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pyarrow as pa
 
+from sqlfront_values import evaluate
 from sqlfront_values.errors import DataError, NotSupportedError
 from sqlfront_values.expressions import Cast, Literal
-from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.settings import Settings
 from sqlfront_values.types import (
     BIGINT,
@@ -24,11 +24,6 @@ from sqlfront_values.types import (
     is_decimal,
     is_integral,
 )
-
-if TYPE_CHECKING:
-    from sqlfront_values import evaluate
-else:
-    evaluate = lazy_module("sqlfront_values.evaluate")
 
 #: Decimals of at most this many digits become distinct doubles.
 _DOUBLE_DIGITS: Final = 15

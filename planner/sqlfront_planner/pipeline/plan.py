@@ -8,11 +8,12 @@
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, assert_never
+from typing import assert_never
 
 import msgspec
 import pyarrow as pa
 
+from sqlfront_connectors import base as tables
 from sqlfront_engine.dag import DAG, PREPARE_SUFFIX, Edge, OnlyOn, Vertex
 from sqlfront_engine.processor import Processor
 from sqlfront_engine.processors.aggregation.aggregate import Aggregate, AggregateMode
@@ -45,13 +46,7 @@ from sqlfront_planner.pipeline.steps import (
 from sqlfront_values.errors import InterfaceError, ProgrammingError
 from sqlfront_values.evaluate import evaluate_scalar
 from sqlfront_values.expressions import Expr, Literal, Parameter, transform, walk
-from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.settings import DEFAULT_PARTITIONS, Settings
-
-if TYPE_CHECKING:
-    from sqlfront_connectors import base as tables
-else:
-    tables = lazy_module("sqlfront_connectors.base")
 
 
 class Circumstances(msgspec.Struct, frozen=True):

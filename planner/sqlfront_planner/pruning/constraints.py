@@ -4,23 +4,18 @@ import math
 from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 import pyarrow as pa
 
 from sqlfront_planner.expressions.preimages import NoSuchValue, UnknownValue, preimage
+from sqlfront_values import evaluate
 from sqlfront_values.errors import DataError
 from sqlfront_values.expressions import Expr, Literal, transform
-from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.room import TooLargeError
 from sqlfront_values.settings import Settings
 from sqlfront_values.types import is_fractional, is_integral
-
-if TYPE_CHECKING:
-    from sqlfront_values import evaluate
-else:
-    evaluate = lazy_module("sqlfront_values.evaluate")
 
 #: Returns the literal for a Parameter or RunValue of this run, and any other expression unchanged.
 ToLiteral = Callable[[Expr], Expr]

@@ -1,10 +1,11 @@
 """Joins in which the few rows of one side give the keys to look up on the second side."""
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 from msgspec.structs import replace
 
+from sqlfront_connectors import base
 from sqlfront_engine.processors.joins.kinds import JoinKind
 from sqlfront_planner.expressions.rewriting import remap
 from sqlfront_planner.logical import LogicalFilter, LogicalJoin, LogicalScan
@@ -12,12 +13,6 @@ from sqlfront_planner.pruning.scans import KeyConditions
 from sqlfront_planner.statistics.cardinality import Cardinality, table_rows
 from sqlfront_values.evaluate import can_fail
 from sqlfront_values.expressions import Column, conjuncts
-from sqlfront_values.lazy_modules import lazy_module
-
-if TYPE_CHECKING:
-    from sqlfront_connectors import base
-else:
-    base = lazy_module("sqlfront_connectors.base")
 
 #: Rows of a table are looked up if the table has at least this many rows for each row that gives a key,
 ROWS_PER_KEY: Final = 200

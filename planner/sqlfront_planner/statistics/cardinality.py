@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from sqlfront_connectors import base
 from sqlfront_engine.processors.joins.kinds import FILTERING_JOINS, JoinKind
 from sqlfront_planner.logical import (
     LogicalAggregate,
@@ -26,10 +27,8 @@ from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.stacks import deep
 
 if TYPE_CHECKING:
-    from sqlfront_connectors import base
     from sqlfront_planner.statistics import selectivity as selectivities
 else:
-    base = lazy_module("sqlfront_connectors.base")
     selectivities = lazy_module("sqlfront_planner.statistics.selectivity")
 
 #: The assumed rows of a table without row count or size.

@@ -1,7 +1,7 @@
 """Arguments of calls: number, types, and implicit casts."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 from sqlglot import exp
@@ -27,6 +27,12 @@ from sqlfront_values.functions import registry
 from sqlfront_values.functions.aggregates.registry import aggregate_names
 from sqlfront_values.functions.registry import ArgumentType, Kind, ScalarFunction
 from sqlfront_values.functions.windows.registry import window_names
+from sqlfront_values.lazy_modules import lazy_module
+
+if TYPE_CHECKING:
+    from sqlfront_planner.binder.names import spark_functions
+else:
+    spark_functions = lazy_module("sqlfront_planner.binder.names.spark_functions")
 
 _COMMON: Final = frozenset({Kind.COMMON, Kind.COMMON_ARRAY, Kind.COMMON_MAP})
 _BYTES: Final = Kind.STRING_OR_BINARY
@@ -326,8 +332,6 @@ def no_such_function(name: str, node: exp.Expr) -> Error:
     NotSupportedError if Spark has the function; else NOT_A_SCALAR_FUNCTION, or UNRESOLVED_ROUTINE with the
     nearest of the known functions.
     """
-    from sqlfront_planner.binder.names import spark_functions  # noqa: PLC0415 - only for the error
-
     if name in spark_functions.CALLABLE:
         return unsupported(f"The function {name}", node)
     if name in spark_functions.TABLES:

@@ -1,13 +1,14 @@
 """Binding of aggregate calls."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pyarrow as pa
 from msgspec.structs import replace
 from sqlglot import exp
 
 from sqlfront_planner.binder.collected_calls import GroupingCall
+from sqlfront_planner.binder.expressions import arguments as call_arguments
 from sqlfront_planner.binder.expressions.columns import known_outputs, unresolved
 from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder
 from sqlfront_planner.binder.scope import columns_of_star
@@ -16,15 +17,8 @@ from sqlfront_planner.logical import OuterColumn
 from sqlfront_planner.types import is_orderable
 from sqlfront_values.errors import Error
 from sqlfront_values.expressions import AggregateCall, Column, Expr, Literal, walk
-from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.functions.aggregates import registry as functions
 from sqlfront_values.types import BIGINT, BOOLEAN, TIMESTAMP, TINYINT, IntervalType, is_numeric, sql_name
-
-if TYPE_CHECKING:
-    from sqlfront_planner.binder.expressions import arguments as call_arguments
-    from sqlfront_values.functions.aggregates import registry as functions
-else:
-    functions = lazy_module("sqlfront_values.functions.aggregates.registry")
-    call_arguments = lazy_module("sqlfront_planner.binder.expressions.arguments")
 
 EDGES: Final = frozenset({"first", "first_value", "any_value", "last", "last_value"})
 #: Aggregates that compare the values of their last argument.

@@ -4,16 +4,19 @@
 """
 
 from collections.abc import Set
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pyarrow as pa
 from sqlglot import exp
 
 from sqlfront_connectors.base import Table
 from sqlfront_engine.processors.joins.kinds import JoinKind
+from sqlfront_planner import types as coercion
 from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder, cast_to
 from sqlfront_planner.binder.expressions.literals import literal_of
+from sqlfront_planner.binder.names import suggestions
 from sqlfront_planner.binder.protocols import Queries
+from sqlfront_planner.binder.relations import joins, table_functions
 from sqlfront_planner.binder.scope import BoundQuery, Relation, Scope, ScopeColumn, named, relation
 from sqlfront_planner.binder.trees.handlers import failure, refuse_unknown, span, unparenthesized, unsupported
 from sqlfront_planner.catalog import DEFAULT_CATALOG, TableEntry, ViewEntry
@@ -25,19 +28,8 @@ from sqlfront_planner.tokens.marks import FUNCTION_MARK
 from sqlfront_values import types
 from sqlfront_values.errors import Error
 from sqlfront_values.expressions import Expr
-from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.room import check
 from sqlfront_values.types import VOID, is_string
-
-if TYPE_CHECKING:
-    from sqlfront_planner import types as coercion
-    from sqlfront_planner.binder.names import suggestions
-    from sqlfront_planner.binder.relations import joins, table_functions
-else:
-    coercion = lazy_module("sqlfront_planner.types")
-    joins = lazy_module("sqlfront_planner.binder.relations.joins")
-    suggestions = lazy_module("sqlfront_planner.binder.names.suggestions")
-    table_functions = lazy_module("sqlfront_planner.binder.relations.table_functions")
 
 
 def bind_from(queries: Queries, select: exp.Expr, parent: Scope | None) -> Relation:

@@ -1,13 +1,16 @@
 """Binding of JOIN: its kinds and conditions, and the columns of the joined row."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from msgspec.structs import replace
 from sqlglot import exp
 
 from sqlfront_engine.processors.joins.kinds import FILTERING_JOINS, JoinKind
+from sqlfront_planner.binder import outer_columns
+from sqlfront_planner.binder.expressions import predicates
 from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder, unify
+from sqlfront_planner.binder.names import suggestions
 from sqlfront_planner.binder.protocols import Queries
 from sqlfront_planner.binder.scope import Relation, Scope, ScopeColumn
 from sqlfront_planner.binder.trees.handlers import failure, refuse_unknown, unsupported
@@ -16,17 +19,7 @@ from sqlfront_planner.logical import LogicalJoin
 from sqlfront_planner.tokens.marks import EXPLICIT_CROSS
 from sqlfront_values import types
 from sqlfront_values.expressions import Call, Expr
-from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.types import BOOLEAN
-
-if TYPE_CHECKING:
-    from sqlfront_planner.binder import outer_columns
-    from sqlfront_planner.binder.expressions import predicates
-    from sqlfront_planner.binder.names import suggestions
-else:
-    outer_columns = lazy_module("sqlfront_planner.binder.outer_columns")
-    suggestions = lazy_module("sqlfront_planner.binder.names.suggestions")
-    predicates = lazy_module("sqlfront_planner.binder.expressions.predicates")
 
 _KINDS: Final = {
     ("", ""): JoinKind.INNER,

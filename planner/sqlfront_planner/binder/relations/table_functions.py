@@ -1,5 +1,7 @@
 """Table functions in FROM: ``range``."""
 
+from typing import TYPE_CHECKING
+
 from sqlglot import exp
 
 from sqlfront_planner.binder.expressions.arguments import check_count, function_name
@@ -13,7 +15,13 @@ from sqlfront_planner.binder.trees.handlers import failure, unsupported
 from sqlfront_values.errors import Error
 from sqlfront_values.evaluate import evaluate_scalar
 from sqlfront_values.expressions import Cast, transform
+from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.types import BIGINT, VOID, sql_name
+
+if TYPE_CHECKING:
+    from sqlfront_planner.binder.names import spark_functions
+else:
+    spark_functions = lazy_module("sqlfront_planner.binder.names.spark_functions")
 
 
 def table_function(queries: Queries, call: exp.Anonymous, node: exp.Expr) -> RangeTable:
@@ -40,8 +48,6 @@ def table_function(queries: Queries, call: exp.Anonymous, node: exp.Expr) -> Ran
 
 
 def _no_such_function(name: str, call: exp.Anonymous) -> Error:
-    from sqlfront_planner.binder.names import spark_functions  # noqa: PLC0415 - only for the error
-
     if name in spark_functions.IN_FROM:
         return unsupported(f"The table function {name}", call)
     if name in spark_functions.CALLABLE:

@@ -1,6 +1,6 @@
 """Rewriting of DISTINCT aggregates into two groupings."""
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from msgspec import structs
 from msgspec.structs import replace
@@ -8,14 +8,9 @@ from msgspec.structs import replace
 from sqlfront_planner.expressions.rewriting import nameless
 from sqlfront_planner.logical import LogicalAggregate, LogicalPlan, LogicalProject, transform_plan
 from sqlfront_values.expressions import AggregateCall, Call, Column, Expr, Literal
-from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.functions.aggregates import registry as aggregates
 from sqlfront_values.settings import Settings
 from sqlfront_values.types import BIGINT, is_decimal
-
-if TYPE_CHECKING:
-    from sqlfront_values.functions.aggregates import registry as aggregates
-else:
-    aggregates = lazy_module("sqlfront_values.functions.aggregates.registry")
 
 #: Aggregates for which DISTINCT changes nothing.
 _INDIFFERENT: Final = frozenset({"min", "max", "bool_and", "bool_or", "every", "some", "any", "collect_set"})
