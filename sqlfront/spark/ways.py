@@ -41,7 +41,10 @@ class SparkWay:
         return self._spark.run(request, self.reason)
 
     def explain(self, request: StatementRequest, statement: "Explain") -> Result:
-        """Spark's answer to EXPLAIN, below a line with the lane."""
+        """Spark's answer to EXPLAIN, below a line with the lane. Raises the error of a query that fails in
+        Spark, too."""
+        if self.ours is not None:
+            self._spark.replan_after(self.ours, request)
         return self._spark.run(request, self.reason)
 
     def after(self, error: Error, request: StatementRequest) -> Replan:
