@@ -57,7 +57,8 @@ class Cluster:
     """The members of a session, and the member in this process that coordinates the session's jobs.
 
     Half of the interface :class:`~sqlfront_connectors.memory.spread.table.ClusterAccess`; subclasses have the
-    other half."""
+    other half.
+    """
 
     #: The door by which other processes reach the members; None if the members are in this process.
     door: "outsider.Door | None" = None

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -16,13 +15,8 @@ from sqlfront_planner.explain.explanation import (
     key_texts,
 )
 from sqlfront_planner.row_lowering.row_plan import UNFIT, RowPlan, RowSource
-from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.partitioning import partitions
 from sqlfront_values.settings import DEFAULT_PARTITIONS, Settings
-
-if TYPE_CHECKING:
-    from sqlfront_values.partitioning import partitions
-else:
-    partitions = lazy_module("sqlfront_values.partitioning.partitions")
 
 
 def explained_rows(
