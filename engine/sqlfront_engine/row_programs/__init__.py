@@ -11,5 +11,5 @@ counterpart, more rows than is sensible) it raises :class:`~.program.NotByRows`,
 job, with the job's answer or error. So each error has a single place, the kernels.
 
 Reading order: ``program`` (the contract), ``expressions`` and ``aggregates`` (values), ``row_makers``,
-``keys`` and ``computed`` (rows), ``compiler`` (the part of a processor's ``rows`` that compiles expressions).
+``keys``, ``sorting`` and ``computed`` (rows), ``compiler`` (which a processor's ``rows`` asks for functions).
 """

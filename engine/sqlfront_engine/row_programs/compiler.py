@@ -42,10 +42,6 @@ class RowCompiler:
         """Compile the expression to a function of the row."""
         return compiled(expression, self.constants, self._deterministic)
 
-    def constant(self, expression: Expr) -> int | None:
-        """The position of the column-free expression's value in a run's constants."""
-        return self.constants.place(expression) if self._deterministic(expression) else None
-
     def rows(
         self, source: RowStep, condition: Expr | None, expressions: Sequence[Expr] | None
     ) -> RowStep | None:
