@@ -9,7 +9,6 @@ from sqlfront_connectors.base import Partitioning, ScanPieces, ScanRequest, Tabl
 from sqlfront_connectors.memory.scan import MemoryScan, key_literals
 from sqlfront_connectors.memory.segments.chunks import judged
 from sqlfront_connectors.memory.segments.index import IndexDefinition
-from sqlfront_connectors.memory.segments.share import key_columns
 from sqlfront_connectors.memory.segments.table_memory import TableMemory
 from sqlfront_values.expressions import Expr
 
@@ -26,6 +25,7 @@ class CommonSnapshot:
         partitioning: Partitioning | None,
         version: int,
         indexes: tuple[IndexDefinition, ...],
+        keys: tuple[tuple[int, ...], ...],
         statistics: TableStatistics,
     ) -> None:
         self.name = name
@@ -36,7 +36,7 @@ class CommonSnapshot:
         #: The table's secondary indexes.
         self.indexes = indexes
         #: The clustering columns, and the columns of each index.
-        self.keys = key_columns(partitioning, (index.columns for index in indexes))
+        self.keys = keys
         self._statistics = statistics
 
     @property

@@ -46,8 +46,9 @@ class MemorySnapshot(CommonSnapshot):
         version: int,
         indexes: tuple[IndexDefinition, ...] = (),
     ) -> None:
-        self._share = TableShare(schema, partitioning, segments, tuple(index.columns for index in indexes))
-        super().__init__(name, schema, partitioning, version, indexes, self._share.statistics)
+        share = TableShare(schema, partitioning, segments, tuple([index.columns for index in indexes]))
+        super().__init__(name, schema, partitioning, version, indexes, share.keys, share.statistics)
+        self._share = share
         self._resource = f"{identity}@{version}"
 
     @property

@@ -35,6 +35,7 @@ from sqlfront_connectors.base import (
 )
 from sqlfront_connectors.memory.common import CommonSnapshot, CommonTable
 from sqlfront_connectors.memory.segments.index import IndexDefinition
+from sqlfront_connectors.memory.segments.share import key_columns
 from sqlfront_connectors.memory.spread.chunk_counts import decode_count, encode_count
 from sqlfront_connectors.memory.spread.lookup import NO_KEYS, Lookup
 from sqlfront_connectors.memory.spread.processors import ChangeShare, ShareScan, StoreShare
@@ -111,9 +112,14 @@ class SpreadSnapshot(CommonSnapshot):
     object."""
 
     def __init__(self, table: "SpreadTable", version: TableVersion) -> None:
-        statistics = table_statistics(version.known, table.schema)
         super().__init__(
-            table.name, table.schema, table.partitioning, version.number, version.indexes, statistics
+            table.name,
+            table.schema,
+            table.partitioning,
+            version.number,
+            version.indexes,
+            key_columns(table.partitioning, (index.columns for index in version.indexes)),
+            table_statistics(version.known, table.schema),
         )
         # No reference to the table, which refers to this object: a cycle would wait for the garbage
         # collector.
