@@ -1,13 +1,13 @@
 """The one place that decides the way of a statement."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from msgspec.structs import replace
 
 from sqlfront.lanes.light import LightWay
 from sqlfront.lanes.rows import RowsWay
-from sqlfront.lanes.way import Cause, Replan, StatementRequest, Way
+from sqlfront.lanes.way import FOR_SPARK, Cause, Replan, StatementRequest, Way
 from sqlfront_engine.garbage import uncollected_if_long
 from sqlfront_planner.binder import bind_query
 from sqlfront_planner.plan import QueryPlan
@@ -15,21 +15,23 @@ from sqlfront_planner.plan_cache import with_literals
 from sqlfront_planner.planning import plan_logical, plan_small
 from sqlfront_planner.row_lowering.row_plan import RowPlan
 from sqlfront_planner.statement import Explain, Query, parse
-from sqlfront_values.errors import NotSupportedError, OperationalError, ProgrammingError
 from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
     from sqlfront.commands import ways
+    from sqlfront.lanes.way import QueryWay
     from sqlfront.state.context import Context
     from sqlfront.state.plans import Plan
+    from sqlfront_planner.logical import LogicalPlan
 else:
     ways = lazy_module("sqlfront.commands.ways")
 
 
 def decide(request: StatementRequest, context: "Context", replan: Replan | None = None) -> Way:
     """The way of a statement: the lane, and the reason that EXPLAIN prints. ``replan``: the outcome of the
-    way that was tried before. Changes nothing except the cache of plans. Raises the errors of a statement
-    that neither this session nor Spark can run."""
+    way that was tried before. Runs nothing; the plan is cached, and names and settings that have changed in
+    Spark are taken over before. Raises the errors of a statement that neither this session nor Spark can
+    run."""
     spark = context.spark
     if spark is None:
         return _own_way(request, context, replan)
@@ -38,7 +40,7 @@ def decide(request: StatementRequest, context: "Context", replan: Replan | None 
         return way
     try:
         return _own_way(request, context, replan)
-    except (NotSupportedError, ProgrammingError, OperationalError) as error:
+    except FOR_SPARK as error:
         return spark.way_after(error, request)
 
 
@@ -60,7 +62,7 @@ def _own_way(request: StatementRequest, context: "Context", replan: Replan | Non
             return _planned(statement, request, context, by_rows=by_rows)
     if isinstance(statement, Explain):
         inner = replace(request, text=statement.query.text, parsed=statement.query)
-        return ways.ExplainWay(context, statement, decide(inner, context, replan))
+        return ways.ExplainWay(context, statement, cast("QueryWay", decide(inner, context, replan)))
     return ways.CommandWay(context, statement)
 
 
@@ -77,16 +79,16 @@ def _planned(query: Query, request: StatementRequest, context: "Context", *, by_
     if keeps and context.is_settled(key):
         pins = isinstance(plan, QueryPlan)
         context.plans.add(query.sql, arguments, key, binding, plan, pins=pins, catalog_version=version)
-    if isinstance(plan, RowPlan):
-        return RowsWay(context, plan, values, binding.plan)
-    return _way_of(plan, values, context)
+    return _way_of(plan, values, context, binding.plan)
 
 
-def _way_of(plan: "Plan", values: Sequence[object], context: "Context") -> Way:
-    """The way of a plan with these values of its parameters. Raises NotSupportedError for a job that is too
-    large for the members if Spark may run the query."""
+def _way_of(
+    plan: "Plan", values: Sequence[object], context: "Context", bound: "LogicalPlan | None" = None
+) -> Way:
+    """The way of a plan with these values of its parameters; ``bound`` is the logical plan, for EXPLAIN.
+    Raises NotSupportedError for a job that is too large for the members if Spark may run the query."""
     if isinstance(plan, RowPlan):
-        return RowsWay(context, plan, values)
+        return RowsWay(context, plan, values, bound)
     if isinstance(plan, QueryPlan):
         if context.spark is not None:
             context.spark.check_size(plan.input_size)

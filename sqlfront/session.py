@@ -26,6 +26,7 @@ from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_engine.memory import MemoryBudget
 from sqlfront_planner.binder import NO_ARGUMENTS, Arguments
 from sqlfront_planner.catalog import Catalog, TableEntry
+from sqlfront_planner.lanes import Lane
 from sqlfront_planner.plan_cache import CachedPlan, PlanCache, arguments_key
 from sqlfront_planner.statement import is_query
 from sqlfront_values.errors import Error, InterfaceError, NotSupportedError, ProgrammingError
@@ -277,6 +278,9 @@ class PreparedStatement:
             return self._execute(parameters, timeout, query)
         try:
             arguments, (cached, key, literals) = session.arguments(parameters), held
+        except Error:  # perhaps for a parameter that only Spark knows
+            return self._execute(parameters, timeout, query)
+        try:
             now = context.plan_key, arguments_key(arguments, cached.pinned)
             if key == now and cached.is_current(context.catalog):
                 values = (*arguments.values, *literals) if literals else arguments.values
@@ -295,9 +299,10 @@ class PreparedStatement:
     ) -> Result:
         """Run the statement by its text, and hold the plan that was made or found."""
         session, context = self._session, self._session.context
-        arguments = Arguments.of(parameters, session.parameter_zone)
-        result = session.execute(self.text, arguments, timeout=timeout, query=query)
-        key = context.plan_key
+        result = session.execute(self.text, parameters, timeout=timeout, query=query)
+        if result.stats.lane == Lane.SPARK:
+            return result
+        arguments, key = session.arguments(parameters), context.plan_key
         found = context.plans.find(self.text, arguments, key, context.catalog)
         if found is not None:
             cached, literals = found

@@ -4,11 +4,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from sqlfront.decide import decide
-from sqlfront.lanes.light import LightWay
-from sqlfront.lanes.way import Cause, Replan, StatementRequest, Way
+from sqlfront.lanes.way import Cause, Replan, StatementRequest
 from sqlfront.results.result import Result
+from sqlfront_planner.lanes import Lane
 from sqlfront_planner.statement import is_query
-from sqlfront_values.errors import Error
+from sqlfront_values.errors import Error, OperationalError
 
 if TYPE_CHECKING:
     from sqlfront.state.context import Context
@@ -23,29 +23,42 @@ _CHANGED: Final = "40001"
 
 def walk(request: StatementRequest, context: "Context", replan: Replan | None = None) -> Result:
     """Run a statement. ``replan``: the outcome of an attempt before. Raises the statement's error."""
-    attempts = 1
+    left = _ATTEMPTS
     while True:
-        way: Way | None = None
         try:
-            way = decide(request, context, replan)
-            outcome = way.run(request)
-        except Error as error:
-            if context.cluster is not None and error.sqlstate == _CHANGED and is_query(request.text):
-                if attempts == _ATTEMPTS:
-                    raise
-                attempts += 1
-                context.plans.clear()
-                context.cluster.await_change(_CHANGE)
-                outcome = Replan(Cause.MEMBERS_CHANGED, error.message)
-            elif way is None:
+            outcome = _attempt(request, context, replan)
+        except OperationalError as error:
+            left -= 1
+            if not left or not _has_changed(context, error, request):
                 raise
-            else:
-                outcome = way.after(error, request)
+            assert context.cluster is not None
+            context.plans.clear()
+            context.cluster.await_change(_CHANGE)
+            outcome = Replan(Cause.MEMBERS_CHANGED, error.message)
         if not isinstance(outcome, Replan):
-            if context.spark is not None and isinstance(way, LightWay):
-                outcome.otherwise = partial(_otherwise, request, context)
             return outcome
         replan = outcome
+
+
+def _attempt(request: StatementRequest, context: "Context", replan: Replan | None) -> Result | Replan:
+    """Decide the way of a statement, and run the statement on its way."""
+    way = decide(request, context, replan)
+    try:
+        outcome = way.run(request)
+    except Error as error:
+        if _has_changed(context, error, request):
+            raise
+        return way.after(error, request)
+    if context.spark is None or isinstance(outcome, Replan):
+        return outcome
+    if outcome.job is not None and way.lane is not Lane.SPARK:
+        outcome.otherwise = partial(_otherwise, request, context)
+    return outcome
+
+
+def _has_changed(context: "Context", error: Error, request: StatementRequest) -> bool:
+    """Whether a query failed since members know another state of the cluster than the query's plan."""
+    return context.cluster is not None and error.sqlstate == _CHANGED and is_query(request.text)
 
 
 def _otherwise(request: StatementRequest, context: "Context", error: Error) -> Result | None:

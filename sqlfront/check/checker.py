@@ -40,6 +40,7 @@ from sqlfront_planner.statement import CacheTable, Delete, Explain, KillQuery, Q
 from sqlfront_planner.statements.dotted_names import last_part
 from sqlfront_planner.statements.query_parser import lead
 from sqlfront_planner.table_changes.modification import remaining, updated
+from sqlfront_planner.tokens.marks import PositionalParameter
 from sqlfront_values.errors import Error, NotSupportedError
 from sqlfront_values.lazy_modules import lazy_module
 
@@ -141,14 +142,14 @@ class Checker(Closing):
     def _planned(self, statement: Statement, known: Mapping[int | str, object]) -> Verdict:
         """The way of a parsed statement, planned with guesses for unknown arguments. If planning fails for
         every guess, raises the error, or NotKnownYet if the guesses give different errors."""
-        names = {
-            str(node.this) for query in _queries(statement) for node in query.tree.find_all(exp.Placeholder)
+        keys = {
+            _key(node.this) for query in _queries(statement) for node in query.tree.find_all(exp.Placeholder)
         }
-        guesses = _GUESSES if any(_key(name) not in known for name in names) else _GUESSES[:1]
+        guesses = _GUESSES if any(key not in known for key in keys) else _GUESSES[:1]
         errors: list[Error] = []
         for guess in guesses:
             try:
-                return self._plan(statement, _arguments(names, known, guess))
+                return self._plan(statement, _arguments(keys, known, guess))
             except Error as error:
                 errors.append(error)
         if len({error.message for error in errors}) > 1:
@@ -318,13 +319,13 @@ def _queries(statement: Statement) -> Iterator[Query]:
 
 
 def _key(name: str) -> int | str:
-    """The key of a parameter's value: the position for ``?0``, else the name."""
-    return int(name[1:]) if name.startswith("?") else name
+    """The key of a parameter's value: the position for ``?``, else the name."""
+    return name.position if isinstance(name, PositionalParameter) else name
 
 
-def _arguments(names: Iterable[str], known: Mapping[int | str, object], guess: object) -> Arguments:
-    """Arguments for the named parameters."""
-    keys = [*map(_key, names), *known]
+def _arguments(keys: Iterable[int | str], known: Mapping[int | str, object], guess: object) -> Arguments:
+    """Arguments for the parameters with these keys."""
+    keys = [*keys, *known]
     named = {key: known.get(key, guess) for key in keys if isinstance(key, str)}
     if named:
         return Arguments.of(named)

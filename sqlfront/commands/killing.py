@@ -4,6 +4,7 @@ from sqlfront.commands.run import NOTHING, Made, StatementRun
 from sqlfront.system_tables import listing
 from sqlfront_cluster.members.member import Member
 from sqlfront_planner.statement import KillQuery
+from sqlfront_planner.tokens.marks import PositionalParameter
 from sqlfront_values.errors import DatabaseError, OperationalError, ProgrammingError, spark_error
 
 
@@ -37,7 +38,7 @@ def _number(run: StatementRun, given: int | str) -> int:
         return given
     place = run.arguments.place(given)
     if place is None:
-        shown = "?" if given == "?0" else f":{given}"
+        shown = "?" if isinstance(given, PositionalParameter) else f":{given}"
         raise spark_error("UNBOUND_SQL_PARAMETER", f"Found the unbound parameter: {shown}.")
     value = run.arguments.values[place]
     if not isinstance(value, int) or isinstance(value, bool):

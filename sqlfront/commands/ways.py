@@ -8,10 +8,10 @@ from sqlfront import commands
 from sqlfront.commands import changes
 from sqlfront.commands.run import StatementRun
 from sqlfront.lanes.own import OwnWay
-from sqlfront.lanes.way import Replan, StatementRequest, Way
+from sqlfront.lanes.way import QueryWay, Replan, StatementRequest
 from sqlfront.results.result import COMMAND_REASON, Result
 from sqlfront_planner.lanes import Lane
-from sqlfront_values.errors import Error, NotSupportedError
+from sqlfront_values.errors import Error
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,10 +27,6 @@ class _CommandWay(OwnWay):
     __slots__ = ()
     lane = Lane.COMMAND
     reason = COMMAND_REASON
-
-    def explain(self, request: StatementRequest, statement: "Explain") -> Result | Replan:
-        """Raise NotSupportedError: EXPLAIN has a query."""
-        raise NotSupportedError("EXPLAIN of a statement that is not a query")
 
 
 class CommandWay(_CommandWay):
@@ -68,31 +64,23 @@ class ChangeWay(_CommandWay):
         return changes.change_again(StatementRun(self._context, request), self.plan, self._values)
 
 
-class ExplainWay:
-    """The way of EXPLAIN: the answer of the lane of its query."""
+class ExplainWay(_CommandWay):
+    """The way of EXPLAIN: the answer of the way of its query."""
 
-    lane = Lane.COMMAND
-    reason = COMMAND_REASON
+    __slots__ = ("_statement", "_way")
 
-    def __init__(self, context: "Context", statement: "Explain", way: Way) -> None:
-        self._context = context
-        self.statement = statement
-        self.way = way
+    def __init__(self, context: "Context", statement: "Explain", way: QueryWay) -> None:
+        super().__init__(context)
+        self._statement = statement
+        self._way = way
 
     def run(self, request: StatementRequest) -> Result | Replan:
         """See :class:`~sqlfront.lanes.way.Way`."""
         context = self._context
         request = replace(request, query=request.query or context.begin(request.text))
-        try:
-            with context.watched(request.query):
-                return self.way.explain(request, self.statement)
-        finally:
-            context.plans.sweep(context.catalog)
-
-    def explain(self, request: StatementRequest, statement: "Explain") -> Result | Replan:
-        """Raise NotSupportedError: EXPLAIN has a query."""
-        raise NotSupportedError("EXPLAIN of a statement that is not a query")
+        with context.watched(request.query):
+            return self._way.explain(request, self._statement)
 
     def after(self, error: Error, request: StatementRequest) -> Replan:
         """See :class:`~sqlfront.lanes.way.Way`."""
-        return self.way.after(error, replace(request, text=self.statement.query.text))
+        return self._way.after(error, replace(request, text=self._statement.query.text))

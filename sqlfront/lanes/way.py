@@ -1,14 +1,14 @@
 """The interface of lanes: a request, the way of its statement, and the outcome that asks for another way."""
 
 from enum import Enum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 
 from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_planner.binder import NO_ARGUMENTS, Arguments
 from sqlfront_planner.lanes import Lane
-from sqlfront_values.errors import Error
+from sqlfront_values.errors import Error, NotSupportedError, OperationalError, ProgrammingError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from sqlfront.results.result import Result
     from sqlfront.state.plans import Plan
     from sqlfront_planner.statement import Explain, Query
+
+
+#: The classes of errors of statements that Spark may be able to run.
+FOR_SPARK: Final = (NotSupportedError, ProgrammingError, OperationalError)
 
 
 class StatementRequest(msgspec.Struct, frozen=True):
@@ -69,9 +73,13 @@ class Way(Protocol):
     def run(self, request: StatementRequest) -> "Result | Replan":
         """Run the statement. Raises the statement's error."""
 
-    def explain(self, request: StatementRequest, statement: "Explain") -> "Result | Replan":
-        """The answer of EXPLAIN to the statement of this way; ``request`` is that of EXPLAIN."""
-
     def after(self, error: Error, request: StatementRequest) -> Replan:
-        """The outcome of :meth:`run` or :meth:`explain` that raised ``error``. Raises the error if no other
-        way may serve."""
+        """The outcome of a run, or of EXPLAIN, that raised ``error``. Raises the error if no other way may
+        serve."""
+
+
+class QueryWay(Way, Protocol):
+    """The way of a query, which EXPLAIN can ask for."""
+
+    def explain(self, request: StatementRequest, statement: "Explain") -> "Result | Replan":
+        """The answer of EXPLAIN to the query; ``request`` is that of EXPLAIN."""

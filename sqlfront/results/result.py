@@ -320,7 +320,7 @@ class Result(Closing):
         job, self._job = self._job, None
         if job is not None:
             job.cancel()
-        self._owner = None
+        self._owner = self.otherwise = None
 
     def __repr__(self) -> str:
         return f"Result[{', '.join(f'{name}: {kind}' for name, kind in self.dtypes)}]"
@@ -356,16 +356,12 @@ class Result(Closing):
         other = None if self._handed or self.otherwise is None else self.otherwise(error)
         if other is None:
             raise error
-        self.otherwise = None
         self._kept.clear()
         self.close()
-        self._source, self._statistics, self._job, self._ran = (
-            other._source,
-            other._statistics,
-            other._job,
-            other._ran,
-        )
-        self._schema, self._owner = other._schema, other._owner
+        self._source, self._schema, self._owner = other._source, other._schema, other._owner
+        self._statistics, self._settings = other._statistics, other._settings
+        self._job, self._ran, self._plan = other._job, other._ran, other._plan
+        self._arguments = other._arguments
 
     def _check_unconsumed(self) -> None:
         if self._consumed:

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from sqlfront.commands import caching
 from sqlfront.commands.run import StatementRun, scans_of
-from sqlfront.lanes.way import Cause, Replan, StatementRequest, Way
+from sqlfront.lanes.way import FOR_SPARK, Cause, Replan, StatementRequest, Way
 from sqlfront.results.python_values import rows_batch
 from sqlfront.results.result import Result, Statistics
 from sqlfront.spark.copies import has, is_current, origin, origin_of
@@ -234,7 +234,7 @@ class SparkLane:
         """See :class:`~sqlfront.state.context.SparkBeside`."""
         if isinstance(error, NotStarted):
             return Replan(Cause.SPARK_NEEDED, error.message)
-        if not isinstance(error, NotSupportedError | ProgrammingError | OperationalError):
+        if not isinstance(error, FOR_SPARK):
             raise error
         reason = self.reason_after(error)
         if reason is None or self.changes_own(request.text):
@@ -253,7 +253,7 @@ class SparkLane:
             mixed.check()
         except DataError:
             return SparkWay(self, reason, error)
-        except (NotSupportedError, ProgrammingError, OperationalError) as later:
+        except FOR_SPARK as later:
             return SparkWay(self, self.reason_for_whole(later, reason), later.with_traceback(None))
         return MixedWay(self, self._context, mixed, reason)
 

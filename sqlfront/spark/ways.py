@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from sqlfront.lanes import explaining
 from sqlfront.lanes.light import run_plan
-from sqlfront.lanes.way import Cause, Replan, StatementRequest
+from sqlfront.lanes.way import FOR_SPARK, Cause, Replan, StatementRequest
 from sqlfront.results.result import Result
 from sqlfront.spark.mixed import MixedQuery
 from sqlfront.spark.reasons import SYNTAX
@@ -17,7 +17,7 @@ from sqlfront_planner.lanes import Lane
 from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.planning import plan_logical
 from sqlfront_planner.statement import is_query
-from sqlfront_values.errors import DataError, Error, NotSupportedError, OperationalError, ProgrammingError
+from sqlfront_values.errors import DataError, Error
 
 if TYPE_CHECKING:
     from sqlfront.state.context import Context, SparkBeside
@@ -50,9 +50,9 @@ class SparkWay:
     def after(self, error: Error, request: StatementRequest) -> Replan:
         """Raise the error, or this session's error for a statement that only sqlfront knows."""
         ours = self.ours
-        if ours is not None and isinstance(error, ProgrammingError):
-            is_unknown = error.condition == SYNTAX != ours.condition and not is_query(request.text)
-            raise (ours if is_unknown else error) from None
+        is_known_here = ours is not None and ours.condition != SYNTAX and not is_query(request.text)
+        if ours is not None and is_known_here and error.condition == SYNTAX:
+            raise ours from None
         raise error
 
 
@@ -117,7 +117,7 @@ class MixedWay:
             error, DataError
         ):  # perhaps in rows without a join partner: the whole query may not fail
             return Replan(Cause.FOR_SPARK, self._found)
-        if not isinstance(error, NotSupportedError | ProgrammingError | OperationalError):
+        if not isinstance(error, FOR_SPARK):
             raise error
         return Replan(Cause.FOR_SPARK, self._spark.reason_for_whole(error, self._found))
 

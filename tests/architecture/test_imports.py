@@ -58,6 +58,20 @@ def test_every_lazy_module_exists() -> None:
     assert unknown == []
 
 
+def test_functions_import_no_module_of_the_house() -> None:
+    """There is one way to load a module on first use: ``lazy_module``. Exempt: the connectors' registry."""
+    found = [
+        f"{module}: {ast.unparse(node)}"
+        for module, source in modules().items()
+        for function in ast.walk(source.tree)
+        if isinstance(function, ast.FunctionDef)
+        for node in ast.walk(function)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sqlfront")
+    ]
+
+    assert [place for place in found if not place.startswith("sqlfront_connectors.registry:")] == []
+
+
 def _lazy_name(node: ast.AST) -> str:
     match node:
         case ast.Call(func=ast.Name(id="lazy_module"), args=[ast.Constant(value=str(name))]):

@@ -291,7 +291,7 @@ def _converted(constant: Expr, wide: pa.DataType) -> Expr:
     if isinstance(constant, Literal) and (is_integral(wide) or is_decimal(wide)):
         return narrowed(constant, wide) or Cast(wide, constant)
     if isinstance(constant, Parameter) and is_integral(constant.type) and is_integral(wide):
-        return Parameter(wide, constant.index)
+        return Parameter(wide, constant.index, constant.sample)
     return Cast(wide, constant)
 
 

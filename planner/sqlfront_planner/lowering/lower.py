@@ -40,11 +40,15 @@ from sqlfront_values.room import check
 from sqlfront_values.stacks import LEVELS_OF_A_STACK, on_fresh_stack
 
 if TYPE_CHECKING:
-    from sqlfront_engine.processors import union
+    from sqlfront_engine.processors import set_difference, union
     from sqlfront_engine.processors.set_difference import SetKind as DifferenceKind
     from sqlfront_engine.processors.sources import scalar_row
-    from sqlfront_planner.lowering import sorts
+    from sqlfront_planner.lowering import aggregates, joins, sorts, windows
 else:
+    aggregates = lazy_module("sqlfront_planner.lowering.aggregates")
+    joins = lazy_module("sqlfront_planner.lowering.joins")
+    windows = lazy_module("sqlfront_planner.lowering.windows")
+    set_difference = lazy_module("sqlfront_engine.processors.set_difference")
     scalar_row = lazy_module("sqlfront_engine.processors.sources.scalar_row")
     union = lazy_module("sqlfront_engine.processors.union")
     sorts = lazy_module("sqlfront_planner.lowering.sorts")
@@ -193,18 +197,14 @@ class _Lowering:
         )
 
     def join(self, plan: LogicalJoin, output: tuple[int, ...]) -> Fragment:
-        from sqlfront_planner.lowering.joins import key_columns, lower_join, lower_sides  # noqa: PLC0415 - loaded when first needed
-
-        if not key_columns(plan):
+        if not joins.key_columns(plan):
             plan, output = _with_key_columns(plan, output)
-        left, right, hold_left = lower_sides(self.builder, plan, self.lower)
-        return lower_join(self.builder, plan, left, right, output, hold_left=hold_left)
+        left, right, hold_left = joins.lower_sides(self.builder, plan, self.lower)
+        return joins.lower_join(self.builder, plan, left, right, output, hold_left=hold_left)
 
     def aggregate(self, plan: LogicalAggregate) -> Fragment:
-        from sqlfront_planner.lowering.aggregates import lower_aggregate  # noqa: PLC0415 - loaded when first needed
-
         child, keys = _with_columns(plan.input, plan.keys)
-        return lower_aggregate(self.builder, plan, keys, self.lower(child))
+        return aggregates.lower_aggregate(self.builder, plan, keys, self.lower(child))
 
     def window(
         self,
@@ -216,8 +216,6 @@ class _Lowering:
         """Lower a window. The processor partitions and orders by columns: computed expressions are added as
         columns, and removed again by the filter and projection (None: no filter, all columns) of the window's
         rows, whose schema is ``schema``."""
-        from sqlfront_planner.lowering.windows import lower_window  # noqa: PLC0415 - loaded when first needed
-
         child, places = _with_columns(
             plan.input, (*plan.partition, *(expression for expression, _, _ in plan.order))
         )
@@ -229,7 +227,7 @@ class _Lowering:
             )
         )
         wide = replace(plan, input=child)
-        result = lower_window(self.builder, wide, partition, order, self.lower(child))
+        result = windows.lower_window(self.builder, wide, partition, order, self.lower(child))
         if child.width > plan.input.width:
             row = wide.row()
             kept = (*row[: plan.input.width], *row[child.width :])
@@ -254,11 +252,11 @@ class _Lowering:
                 else:
                     builder.keep(branch, vertex, ordinal, priority=priority)
             return Fragment(vertex, parallel, in_pieces=all(branch.in_pieces for branch in branches))
-        from sqlfront_engine.processors.set_difference import SetDifference  # noqa: PLC0415 - loaded when first needed
-
         rows = sum(map(builder.cardinality.rows, plan.branches))
         exchange = parallel and builder.exchanges(rows)
-        vertex = builder.vertex(plan.kind.value, SetDifference(_DIFFERENCES[plan.kind]), parallel=exchange)
+        vertex = builder.vertex(
+            plan.kind.value, set_difference.SetDifference(_DIFFERENCES[plan.kind]), parallel=exchange
+        )
         columns = tuple(range(plan.width))
         for ordinal, branch in enumerate(branches):
             if exchange:

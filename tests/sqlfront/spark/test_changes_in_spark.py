@@ -2,6 +2,7 @@
 
 import gc
 import tempfile
+import weakref
 from pathlib import Path
 
 import pytest
@@ -182,6 +183,19 @@ def test_a_session_that_nobody_has_is_freed(beside: SparkSession, folder: Path) 
     del session
     gc.collect()
     assert list(folder.iterdir()) == []
+
+
+def test_a_session_goes_once_the_last_row_of_its_job_is_read(beside: SparkSession) -> None:
+    session = AttachedSession(beside)
+    result = session.execute("SELECT id FROM range(300000)")
+    known = weakref.ref(session.context)
+    del session
+    gc.collect()
+    assert known() is not None
+    assert result.stats.lane == "light"
+    assert result.count() == 300_000
+    gc.collect()
+    assert known() is None
 
 
 @pytest.mark.cluster
