@@ -62,7 +62,7 @@ class ScanRequest(msgspec.Struct, frozen=True):
 
     ``keys_from``: the keys are known at run time only: the source has an input, and the columns ``keys_from``
     of the input's rows hold the keys, in the order of ``by``. An input row with a null in these columns gives
-    no key. The source must emit all rows with one of the keys and may emit further rows.
+    no key unless ``null_keys``. The source must emit all rows with one of the keys and may emit further rows.
     """
 
     columns: tuple[int, ...]
@@ -72,6 +72,7 @@ class ScanRequest(msgspec.Struct, frozen=True):
     by: tuple[int, ...] = ()
     keys: "tuple[Key, ...] | None" = None
     keys_from: tuple[int, ...] | None = None
+    null_keys: bool = False
 
 
 class Location(Enum):

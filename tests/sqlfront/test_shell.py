@@ -110,7 +110,7 @@ def test_a_plan_is_printed_as_the_text_that_it_is() -> None:
     lines = sqlfront("-c", "explain select a from values (1), (2) t(a) where a > 1").stdout.splitlines()
 
     assert lines[0].startswith("lane: direct (")
-    assert lines[1].startswith("Filter")
+    assert lines[1:3] == ["Result", "  Filter: a#0 > 1"]
 
 
 def test_vertical_has_a_line_per_value() -> None:

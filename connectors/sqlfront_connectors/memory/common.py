@@ -76,6 +76,7 @@ class CommonSnapshot:
             request.limit,
             by=request.by,
             keys_from=request.keys_from,
+            null_keys=request.null_keys,
             filters=judged(request.filters) if request.keys is None else (),
         )
 

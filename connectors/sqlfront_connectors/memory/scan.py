@@ -42,7 +42,8 @@ class MemoryScan(Processor, frozen=True):
     (:mod:`~sqlfront_connectors.memory.segments.numbering`).
 
     ``filters`` are conjuncts by which the scan may skip chunks; an emitted row need not satisfy them.
-    ``keys_from``: the keys are these columns of the input's rows, in the order of ``by``. For more than
+    ``keys_from``: the keys are these columns of the input's rows, in the order of ``by``; a row with a null
+    in these columns gives a key only with ``null_keys``. For more than
     :data:`MOST_GIVEN` keys the scan emits all rows.
     """
 
@@ -57,6 +58,7 @@ class MemoryScan(Processor, frozen=True):
     by: tuple[int, ...] = ()
     keys_from: tuple[int, ...] | None = None
     filters: tuple[EngineExpr, ...] = ()
+    null_keys: bool = False
 
     def run(self, context: ProcessorContext) -> Steps:
         if self.keys == () or (share := self.share_of(context)) is None:
@@ -146,7 +148,8 @@ class MemoryScan(Processor, frozen=True):
             except OverflowError:
                 is_known = False
                 continue
-            found.update(dict.fromkeys(key for key in zip(*columns, strict=True) if None not in key))
+            keys = zip(*columns, strict=True)
+            found.update(dict.fromkeys(key for key in keys if self.null_keys or None not in key))
             is_known = len(found) <= MOST_GIVEN
         return tuple(found) if is_known else None
 

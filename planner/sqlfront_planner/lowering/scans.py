@@ -72,7 +72,9 @@ def lower_found_by_keys(
     residual = tuple(part for part in scan.filters if not any(part is done for done in exact))
     read = sorted({place for part in residual for place in columns_used(part)} - set(scan.columns))
     columns = (*scan.columns, *read)
-    request = tables.ScanRequest(columns, scan.filters, by=wanted.by, keys_from=wanted.given)
+    request = tables.ScanRequest(
+        columns, scan.filters, by=wanted.by, keys_from=wanted.given, null_keys=wanted.null_safe
+    )
     planned = scan.snapshot.scan(request)
     parallel = builder.distributed and planned.location is tables.Location.SPREAD
     vertex = builder.vertex(f"scan {scan.name}", planned.source, parallel=parallel)

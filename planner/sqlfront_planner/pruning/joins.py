@@ -27,13 +27,14 @@ _NO_LONE_LEFT: Final = frozenset({JoinKind.INNER, JoinKind.RIGHT, JoinKind.SEMI}
 class KeysFromJoin(msgspec.Struct, frozen=True):
     """A scan whose rows are found by the columns ``by``; the join's second side gives the keys in the columns
     ``given``. All rows of ``scan`` with a partner have these keys. ``node`` is the plan's own scan; filters
-    may stand above ``node``. ``holds_left``: the left side gives the keys."""
+    may stand above ``node``. ``holds_left``: the left side gives the keys; ``null_safe``: nulls are keys."""
 
     node: LogicalScan
     scan: LogicalScan
     by: tuple[int, ...]
     given: tuple[int, ...]
     holds_left: bool
+    null_safe: bool
 
 
 def holds_left(join: LogicalJoin, cardinality: Cardinality) -> bool:
@@ -48,8 +49,8 @@ def keys_from_join(
     join: LogicalJoin, cardinality: Cardinality, conditions: KeyConditions
 ) -> KeysFromJoin | None:
     """The lookup of the streamed side's rows by keys of the held side; None if the streamed side should be
-    read as a whole. For a row program the held side may be either side, and tables of any size are looked
-    up."""
+    read as a whole. For a row program the held side may be either side, tables of any size are looked up,
+    and null-safe keys, too."""
     hold_left = bool(join.keys) and holds_left(join, cardinality)
     found = _keys_from(join, cardinality, conditions, hold_left=hold_left)
     if found is None and conditions.by_rows and join.keys:
@@ -76,13 +77,16 @@ def _keys_from(
     keys = conditions.of(scan)
     if (keys is not None and keys.most is not None) or any(map(can_fail, scan.filters)):
         return None
-    given = {}
+    given, null_safe = {}, False
     for key in join.keys:
         mine, other = (key.right, key.left) if hold_left else (key.left, key.right)
-        if isinstance(mine, Column) and isinstance(other, Column) and not key.null_safe:
+        if key.null_safe and not conditions.by_rows:
+            continue
+        if isinstance(mine, Column) and isinstance(other, Column):
             given[scan.columns[mine.ordinal]] = other.ordinal
+            null_safe = null_safe or key.null_safe
     access = base.key_access(scan.snapshot)
     for by in () if access is None else access.keys:
         if all(column in given for column in by):
-            return KeysFromJoin(node, scan, by, tuple(given[column] for column in by), hold_left)
+            return KeysFromJoin(node, scan, by, tuple(given[column] for column in by), hold_left, null_safe)
     return None

@@ -56,7 +56,7 @@ class Sources:
     def _keys(self, scan: ScanVertex, inputs: Sequence[RowStep]) -> Keys:
         """The computation of the scan's keys in a run."""
         if scan.request.keys_from is not None:
-            return _given_keys(inputs[0], scan.request.keys_from)
+            return _given_keys(inputs[0], scan.request.keys_from, nulls=scan.request.null_keys)
         assert scan.keys is not None
         parts = self._key_parts(scan.keys)
         if parts is not None:
@@ -92,9 +92,12 @@ class Sources:
         return parts
 
 
-def _given_keys(source: RowStep, columns: Sequence[int]) -> Keys:
-    """The distinct keys in these columns of the source's rows, without keys that hold a null."""
+def _given_keys(source: RowStep, columns: Sequence[int], *, nulls: bool) -> Keys:
+    """The distinct keys in these columns of the source's rows, without ``nulls`` only keys that hold no
+    null."""
     pick = picker(columns)
+    if nulls:
+        return lambda run: list(dict.fromkeys(map(pick, source.rows(run))))
     return lambda run: [key for key in dict.fromkeys(map(pick, source.rows(run))) if None not in key]
 
 
