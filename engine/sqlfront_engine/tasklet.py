@@ -348,7 +348,8 @@ class Tasklet:
         self._close()
 
     def _free(self) -> None:
-        """Tell both sides of the end, and drop all references that could hold memory."""
+        """End: give back the memory, finish the output (not if stopped: then the consumers are being stopped,
+        too), abandon the inputs, and drop all references that could hold memory."""
         self.ended = True
         context = self._context
         self._generator = self._step = self._processor = self._context = None

@@ -151,7 +151,8 @@ class Catalog:
         return found
 
     def _found_elsewhere(self, parts: tuple[str, ...], kind: str) -> Entry:
-        """Handle a name of the other session: raise FoundElsewhere, or return an entry in subclasses."""
+        """Raise FoundElsewhere for a relation of the other session; ``kind`` (table, temporary view) is for
+        the message. A catalog whose readers also read such relations returns the entry instead."""
         raise FoundElsewhere(f"`{'.'.join(parts)}` is a {kind} of Spark's")
 
     def own(self, parts: tuple[str, ...], *, temporary: bool = True) -> Entry | None:

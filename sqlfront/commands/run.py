@@ -19,6 +19,7 @@ from sqlfront_connectors.memory.spread.table import How, SpreadTable, place_anew
 from sqlfront_engine.jobs.light_job import LightJob
 from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_planner.binder import Arguments, bind
+from sqlfront_planner.binder.names import suggestions
 from sqlfront_planner.catalog import DEFAULT_DATABASE, Entry, TableEntry
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.logical import LogicalPlan, LogicalProject, LogicalScan, all_nodes
@@ -179,12 +180,7 @@ def origin_of(entry: Entry) -> Entry:
 
 def not_found(name: str, known: tuple[str, ...] = ()) -> Error:
     """The error for a name that the catalog doesn't know."""
-    hint = f" Known are {', '.join(known)}." if known else ""
-    shown = ".".join(f"`{part}`" for part in name_parts(name))
-    return spark_error(
-        "TABLE_OR_VIEW_NOT_FOUND",
-        f"The table or view {shown} cannot be found. Verify the spelling and correctness of the name.{hint}",
-    )
+    return spark_error("TABLE_OR_VIEW_NOT_FOUND", suggestions.unknown_relation(name_parts(name), known))
 
 
 def no_database(name: str) -> Error:

@@ -79,7 +79,8 @@ def foreign_files(table: str, location: str, paths: Sequence[str]) -> Operationa
 
 @contextmanager
 def reading(path: str) -> Iterator[None]:
-    """Turn errors of reading the file in the block into Spark's errors."""
+    """A context for reading the file at ``path``: a missing file, and errors of Arrow, of decoding or of the
+    system, become Spark's errors with the path."""
     try:
         yield
     except FileNotFoundError as error:

@@ -182,7 +182,7 @@ class Membership:
 
     @property
     def joined(self) -> bool:
-        """Whether the member is in the list."""
+        """Whether the keeper's member list has this member, which has at most begun to leave."""
         return self._state in _LISTED
 
     @property

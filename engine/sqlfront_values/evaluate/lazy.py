@@ -114,7 +114,8 @@ def lazy_connective(left: Evaluator, right: Evaluator, *, conjunction: bool) -> 
 
 
 def _not_null(values: Datum) -> Evaluator:
-    """Return the values that are not null, for exactly as many rows."""
+    """Return an evaluator over ``values``, which are computed already: all of them if all rows are asked for,
+    else the values that are not null, since exactly their rows are asked for."""
     return lambda rows: (
         values if is_scalar(values) or rows.length == len(values) else _DROP_NULL.call([values])
     )

@@ -357,7 +357,7 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
         return UseDatabase(str(_named(parts)["name"]))
 
     def _once(self, parts: Parts) -> dict[str, object]:
-        """The labelled parts. Raises DUPLICATE_CLAUSES if a clause stands twice."""
+        """The clauses of a statement by their labels. Raises DUPLICATE_CLAUSES if a clause stands twice."""
         names = [part[0] for part in parts if isinstance(part, tuple)]
         for name in names:
             if names.count(name) > 1:

@@ -67,7 +67,8 @@ class RecordReader:
         )
 
     def read_lines(self, text: bytes, first: int = 1) -> pa.RecordBatch:
-        """Read all rows of lines that each hold one object, in UTF-8."""
+        """Return the rows of UTF-8 text with one record per line. A line that the quick reader doesn't take
+        is read as by :meth:`read`."""
         rows: list[Row] = []
         for number, line in enumerate(text.decode().split("\n"), first):
             row = self._lines.row(line)

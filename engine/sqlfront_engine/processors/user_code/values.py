@@ -175,7 +175,7 @@ class UserRows:
 
     @classmethod
     def of(cls, batch: pa.RecordBatch, schema: pa.Schema) -> Self:
-        """The rows of a batch in physical form."""
+        """The Python values of a ``batch`` in physical form; ``schema`` has the logical types."""
         columns = [
             python_values(column, field.type) for column, field in zip(batch.columns, schema, strict=True)
         ]

@@ -31,6 +31,18 @@ def suggestion(wanted: Sequence[str], known: Sequence[Sequence[str]]) -> str:
     return ", ".join(quoted(name) for name in nearest[:_SHOWN])
 
 
+def unknown_relation(parts: Sequence[str], known: Sequence[str]) -> str:
+    """Return Spark's message for a dotted name of no relation; ``known`` are the names of relations."""
+    message = (
+        f"The table or view {quoted(parts)} cannot be found. Verify the spelling and "
+        "correctness of the schema and catalog."
+    )
+    if known:
+        nearest = ", ".join(quoted((name,)) for name in nearest_words(parts[-1], known))
+        message += f" Did you mean one of the following? [{nearest}]."
+    return message
+
+
 def nearest_words(wanted: str, known: Sequence[str], count: int = _SHOWN) -> tuple[str, ...]:
     """The known words nearest to the wanted word."""
     return tuple(sorted(known, key=lambda word: distance(word.lower(), wanted.lower()))[:count])

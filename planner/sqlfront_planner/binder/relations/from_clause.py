@@ -159,16 +159,7 @@ def _not_found(queries: Queries, parts: tuple[str, ...], node: exp.Expr) -> Exce
             f"but got identifier {suggestions.quoted(parts)}.",
             node,
         )
-    message = (
-        f"The table or view {suggestions.quoted(parts)} cannot be found. Verify the spelling and "
-        "correctness of the schema and catalog."
-    )
-    if known:
-        nearest = ", ".join(
-            suggestions.quoted((name,)) for name in suggestions.nearest_words(parts[-1], known)
-        )
-        message += f" Did you mean one of the following? [{nearest}]."
-    return failure("TABLE_OR_VIEW_NOT_FOUND", message, node)
+    return failure("TABLE_OR_VIEW_NOT_FOUND", suggestions.unknown_relation(parts, known), node)
 
 
 # ---- derived tables
