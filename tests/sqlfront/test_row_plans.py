@@ -79,6 +79,8 @@ SELECT o.k, colour FROM orders o JOIN colours s ON s.status <=> o.status WHERE o
     4);
 SELECT colour, count(*) FROM colours s JOIN customers ON length(s.status) IS NOT NULL AND c = c
     GROUP BY colour;
+SELECT name, b.price FROM customers LEFT JOIN big b ON b.k <=> c AND b.price > 2;
+SELECT a.k, b.price, b.status FROM orders a JOIN orders b ON a.k <=> b.k WHERE a.customer = 3;
 SELECT name, count(*), sum(price) FROM customers JOIN orders ON customer = c WHERE c IN (1, 2) GROUP
     BY name;
 SELECT * FROM colours;

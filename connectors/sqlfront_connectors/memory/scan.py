@@ -43,8 +43,8 @@ class MemoryScan(Processor, frozen=True):
 
     ``filters`` are conjuncts by which the scan may skip chunks; an emitted row need not satisfy them.
     ``keys_from``: the keys are these columns of the input's rows, in the order of ``by``; a row with a null
-    in these columns gives a key only with ``null_keys``. For more than
-    :data:`MOST_GIVEN` keys the scan emits all rows.
+    in these columns gives a key only with ``null_keys``. For more than :data:`MOST_GIVEN` keys the scan emits
+    all rows.
     """
 
     resource: str
