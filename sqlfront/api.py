@@ -104,7 +104,7 @@ def _launcher(name: str) -> Launcher:
         return Launcher(name)
     except ValueError:
         known = ", ".join(each.value for each in Launcher)
-        raise ProgrammingError(f"there is no launcher {name!r}; known are {known}") from None
+        raise ProgrammingError(f"unknown launcher {name!r}; known launchers: {known}") from None
 
 
 def sql(text: str, args: Parameters | None = None, **frames: object) -> "Result | Frame":

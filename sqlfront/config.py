@@ -105,10 +105,12 @@ class Config(msgspec.Struct, frozen=True):
         if self.members is not None and self.members < 1:
             raise ProgrammingError(f"members must be at least 1, not {self.members}")
         if self.cluster is not None and ((self.members or 1) > 1 or self.launcher is not Launcher.EMBEDDED):
-            raise ProgrammingError("a session of a cluster has no members of its own: give one or the other")
+            raise ProgrammingError(
+                "a session of a cluster has no members of its own: give either cluster or members, launcher"
+            )
         self._check_access()
         if self.resource_profile is not None and self.launcher is not Launcher.SPARK:
-            raise ProgrammingError("a resource profile is for members on Spark's executors: launcher='spark'")
+            raise ProgrammingError("a resource profile needs members on Spark's executors: launcher='spark'")
         for name, value in (
             ("memory_limit", self.memory_limit),
             ("query_memory_limit", self.query_memory_limit),
@@ -129,17 +131,17 @@ class Config(msgspec.Struct, frozen=True):
 
     def _check_access(self) -> None:
         if self.cluster is None and (self.secret is not None or self.credentials is not None):
-            kind = "a secret is" if self.credentials is None else "credentials are"
-            raise ProgrammingError(f"{kind} for the cluster that a session is to join; there is none")
+            kind = "a secret needs" if self.credentials is None else "credentials need"
+            raise ProgrammingError(f"{kind} a cluster that the session joins: give cluster=...")
         if self.cluster is not None and self.allow_user_code is not None:
             raise ProgrammingError(
-                "whether members of a cluster run user code is said by whoever starts it: `sqlfront cluster"
-                " start --allow-user-code`"
+                "the start of a cluster decides whether its members run user code: `sqlfront cluster start"
+                " --allow-user-code`"
             )
         if self.cluster is None and self.launcher is Launcher.EMBEDDED:
             for name in ("certificate", "key", "authority", "insecure"):
                 if getattr(self, name):
-                    raise ProgrammingError(f"{name} is for members in other processes; there are none")
+                    raise ProgrammingError(f"{name} needs members in other processes; this session has none")
 
 
 def check_time_zone(name: str) -> str:

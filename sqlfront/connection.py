@@ -284,5 +284,5 @@ class Cursor(Closing):
     def _check_result(self) -> Result:
         self._check_open()
         if self._result is None or not len(self._result.schema):
-            raise ProgrammingError("there are no rows to fetch: the last statement gave none")
+            raise ProgrammingError("there are no rows to fetch: the last statement has no result")
         return self._result

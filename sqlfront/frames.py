@@ -33,7 +33,7 @@ def replace_frames(text: str, given: Mapping[str, object]) -> tuple[str, dict[st
     try:
         return filler.vformat(text, (), given), filler.views
     except ValueError as error:
-        raise ProgrammingError(f"the text is no format string: {error}") from error
+        raise ProgrammingError(f"the text is not a format string: {error}") from error
 
 
 class _Filler(string.Formatter):

@@ -133,10 +133,11 @@ def _check_placed(dag: DAG) -> None:
         scan = vertex.processor
         if isinstance(scan, ShareScan) and scan.partitioning is None:
             raise ProgrammingError(
-                f"`{scan.table}` has no CLUSTERED BY: its rows are in no partitions, so none can be required"
+                f"`{scan.table}` has no CLUSTERED BY: its rows have no partitions that a step can require"
             )
         if isinstance(scan, ShareScan) and scan.holders is not None:
             raise OperationalError(
-                f"the partitions of `{scan.table}` have moved, its rows not yet; run the pipeline again",
+                f"the partitions of `{scan.table}` have moved to other members before the rows;"
+                " run the pipeline again",
                 sqlstate="40001",
             )

@@ -81,7 +81,7 @@ class Session(Closing):
         self.options = options = Options(config)
         if spark is not None and config.file_access not in (None, "all"):
             raise ProgrammingError(
-                "file_access can't bind what Spark reads: give spark=... or file_access=..."
+                "file_access does not limit the files that Spark reads: give spark=... or file_access=..."
             )
         start = None if spark is None else spark_start.SparkStart(spark, options.of_spark)
         home = Home(config.warehouse)

@@ -132,7 +132,7 @@ class ArrowTable:
         """
         if not is_arrow_source(data):
             raise ProgrammingError(
-                f"{name}: a {type(data).__name__} is no Arrow data; expected a pyarrow Table, RecordBatch, "
+                f"{name}: a {type(data).__name__} is not Arrow data; expected a pyarrow Table, RecordBatch, "
                 "reader or Dataset, or an object with __arrow_c_stream__ (pandas, polars, DuckDB)"
             )
         try:

@@ -57,7 +57,7 @@ class FileAccess(msgspec.Struct, frozen=True):
         if isinstance(said, str | bytes | os.PathLike) or not isinstance(said, Collection):
             hint = f"; one folder is [{said!r}]" if said and isinstance(said, str) else ""
             raise ProgrammingError(
-                f"file_access is 'all', 'none' or a sequence of folders, not {said!r}{hint}"
+                f"file_access must be 'all', 'none' or a sequence of folders, not {said!r}{hint}"
             )
         return cls(tuple(_real_folder(folder) for folder in said))
 
@@ -160,14 +160,14 @@ NOWHERE: Final = FileAccess(())
 
 def _check_file(found: os.stat_result, path: str) -> None:
     if not stat.S_ISREG(found.st_mode):
-        raise OperationalError(f"{path} is no regular file")
+        raise OperationalError(f"{path} is not a regular file")
 
 
 def _real_folder(folder: object) -> str:
     if isinstance(folder, os.PathLike):
         folder = os.fspath(folder)
     if not isinstance(folder, str) or not folder or "\0" in folder or _URL.match(folder):
-        raise ProgrammingError(f"file_access: {folder!r} is no path of a folder")
+        raise ProgrammingError(f"file_access: {folder!r} is not the path of a folder")
     return os.path.realpath(folder)
 
 
@@ -184,4 +184,6 @@ def _real_path(descriptor: int) -> str:
             return os.fsdecode(fcntl.fcntl(descriptor, _GETPATH, bytes(_LONGEST_PATH)).rstrip(b"\0"))
         return os.readlink(f"{_DESCRIPTORS}/{descriptor}")
     except OSError as error:
-        raise OperationalError(f"file_access needs a system that tells what was opened: {error}") from error
+        raise OperationalError(
+            f"file_access needs a system that tells which file was opened: {error}"
+        ) from error

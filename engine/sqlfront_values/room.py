@@ -201,7 +201,7 @@ def limited(most: int = FEW_BYTES, seconds: float = FEW_SECONDS) -> Iterator[Non
     try:
         yield
     except StoppedError as error:
-        raise TooLargeError(f"a constant takes longer than {seconds:g} s", 0) from error
+        raise TooLargeError(f"the computation of a constant takes longer than {seconds:g} s", 0) from error
     finally:
         _room.account, _room.most, _room.is_stopped = account, before, is_stopped
 

@@ -48,7 +48,7 @@ class UserFunction:
                     f"a user function can't be loaded on this member: {type(error).__name__}: {error}"
                 ) from error
             if not callable(loaded):
-                raise OperationalError(f"a user function turns out to be a {type(loaded).__name__}")
+                raise OperationalError(f"a user function from another member is a {type(loaded).__name__}")
             self._function = loaded
         return self._function
 

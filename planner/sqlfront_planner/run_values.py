@@ -68,4 +68,4 @@ class RunValues:
             case "current_catalog":
                 return self.settings.catalog
             case _:
-                raise InternalError(f"{name} is no value of a run")
+                raise InternalError(f"{name} is not a value of a run")

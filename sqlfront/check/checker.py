@@ -153,7 +153,7 @@ class Checker(Closing):
             except Error as error:
                 errors.append(error)
         if len({error.message for error in errors}) > 1:
-            raise NotKnownYet(f"it depends on its parameters: {errors[0].message}")
+            raise NotKnownYet(f"the result depends on the types of the parameters: {errors[0].message}")
         raise errors[0]
 
     def _plan(self, statement: Statement, arguments: Arguments) -> Verdict:
@@ -224,14 +224,16 @@ class _Elsewhere:
     def has_view(self, name: str) -> bool:
         """See :class:`~sqlfront_planner.catalog.Elsewhere`."""
         if name.lower() in self._registered:
-            raise NotKnownYet(f"the columns of `{name}`, which Python code registers, aren't known here")
+            raise NotKnownYet(f"the columns of `{name}` are unknown: Python code registers the view")
         return self._spark is not None and self._spark.has_view(name)
 
     def whole_name(self, parts: tuple[str, ...]) -> tuple[str, ...] | None:
         """See :class:`~sqlfront_planner.catalog.Elsewhere`."""
         name = parts[-1].lower()
         if name in self._copies:
-            raise NotKnownYet(f"the columns of `{name}`, a copy of what Spark has, aren't known here")
+            raise NotKnownYet(
+                f"the columns of `{name}` are unknown: the table is a copy of a relation of Spark"
+            )
         if name in self._relations:
             return parts
         return None if self._spark is None else self._spark.whole_name(parts)
@@ -239,7 +241,7 @@ class _Elsewhere:
     def entry(self, parts: tuple[str, ...]) -> Entry:
         """See :class:`~sqlfront_planner.catalog.Elsewhere`."""
         if self._spark is None or parts[-1].lower() in self._relations:
-            raise NotKnownYet(f"the columns of `{parts[-1]}`, which Spark has, aren't known here")
+            raise NotKnownYet(f"the columns of `{parts[-1]}` are unknown: Spark has the relation")
         return self._spark.entry(parts)
 
     def note(self, text: str, error: Error) -> None:

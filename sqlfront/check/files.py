@@ -31,9 +31,9 @@ def check_file(path: Path, spark: "SparkSession | None" = None) -> Iterator[Find
         source = path.read_text(encoding="utf-8-sig")
         return _in_program(python_texts(source), spark) if path.suffix == ".py" else _in_script(source, spark)
     except UnicodeDecodeError as error:
-        raise ProgrammingError(f"{path}: no UTF-8 text: {error.reason} at byte {error.start}") from error
+        raise ProgrammingError(f"{path} is not UTF-8 text: {error.reason} at byte {error.start}") from error
     except SyntaxError as error:
-        raise ProgrammingError(f"{path}:{error.lineno}: no Python: {error.msg}") from error
+        raise ProgrammingError(f"{path}:{error.lineno}: invalid Python: {error.msg}") from error
 
 
 def _in_script(source: str, spark: "SparkSession | None") -> Iterator[Finding]:

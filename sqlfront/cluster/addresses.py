@@ -47,7 +47,7 @@ def find(address: str, given: Protection) -> tuple[str, Security]:
     'unix:/run/cluster/keeper'
     """
     if not address.startswith(SCHEME):
-        raise ProgrammingError(f"{address!r} is no address of a cluster; use {SCHEME}host:port")
+        raise ProgrammingError(f"{address!r} is not the address of a cluster; use {SCHEME}host:port")
     place, _, query = address.removeprefix(SCHEME).partition("?")
     place = unquote(place)
     given = given.or_else(Protection.of_query(query))
@@ -103,4 +103,6 @@ def running_cluster(directory: PrivateFolder) -> RunFile | None:
     try:
         return msgspec.json.decode(directory.read("cluster.json"), type=RunFile)
     except FileNotFoundError:
-        raise OperationalError(f"the cluster of {directory.path} is just being started or stopped") from None
+        raise OperationalError(
+            f"the cluster of {directory.path} is being started or stopped; try again"
+        ) from None

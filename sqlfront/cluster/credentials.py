@@ -38,7 +38,7 @@ class Credentials(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
-        """Read the file. Raises OperationalError if it can't be read or is no credentials file."""
+        """Read the file. Raises OperationalError if it can't be read or is not a credentials file."""
         try:
             content = Path(path).read_bytes()
         except (OSError, ValueError) as error:
@@ -47,11 +47,11 @@ class Credentials(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @classmethod
     def parsed(cls, content: bytes, path: str | Path) -> Self:
-        """Parse the content of the file at ``path``. Raises OperationalError if it is no credentials file."""
+        """Parse the content of the file at ``path``. Raises OperationalError for other content."""
         try:
             return msgspec.json.decode(content, type=cls)
         except (msgspec.MsgspecError, UnicodeError) as error:
-            raise OperationalError(f"{path} is no credentials file: {error}") from error
+            raise OperationalError(f"{path} is not a credentials file: {error}") from error
 
 
 class Protection(msgspec.Struct, frozen=True):
@@ -68,9 +68,9 @@ class Protection(msgspec.Struct, frozen=True):
     def __post_init__(self) -> None:
         files = (self.certificate, self.key, self.authority)
         if any(files) and not all(files):
-            raise ProgrammingError("certificate, key and authority are given together, or none of them")
+            raise ProgrammingError("certificate, key and authority must be given together")
         if self.insecure and any(files):
-            raise ProgrammingError("certificates are for encryption, which insecure turns off")
+            raise ProgrammingError("certificates need encryption, but insecure turns encryption off")
 
     def __repr__(self) -> str:
         return "Protection(...)"
@@ -87,10 +87,12 @@ class Protection(msgspec.Struct, frozen=True):
         for name, value in parse_qsl(query, keep_blank_values=True):
             if name not in cls.__struct_fields__ or name == "secret":
                 known = ", ".join(each for each in cls.__struct_fields__ if each != "secret")
-                raise ProgrammingError(f"{name!r} is no option of a cluster's address; known are {known}")
+                raise ProgrammingError(
+                    f"{name!r} is not an option of a cluster's address; known options: {known}"
+                )
             if name == "insecure":
                 if value.lower() not in (*_YES, *_NO):
-                    raise ProgrammingError(f"insecure={value} in a cluster's address: true or false")
+                    raise ProgrammingError(f"insecure={value} in a cluster's address must be true or false")
                 given[name] = value.lower() in _YES
             else:
                 given[name] = value

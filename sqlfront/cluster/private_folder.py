@@ -66,12 +66,12 @@ class PrivateFolder(Closing):
             )
         except OSError as error:
             if name in os.listdir(self.descriptor) and self._is_link(name):
-                raise OperationalError(f"{self.path / name} is a link") from error
+                raise OperationalError(f"{self.path / name} is a symbolic link") from error
             raise
         found = os.fstat(descriptor)
         if found.st_uid != os.getuid() or not stat.S_ISREG(found.st_mode):
             os.close(descriptor)
-            raise OperationalError(f"{self.path / name} is no file of this user")
+            raise OperationalError(f"{self.path / name} is not a file of this user")
         return descriptor
 
     def _is_link(self, name: str) -> bool:
@@ -103,7 +103,7 @@ def _opened(path: Path) -> int:
             if target is not None:
                 links += 1
                 if links > _MOST_LINKS:
-                    raise OperationalError(f"there are too many links on the way to {path}")
+                    raise OperationalError(f"the path {path} has too many symbolic links")
                 ahead += [*reversed(Path(os.path.abspath(walked / target)).parts[1:])]
                 name, walked = os.sep, Path(os.sep)
             else:
@@ -133,7 +133,7 @@ def _link_at(name: str, parent: int, path: Path, *, last: bool) -> str | None:
     if not stat.S_ISLNK(found.st_mode):
         return None
     if last or found.st_uid not in (_ROOT, os.getuid()):
-        raise OperationalError(f"{path} is a link{'' if last else ' of another user'}")
+        raise OperationalError(f"{path} is a symbolic link{'' if last else ' of another user'}")
     return os.readlink(name, dir_fd=parent)
 
 
@@ -142,7 +142,7 @@ def _check_way(found: os.stat_result, path: Path) -> None:
     if found.st_uid not in (_ROOT, os.getuid()):
         raise OperationalError(f"{path} belongs to another user")
     if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not found.st_mode & stat.S_ISVTX:
-        raise OperationalError(f"others may write to {path}, and so change what is in it")
+        raise OperationalError(f"other users may write to {path}; take away their permission")
 
 
 def _check_own(found: os.stat_result, path: Path, *, strict: bool) -> None:
@@ -151,4 +151,4 @@ def _check_own(found: os.stat_result, path: Path, *, strict: bool) -> None:
     others = stat.S_IRWXG | stat.S_IRWXO if strict else stat.S_IWGRP | stat.S_IWOTH
     if found.st_mode & others:
         mode = stat.S_IMODE(found.st_mode)
-        raise OperationalError(f"{path} is open to others (mode {mode:o}); it has to be {FOLDER:o}")
+        raise OperationalError(f"{path} is open to other users (mode {mode:o}); its mode must be {FOLDER:o}")

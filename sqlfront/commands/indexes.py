@@ -34,7 +34,9 @@ def create_index(run: StatementRun, statement: CreateIndex) -> Made:
     entry = run.entry(statement.name)
     tables = _tables(entry, "CREATE INDEX")
     if statement.format not in (None, FORMAT):
-        raise NotSupportedError(f"an index of type {statement.format} is not supported; there is {FORMAT}")
+        raise NotSupportedError(
+            f"an index of type {statement.format} is not supported; the supported type is {FORMAT}"
+        )
     definition = IndexDefinition(statement.index, _ordinals(tables[0].schema, statement.columns, entry.name))
 
     for table in tables:

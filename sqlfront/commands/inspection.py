@@ -105,7 +105,7 @@ def show_functions(run: StatementRun, statement: ShowFunctions) -> Made:
     which can call all of Spark's functions."""
     database, pattern = statement.database, statement.pattern
     if run.spark is not None:
-        raise FoundElsewhere("functions of both are Spark's to show")
+        raise FoundElsewhere("Spark lists the functions of both engines")
     if database is not None and not is_default(name_parts(database)):
         raise no_database(database)
     known = () if statement.scope == FunctionScope.USER else function_names()

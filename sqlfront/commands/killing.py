@@ -53,6 +53,6 @@ def _unknown(query: int, silent: tuple[str, ...] = ()) -> DatabaseError:
             sqlstate="08006",
         )
     return ProgrammingError(
-        f"there is no query {query}, or it has ended; sys.light_jobs has the ids of those that run",
+        f"query {query} does not exist or has ended; sys.light_jobs lists the ids of the running queries",
         sqlstate="42704",
     )

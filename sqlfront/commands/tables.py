@@ -51,7 +51,7 @@ def create_table(run: StatementRun, statement: CreateTable) -> Made:
         if not statement.replace:
             raise already_exists(present)
     if present is None and _is_sparks(run, statement):
-        raise NotSupportedError("A table that isn't USING memory and has no LOCATION is Spark's.")
+        raise NotSupportedError("Spark makes tables that have neither USING memory nor a LOCATION.")
     in_memory = (statement.format or "").lower() == DEFAULT_FORMAT
     bind = run.read if in_memory else run.bind  # other formats: Spark may run the statement
     query = None if statement.query is None else bind(statement.query)
@@ -85,7 +85,7 @@ def _give_way(run: StatementRun, statement: CreateTable | CreateView) -> None:
     """Raise the error that passes the statement to Spark, if a temporary relation has to be Spark's: because
     Spark has a view with the name, or all of Spark's sessions should see the relation."""
     if run.spark is not None and statement.is_global:
-        raise NotSupportedError("A global temporary view is Spark's, so that all its sessions see it.")
+        raise NotSupportedError("Spark makes global temporary views, so that all sessions of Spark see them.")
     if run.spark is not None and not statement.replace and run.spark.has_view(last_part(statement.name)):
         raise FoundElsewhere(f"`{statement.name}` is a temporary view of Spark's")
 

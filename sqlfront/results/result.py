@@ -365,9 +365,7 @@ class Result(Closing):
 
     def _check_unconsumed(self) -> None:
         if self._consumed:
-            raise InterfaceError(
-                "the rows were handed over by iteration or batches(); run the statement again"
-            )
+            raise InterfaceError("iteration or batches() has consumed the rows; run the statement again")
 
     def _rows(self, batch: pa.RecordBatch) -> list[Row]:
         names = self.columns

@@ -84,7 +84,7 @@ def _files(options: argparse.Namespace) -> FileAccess:
     said = options.file_access or ["none"]
     words = {"all", "none"} & {*said}
     if words and len(said) > 1:
-        raise ProgrammingError(f"--file-access {words.pop()} stands alone, without folders")
+        raise ProgrammingError(f"--file-access {words.pop()} can't be combined with folders")
     return FileAccess.of(said[0] if words else said)
 
 

@@ -202,7 +202,7 @@ class SparkLane:
         for scan in scans_of(plan):
             table = origin(scan.table)
             if table is not None and table.named:
-                raise FoundElsewhere(f"`{scan.name}` is a copy of what Spark has")
+                raise FoundElsewhere(f"`{scan.name}` is a copy of a relation of Spark")
 
     def columns_of(self, text: str) -> Sequence[str] | None:
         """The column names of a query that only Spark can run but that names relations of this session, for a
@@ -310,7 +310,7 @@ class SparkLane:
         if _USE.match(text) and self._start.known is not None:
             return "the current database is Spark's, too"
         copy = self.copy_changed_by(text)
-        return None if copy is None else f"`{copy.name}` is a copy of what Spark has"
+        return None if copy is None else f"`{copy.name}` is a copy of a relation of Spark"
 
     def copy_changed_by(self, text: str) -> TableEntry | None:
         """The copy of a relation of Spark's that a statement names as its target; None if the target is no

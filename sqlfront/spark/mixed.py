@@ -99,9 +99,9 @@ class MixedQuery(msgspec.Struct, frozen=True):
     def check(self) -> None:
         """Raise NotSupportedError if Spark should run the whole query."""
         if not self.reads_here:
-            raise NotSupportedError(f"it reads tables of Spark's only: {self._tables}")
+            raise NotSupportedError(f"the query reads tables of Spark only: {self._tables}")
         if self.moved > self.most_moved:
-            raise NotSupportedError(f"Spark would give about {in_units(int(self.moved))} for it")
+            raise NotSupportedError(f"Spark would send about {in_units(int(self.moved))} for the query")
 
     def with_rows(self, rows: Mapping[str, Iterable[pa.RecordBatch]]) -> LogicalPlan:
         """The plan over the rows of its parts, in physical form."""
@@ -145,7 +145,7 @@ class _Allowance:
     def taken(self, part: SparkPart, run: "SparkRun") -> tuple[pa.RecordBatch, ...]:
         """The rows of a part."""
         if run.schema.types != part.schema.types:
-            raise NotSupportedError(f"Spark gives other types for {part.select.text}")
+            raise NotSupportedError(f"Spark answers with other types than planned: {part.select.text}")
         return tuple(self.take(run.batches()))
 
     def take(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -153,7 +153,7 @@ class _Allowance:
         for batch in batches:
             self._left -= batch.nbytes
             if self._left < 0:
-                raise NotSupportedError(f"Spark would give more than {in_units(int(self._most))}")
+                raise NotSupportedError(f"Spark would send more than {in_units(int(self._most))}")
             yield batch
 
 
@@ -202,7 +202,7 @@ def mixed_query(context: "Context", query: Query, arguments: Arguments, *, group
     rest = _everywhere(named, lambda plan: replace_fragments(plan, found))
     for scan in scans_of(rest):
         if isinstance(scan.table, SparkTable):
-            raise NotSupportedError(f"`{scan.name}` is read in a way that has no text")
+            raise NotSupportedError(f"`{scan.name}` has no SQL text for its scan")
     moved = sum(_moved(part.plan) for part in parts.values())
     scans = tuple(scans_of(bound))
     reads_here = any(not isinstance(scan.table, SparkTable) for scan in scans)

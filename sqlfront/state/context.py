@@ -233,7 +233,7 @@ class _Watched(room.watched):
         super().__exit__(kind, error, trace)
         if isinstance(error, room.StoppedError):
             stopped = self._query.stopped(self._now)
-            raise stopped or InternalError("a query stopped that was not to stop") from None
+            raise stopped or InternalError("a query stopped without a request to stop") from None
 
 
 def _is_over(query: QueryRun, now: Callable[[], float]) -> bool:

@@ -35,13 +35,13 @@ def _seconds(value: str) -> str:
     except ValueError:
         seconds = -1.0
     if seconds < 0:
-        raise ProgrammingError(f"{value!r} is no number of seconds (0 = no limit)")
+        raise ProgrammingError(f"{value!r} is not a number of seconds (0 = no limit)")
     return value
 
 
 def _count(value: str) -> str:
     if not value.isdecimal() or int(value) < 1:
-        raise ProgrammingError(f"{value!r} is no number from 1 on")
+        raise ProgrammingError(f"{value!r} is not a whole number of at least 1")
     return str(int(value))
 
 
@@ -141,6 +141,4 @@ class Options:
         for known in _OPTIONS:
             if known.lower() == key.lower():
                 return known
-        raise NotSupportedError(
-            f"SET {key}: there is no such setting; known are {', '.join(sorted(_OPTIONS))}"
-        )
+        raise NotSupportedError(f"SET {key}: unknown setting; known settings: {', '.join(sorted(_OPTIONS))}")

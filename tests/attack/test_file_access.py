@@ -159,11 +159,11 @@ def test_a_variable_that_is_not_set_opens_no_folder(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "sqlfront", "cluster", "run", *place, "--file-access", ""]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     tried = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
-    assert tried.returncode == 1 and "is no path of a folder" in tried.stderr
+    assert tried.returncode == 1 and "is not the path of a folder" in tried.stderr
 
 
 def test_a_session_beside_spark_takes_no_file_access() -> None:
-    with pytest.raises(ProgrammingError, match="can't bind what Spark reads"):
+    with pytest.raises(ProgrammingError, match="does not limit the files that Spark reads"):
         sqlfront.connect(spark="local[1]", file_access="none")
 
 

@@ -103,7 +103,7 @@ def test_a_dataset_is_a_table(tmp_path: Path, scanner: bool) -> None:
 
 @pytest.mark.parametrize("source", [5, None, [1, 2], {"c": [1]}, numpy.zeros(3), pandas.Series([1])])
 def test_other_objects_are_refused_by_their_class(source: object) -> None:
-    with pytest.raises(ProgrammingError, match=f"a {type(source).__name__} is no Arrow data"):
+    with pytest.raises(ProgrammingError, match=f"a {type(source).__name__} is not Arrow data"):
         ArrowTable("t", source)  # type: ignore[arg-type]
 
 

@@ -69,8 +69,8 @@ def test_no_changed_byte_of_a_footer_ends_the_process(
         # A converted type that is not that of the logical type: Spark takes the first, Arrow the second.
         (b"%\x00\x4c\x1c\x00", b"%\x08\x4c\x1c\x00", "converted type is not that of its logical type"),
         # The orders of columns: a union of Thrift's with two fields, and one without any.
-        (b"\x19\x2c\x1c\x00\x00", b"\x19\x2c\x1c\x00\x01", "an order of a column is not one"),
-        (b"\x19\x2c\x1c\x00\x00\x1c\x00", b"\x19\x2c\x1c\x00\x00\x00\x00", "an order of a column is not one"),
+        (b"\x19\x2c\x1c\x00\x00", b"\x19\x2c\x1c\x00\x01", "a column order is invalid"),
+        (b"\x19\x2c\x1c\x00\x00\x1c\x00", b"\x19\x2c\x1c\x00\x00\x00\x00", "a column order is invalid"),
         # Headers of pages: the encodings of levels and of values, the number of values, the kind.
         (b"\x15\x06\x15\x06\x1c", b"\x15\x06\x15\x07\x1c", "the encoding of a page's levels is unknown"),
         (b"\x15\x04\x15\x10\x15\x06", b"\x15\x04\x15\x02\x15\x06", "a page's encoding is 1"),

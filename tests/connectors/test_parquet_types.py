@@ -185,7 +185,7 @@ def test_conditions_over_which_spark_leaves_out_rows_are_refused(
     with Session(Config()) as session:
         query = f"SELECT * FROM parquet.`{tmp_path}` WHERE {where}"
         if expected is None:
-            with pytest.raises(NotSupportedError, match="Spark leaves out row groups"):
+            with pytest.raises(NotSupportedError, match="row groups Spark skips"):
                 session.execute(query).collect()
         else:
             assert len(session.execute(query).collect()) == expected

@@ -103,7 +103,7 @@ def test_nothing_done_to_the_folder_while_a_file_is_read_leads_elsewhere(inside:
 def test_a_pipe_keeps_nobody_waiting(inside: Path, limited: bool) -> None:
     os.mkfifo(inside / "pipe")
 
-    with pytest.raises(OperationalError, match="pipe is no regular file"):
+    with pytest.raises(OperationalError, match="pipe is not a regular file"):
         text(FileAccess.of([str(inside)]) if limited else EVERYWHERE, inside / "pipe")
 
 

@@ -272,7 +272,7 @@ def test_each_waiting_for_another_is_an_error(
     monkeypatch.setattr(execution, "STUCK_CHECK", 0.01)
     job = engine.run(diamond(result=True), JobConfig(inline=inline))
 
-    with pytest.raises(InternalError, match="each of 'source', 'both', 'result' waits for another one"):
+    with pytest.raises(InternalError, match="each of 'source', 'both', 'result' waits for another of them"):
         list(job.batches())
     assert job.status is JobStatus.FAILED
 
@@ -284,7 +284,7 @@ def test_an_inline_job_is_stuck_once_no_other_member_can_move_it(engine: Engine)
     engine.start(held, engine.plan(diamond(result=True), held, config), config)
     threading.Timer(0.1, held.release).start()
 
-    with pytest.raises(InternalError, match="each of 'source', 'both', 'result' waits for another one"):
+    with pytest.raises(InternalError, match="each of 'source', 'both', 'result' waits for another of them"):
         list(LightJob(held).batches())
 
 
@@ -352,7 +352,7 @@ def test_a_stuck_job_without_a_result_is_an_error_too(
 ) -> None:
     monkeypatch.setattr(execution, "STUCK_CHECK", 0.01)
 
-    with pytest.raises(InternalError, match="each of 'source', 'both' waits for another one"):
+    with pytest.raises(InternalError, match="each of 'source', 'both' waits for another of them"):
         engine.run(diamond(result=False)).join()
 
 

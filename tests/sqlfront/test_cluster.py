@@ -317,8 +317,8 @@ def test_the_clusters_end_is_an_error(cluster: LocalCluster, connect: Connect) -
 @pytest.mark.parametrize(
     "where, secret, error",
     [
-        ("http://x", "s", "is no address of a cluster"),
-        ("sqlfront://127.0.0.1", "s", "is no address"),
+        ("http://x", "s", "is not the address of a cluster"),
+        ("sqlfront://127.0.0.1", "s", "is not an address"),
         ("sqlfront://127.0.0.1:4711", None, "needs a secret"),
     ],
 )
@@ -337,7 +337,7 @@ def test_a_session_can_bring_its_own_processes() -> None:
         assert ask(connection, "SELECT count(*) FROM t JOIN f USING (id)") == [(1000,)]
     with pytest.raises(sqlfront.ProgrammingError, match="silence_limit must be positive"):
         sqlfront.Config(silence_limit=0)
-    with pytest.raises(sqlfront.ProgrammingError, match="no launcher 'moon'"):
+    with pytest.raises(sqlfront.ProgrammingError, match="unknown launcher 'moon'"):
         sqlfront.connect(launcher="moon")
 
 

@@ -152,4 +152,4 @@ def test_a_wrong_address_is_an_error(bind: str) -> None:
         timeout=60,
         check=False,
     )
-    assert tried.returncode == 1 and "is no address" in tried.stderr
+    assert tried.returncode == 1 and "is not an address" in tried.stderr

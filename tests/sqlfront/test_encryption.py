@@ -115,14 +115,18 @@ def test_a_proxy_reads_neither_rows_nor_literals(cluster: LocalCluster) -> None:
 @pytest.mark.parametrize(
     ("where", "given", "reason"),
     [
-        ("sqlfront://h:1", {"secret": "s", "certificate": "x"}, "are given together"),
-        ("sqlfront://h:1?speed=3", {"secret": "s"}, "'speed' is no option"),
-        ("sqlfront://h:1?secret=s", {}, "'secret' is no option"),
+        ("sqlfront://h:1", {"secret": "s", "certificate": "x"}, "must be given together"),
+        ("sqlfront://h:1?speed=3", {"secret": "s"}, "'speed' is not an option"),
+        ("sqlfront://h:1?secret=s", {}, "'secret' is not an option"),
         ("sqlfront://h:1?insecure=perhaps", {"secret": "s"}, "true or false"),
-        ("sqlfront://h:1?certificate=a&key=b&authority=c&insecure", {"secret": "s"}, "insecure turns off"),
+        (
+            "sqlfront://h:1?certificate=a&key=b&authority=c&insecure",
+            {"secret": "s"},
+            "insecure turns encryption off",
+        ),
         ("sqlfront://h:1", {"credentials": "/nowhere"}, "credentials file /nowhere can't be read"),
-        (None, {"insecure": True}, "insecure is for members in other processes"),
-        (None, {"secret": "s"}, "a secret is for the cluster"),
+        (None, {"insecure": True}, "insecure needs members in other processes"),
+        (None, {"secret": "s"}, "a secret needs a cluster"),
         (
             "sqlfront://h:1",
             {"secret": "s", "certificate": "/x", "key": "/y", "authority": "/z"},

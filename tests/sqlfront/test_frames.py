@@ -29,7 +29,7 @@ def test_values(text: str, given: dict[str, object], filled: str) -> None:
     ("text", "given", "told"),
     [
         ("SELECT {y}", {"x": 1}, "no such keyword was given; given: x"),
-        ("SELECT {x} {", {"x": 1}, "no format string"),
+        ("SELECT {x} {", {"x": 1}, "not a format string"),
         ("SELECT {x.a}", {"x": 1}, "a int has no columns"),
         ("SELECT {day}", {"day": datetime.date(2020, 1, 2)}, "`:day` with args="),
     ],

@@ -218,7 +218,7 @@ def test_rows_that_come_late_are_refused(house: House) -> None:
     table = house.table()
     with house.load(table) as load:
         target = load.target
-    with pytest.raises(OperationalError, match="their load has ended"):
+    with pytest.raises(OperationalError, match="the load of these rows has ended"):
         [*push_all(target, house.connect, [rows(range(10))])]
     assert house.facts(table)[0][0] == 0
 
@@ -228,7 +228,7 @@ def test_an_attempt_whose_rows_are_not_there_is_not_published(house: House) -> N
     house.fill(table, range(10))
     with house.load(table) as load:
         brought = house.push(load, rows(range(100)))
-        with pytest.raises(OperationalError, match="their load has ended"):
+        with pytest.raises(OperationalError, match="the load of these rows has ended"):
             load.publish([*brought, Brought("no such", "local-0", 3)], overwrite=True)
     with house.load(table) as load:
         first, *others = house.push(load, rows(range(100)))
@@ -405,11 +405,11 @@ def test_what_is_no_question_is_refused(house: House) -> None:
         for question, body, reason in (
             (BeginLoad("y", "t", schema, dealt + 1, coordinator), (), "have moved"),
             (Put("x", "1", None), (), "no body"),
-            (Put("x", "2", None), wrong.body, "no schema before"),
+            (Put("x", "2", None), wrong.body, "no schema came before"),
             (Put("x", "3", wrong.schema), wrong.body, "column 0 has type string instead of int64"),
             (Put("x", "4", many.schema), many.body, "2 columns instead of 1"),
             (Put("x", "5", wrong.schema), (b"bytes",), "malformed batch"),
-            (Put("z", "1", wrong.schema), wrong.body, "load has ended"),
+            (Put("z", "1", wrong.schema), wrong.body, "load of these rows has ended"),
             (Hold("memory:store", "t", "1", coordinator), (), "is gone"),
             (ReadShare(key, "t", (3,), 0, 1), (), "no columns"),
             (ReadShare(key, "t", (-1,), 0, 1), (), "no columns"),

@@ -281,7 +281,7 @@ def test_a_query_of_another_session_is_killed(cluster: LocalCluster) -> None:
 
 
 def test_there_is_no_such_query(connection: Connection) -> None:
-    with pytest.raises(ProgrammingError, match="there is no query 4711, or it has ended") as caught:
+    with pytest.raises(ProgrammingError, match="query 4711 does not exist or has ended") as caught:
         connection.execute("KILL QUERY 4711")
 
     assert caught.value.sqlstate == "42704"

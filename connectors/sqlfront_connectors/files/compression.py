@@ -44,14 +44,14 @@ def unpacked(path: str, file: BufferedReader) -> Iterator[bytes]:
     NotSupportedError for codecs that Spark may support and this module doesn't."""
     ending = _ending(path)
     if ending in _UNREADABLE:
-        raise NotSupportedError(f"compressed files like {path.rsplit('/', 1)[-1]}")
+        raise NotSupportedError(f"files with a compression like that of {path.rsplit('/', 1)[-1]}")
     try:
         yield from _CODECS.get(ending, _steps)(file)
     except (OSError, EOFError, zlib.error, ValueError, struct.error, pa.ArrowException) as error:
         if ending not in _CODECS or ending in ("gz", "gzip"):
             raise file_unreadable(path, error) from error
         # For some of these codecs Spark uses the part of the text before the error.
-        raise NotSupportedError(f"{path}: {ending} that can't be read to its end") from error
+        raise NotSupportedError(f"{path}: {ending} data that can't be read to the end") from error
 
 
 def _steps(file: _Readable) -> Iterator[bytes]:

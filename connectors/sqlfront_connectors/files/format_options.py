@@ -19,7 +19,9 @@ def check_options(format_name: str, options: Mapping[str, str]) -> None:
     """
     unknown = sorted(key for key in options if key.lower() not in (FOREIGN, MERGE_SCHEMA))
     if unknown:
-        raise NotSupportedError(f"option {unknown[0]} of USING {format_name}; known is mergeSchema")
+        raise NotSupportedError(
+            f"option {unknown[0]} of USING {format_name}; the only known option is mergeSchema"
+        )
 
 
 def merges_schemas(options: Mapping[str, str]) -> bool:

@@ -139,8 +139,8 @@ def behind(first: Sequence[pa.RecordBatch], rows: Iterator[pa.RecordBatch]) -> I
             count = min(batch.num_rows - done, again.num_rows)
             if not count or not batch.slice(done, count).equals(again.slice(0, count)):
                 raise OperationalError(
-                    f"the answer is larger than {MAX_RESULT_SIZE}, and Spark has computed other rows, or in "
-                    "another order, when it was to write them to files: order the rows, or raise that setting"
+                    f"the result is larger than {MAX_RESULT_SIZE}, and Spark's second run gave other rows "
+                    f"or another order: order the rows, or raise {MAX_RESULT_SIZE}"
                 )
             done, again = done + count, again.slice(count)
     if again.num_rows:

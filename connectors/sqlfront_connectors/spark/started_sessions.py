@@ -77,7 +77,7 @@ class Connecting:
         """Register the session's server for the block, in which the server is asked."""
         with self._lock:
             if self._closed:
-                raise OperationalError("nobody waits for it any more")
+                raise OperationalError("the session that waited for Spark is closed")
             self._spark = spark
         atexit.register(self.close)  # runs before PySpark's own, which would wait
         try:

@@ -126,7 +126,7 @@ class BatchDecoder:
             if schema is not None:
                 self._change_schema(schema)
             if self._stored is None:
-                raise ValueError("there was no schema before it")
+                raise ValueError("no schema came before the batch")
             buffer = pa.py_buffer(body)
             return self._with_dictionaries(buffer) if self._columns else _read(buffer, self._stored)
         except Exception as error:
@@ -236,4 +236,4 @@ def _check_offsets(column: pa.Array) -> None:
     count = len(column) + 1 if len(column) else 0
     offsets = np.frombuffer(column.buffers()[1], np.int32, count, 4 * column.offset)
     if (offsets[1:] < offsets[:-1]).any():
-        raise ValueError("offsets that fall")
+        raise ValueError("the offsets decrease")

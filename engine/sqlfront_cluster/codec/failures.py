@@ -44,7 +44,7 @@ class ErrorData(msgspec.Struct, frozen=True, array_like=True):
 
     def __post_init__(self) -> None:
         if self.kind not in _KINDS:
-            raise ValueError(f"there is no class of errors {self.kind!r}")
+            raise ValueError(f"unknown class of errors {self.kind!r}")
 
     @classmethod
     def of(cls, error: BaseException) -> Self:

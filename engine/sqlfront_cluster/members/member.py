@@ -309,7 +309,7 @@ class Member:
             if not self.members.accepts(message.list_version):
                 raise topology_changed(message.list_version, self.members.version)
             if self.members.is_client(self.name):
-                raise OperationalError(f"{self.name} is a client, and runs nothing for others")
+                raise OperationalError(f"{self.name} is a client and runs no jobs of other members")
             placement = decode_placement(message.placement)
             if self.name not in placement.participants:
                 raise InternalError(f"member {self.name} isn't among the job's participants")

@@ -44,7 +44,7 @@ class Address:
             is_number = port.isascii() and port.isdigit() and len(port) <= 5
             if host and (bracketed or ":" not in host) and is_number and int(port) < 65536:
                 return cls(host, int(port))
-        raise ProgrammingError(f"{text!r} is no address; it should be host:port, [IPv6]:port or unix:/path")
+        raise ProgrammingError(f"{text!r} is not an address; write host:port, [IPv6]:port or unix:/path")
 
     def __str__(self) -> str:
         if self.path is not None:

@@ -110,7 +110,7 @@ class MessageDecoder:
         try:
             message: msgspec.Struct = self._decode(data)  # type: ignore[assignment]
         except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-            raise InvalidMessage(f"a message that isn't one: {error}") from None
+            raise InvalidMessage(f"a malformed message: {error}") from None
         return message
 
 
@@ -263,7 +263,7 @@ class FrameReader:
 
 def _complaint(magic: bytes, version: int, kind: int) -> InvalidMessage:
     if magic in _TLS_RECORDS:
-        return OtherEncryption("it speaks TLS, and this side is insecure")
+        return OtherEncryption("the other side speaks TLS, and this side is insecure")
     if magic != MAGIC:
         return InvalidMessage("bytes that don't begin a frame")
     if version != PROTOCOL_VERSION:

@@ -129,17 +129,17 @@ def initiate(mine: MemberCredentials, nonce: bytes, binding: bytes) -> Steps[Ide
     yield Hello(nonce)
     answer = yield None
     if isinstance(answer, Refused):
-        raise Unrelated("it speaks TLS, and this side is insecure")
+        raise Unrelated("the other side speaks TLS, and this side is insecure")
     challenge = expect(Challenge, answer)
     told = (nonce, challenge.nonce, binding, mine.identity)
     yield Proof(mine.identity, mine.code("initiator", *told))
     answer = yield None
     if isinstance(answer, Refused):
-        raise Unrelated("it doesn't accept this member's proof: the two have different secrets")
+        raise Unrelated("the other side rejects this member's proof: the two have different secrets")
     proof = expect(Proof, answer)
     if not hmac.compare_digest(proof.code, mine.code("acceptor", *told, proof.identity)):
         yield Refused()
-        raise Unrelated("it has another secret than this member")
+        raise Unrelated("the other side has another secret than this member")
     check_identity(mine.identity, proof.identity)
     return proof.identity
 
@@ -154,12 +154,12 @@ def accept(
     yield Challenge(nonce)
     answer = yield None
     if isinstance(answer, Refused):
-        raise HandshakeFailed("it refuses this member")
+        raise HandshakeFailed("the other side refuses this member")
     proof = expect(Proof, answer)
     told = (hello.nonce, nonce, binding, proof.identity)
     if not hmac.compare_digest(proof.code, mine.code("initiator", *told)):
         yield Refused()
-        raise Unrelated("it has another secret than this member")
+        raise Unrelated("the other side has another secret than this member")
     proven(hello.nonce, proof.identity)
     yield Proof(mine.identity, mine.code("acceptor", *told, mine.identity))
     check_identity(mine.identity, proof.identity)
@@ -170,14 +170,16 @@ def check_identity(mine: Identity, theirs: Identity) -> None:
     """Refuse a side that knows the secret but doesn't fit; both sides come to the same result. Raises
     HandshakeFailed."""
     if theirs.incarnation == mine.incarnation:
-        raise HandshakeFailed("it is this member itself")
+        raise HandshakeFailed("the other side is this member itself")
     if theirs.cluster != mine.cluster:
-        raise Unrelated(f"it belongs to cluster {theirs.cluster!r}, this member to {mine.cluster!r}")
+        raise Unrelated(
+            f"the other side belongs to cluster {theirs.cluster!r}, this member to {mine.cluster!r}"
+        )
     if theirs.name == mine.name:
-        raise HandshakeFailed(f"it has this member's name, {mine.name!r}")
+        raise HandshakeFailed(f"the other side has this member's name, {mine.name!r}")
     if _release(theirs.product) != _release(mine.product):
         raise Unrelated(
-            f"it runs version {theirs.product}, this member {mine.product}; "
+            f"the other side runs version {theirs.product}, this member {mine.product}; "
             f"the members of a cluster must agree in the first two numbers"
         )
 
@@ -194,10 +196,10 @@ def expect(expected: type[_Expected], message: msgspec.Struct | None) -> _Expect
     if isinstance(message, expected):
         return message
     if message is None:
-        raise HandshakeFailed("it closed the connection in the middle of the handshake")
+        raise HandshakeFailed("the other side closed the connection in the middle of the handshake")
     if isinstance(message, Goodbye):
         raise HandshakeFailed(message.reason)
-    raise HandshakeFailed(f"it sent {type(message).__name__} where {expected.__name__} was expected")
+    raise HandshakeFailed(f"the other side sent {type(message).__name__} instead of {expected.__name__}")
 
 
 class Conversation(Protocol):

@@ -130,7 +130,7 @@ class Line:
         except OSError as error:
             raise self._broken(error) from error
         if frame is None:
-            raise self._broken("it closed the connection")
+            raise self._broken("the member closed the connection")
         if isinstance(frame.message, Goodbye):
             raise self._broken(frame.message.reason)
         return frame
@@ -171,6 +171,6 @@ def _steps(mine: MemberCredentials, nonce: bytes, channel: Channel) -> Steps[str
     else:
         verdict = expect(ConnectionVerdict, (yield None))
         if verdict.instead is not None:
-            raise HandshakeFailed(f"it has another connection with {mine.identity.name}")
+            raise HandshakeFailed(f"the member has another connection with {mine.identity.name}")
         yield Settled()
     return other.name

@@ -239,7 +239,11 @@ class LoopbackTransport:
             return
         there = self._network.find(address)
         if there is None or there is self or there._state is not _TransportState.STARTED:
-            reason = "it is this member itself" if there is self else f"there is no member {address!r} here"
+            reason = (
+                "the other side is this member itself"
+                if there is self
+                else f"there is no member {address!r} here"
+            )
             self.receiver.disconnected(UnconnectedPeer(address), reason)
             return
         here = self._peers[address] = LoopbackPeer(self._network, self, address)

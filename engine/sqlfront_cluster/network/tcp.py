@@ -92,9 +92,7 @@ class NetworkSettings:
 
     def __post_init__(self) -> None:
         if not self.secret:
-            raise ProgrammingError(
-                "a cluster needs a secret that its members prove to know; this one is empty"
-            )
+            raise ProgrammingError("a cluster needs a secret; the given secret is empty")
 
 
 class _Failure(NamedTuple):
@@ -317,7 +315,9 @@ class TcpTransport:
     def _accept(self, connection: MemberConnection) -> Steps[MemberConnection | None]:
         def proven(number: bytes, identity: Identity) -> None:
             if identity.name == self._settings.never_calls:
-                raise Unrelated(f"it calls itself {identity.name}, who never connects to others")
+                raise Unrelated(
+                    f"the other side calls itself {identity.name}, a member that never connects to others"
+                )
             connection.id = number
             self._connections.know(connection)
             connection.introduce(identity)

@@ -435,7 +435,9 @@ class Execution:
             if self._has_ended:  # in this moment
                 return
             if not self._stopping:
-                self.error = InternalError(f"the job can't go on: each of {waiting} waits for another one")
+                self.error = InternalError(
+                    f"the job can't go on: each of {waiting} waits for another of them"
+                )
         self._stop_all()
 
     # ---- inspecting

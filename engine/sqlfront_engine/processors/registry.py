@@ -76,7 +76,9 @@ def processor_class(tag: str) -> type[Processor]:
     if kind is None:
         place = _PLACES.get(tag)
         if place is None:
-            raise OperationalError(f"this member knows no processor {tag!r}; known are {', '.join(_PLACES)}")
+            raise OperationalError(
+                f"this member knows no processor {tag!r}; known processors: {', '.join(_PLACES)}"
+            )
         module, _, name = place.partition(":")
         try:
             kind = _CLASSES[tag] = getattr(import_module(module), name)

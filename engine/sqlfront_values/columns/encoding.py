@@ -234,7 +234,7 @@ def _encode_lists(column: pa.Array) -> Codes:
     size = elements.dtype.itemsize
     claim("grouping of arrays", _LIST_BYTES * len(elements))
     if len(elements) * size > MOST_TEXT:
-        raise BatchTooLargeError(f"arrays of {len(elements)} elements are grouped", len(elements) * size)
+        raise BatchTooLargeError(f"grouping arrays of {len(elements)} elements", len(elements) * size)
     offsets = np.zeros(len(column) + 1, np.int32)
     np.cumsum(parts.lengths * size, out=offsets[1:])
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(elements))]

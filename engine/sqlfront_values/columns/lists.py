@@ -80,7 +80,9 @@ def put_together(
     offsets = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
     if offsets[-1] > _MOST_ELEMENTS:
-        raise OperationalError(f"the arrays of one batch have {offsets[-1]} elements; 2147483647 can be held")
+        raise OperationalError(
+            f"the arrays of one batch have {offsets[-1]} elements; at most 2147483647 can be held"
+        )
     buffers = [bitmap(valid), pa.py_buffer(offsets.astype(np.int32))]
     return pa.Array.from_buffers(data_type, len(lengths), buffers, children=[elements])
 

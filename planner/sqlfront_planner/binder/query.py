@@ -303,7 +303,7 @@ def _refuse_disorder(query: exp.Expr) -> None:
     clauses = [query.args[name] for name in _CLAUSES if query.args.get(name)]
     starts = [place[0] for clause in clauses if (place := span(clause)) is not None]
     if starts != sorted(starts):
-        raise unsupported("A query with its clauses in this order", query)
+        raise unsupported("This order of clauses", query)
 
 
 def _limit_failure(kind: str, what: str, detail: str, node: exp.Expr) -> Exception:

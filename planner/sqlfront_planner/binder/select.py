@@ -231,7 +231,7 @@ class _Select(msgspec.Struct):
     def _empty_list(self) -> Error:
         """The error for ``SELECT FROM t``: Spark reads FROM as a column's name there."""
         if self.node.args.get("from_") is None:
-            return unsupported("A SELECT of nothing", self.node)
+            return unsupported("A SELECT without columns", self.node)
         return column_binder.unresolved([], ("FROM",), self.node)
 
     def _add(self, part: exp.Expr, binder: ExpressionBinder) -> None:
@@ -417,7 +417,7 @@ class _Select(msgspec.Struct):
         selected = [part for item in self.items for part in walk(item.expression)]
         for key in grouping.keys:
             if key not in selected:
-                outer_columns.refuse_correlated(key, "that only GROUP BY has", self.node)
+                outer_columns.refuse_correlated(key, "in GROUP BY that the select list lacks", self.node)
 
     def _apply_windows(self) -> None:
         """Add the Window nodes, then filter their row by QUALIFY."""

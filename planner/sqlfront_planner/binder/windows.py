@@ -67,7 +67,7 @@ def bind_window(binder: ExpressionBinder, node: exp.Window) -> Expr:
         raise unsupported("A reference to an alias of the same SELECT in a window", node)
     inner = (*partition, *(item for item, _, _ in order), *call.arguments)
     if any(isinstance(part, WindowOutput) for item in inner for part in walk(item)):
-        raise unsupported("A window function inside of another one", node)
+        raise unsupported("A window function inside another window function", node)
     return collector.add(WindowItem(call, partition, order, binder.name(node), node))
 
 

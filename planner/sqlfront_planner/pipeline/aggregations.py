@@ -42,7 +42,7 @@ def bind_aggregation(call: Aggregation, schema: pa.Schema) -> AggregateCall:
     entry = lookup_aggregate(call.function)
     if entry is None:
         raise ProgrammingError(
-            f"there is no aggregate function {call.function!r}; known are {', '.join(aggregate_names())}"
+            f"unknown aggregate function {call.function!r}; known functions: {', '.join(aggregate_names())}"
         )
     condition = None if call.where is None else column_named(call.where, schema)
     if condition is not None and condition.type != BOOLEAN:
@@ -64,7 +64,9 @@ def column_named(name: str, schema: pa.Schema) -> Column:
     """The column of that name. Raises ProgrammingError, with the known names, for an unknown name."""
     ordinal = schema.get_field_index(name)
     if ordinal < 0:
-        raise ProgrammingError(f"there is no column {name!r}; known are {', '.join(map(repr, schema.names))}")
+        raise ProgrammingError(
+            f"there is no column {name!r}; known columns: {', '.join(map(repr, schema.names))}"
+        )
     return Column(schema.field(ordinal).type, ordinal, name)
 
 

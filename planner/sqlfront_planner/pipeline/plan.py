@@ -89,17 +89,17 @@ def _check(definition: Definition) -> None:
         raise InterfaceError("the pipeline has no steps")
     for position, step in enumerate(definition.steps):
         if not definition.is_sink(position) and not definition.consumers(position):
-            raise InterfaceError(f"nothing takes from step {step.name!r}, and it is no sink")
+            raise InterfaceError(f"step {step.name!r} has no consumer and is not a sink")
         if isinstance(step, JoinStep):
             left, right = (_origins(definition, place) for place in step.inputs)
             shared = sorted(definition.steps[place].name for place in left & right)
             if shared:
                 raise InterfaceError(
-                    f"both sides of step {step.name!r} come from {shared[0]!r}, so that one would wait for"
-                    " the other; read it twice"
+                    f"both sides of step {step.name!r} come from {shared[0]!r}, so that one side would"
+                    f" wait for the other; read {shared[0]!r} twice"
                 )
     if sum(map(_is_result, definition.steps)) > 1:
-        raise InterfaceError("a pipeline collects one result at most")
+        raise InterfaceError("a pipeline collects at most one result")
 
 
 def _origins(definition: Definition, position: int) -> set[int]:
@@ -159,7 +159,7 @@ class _Planning:
                 schema = self._input_schema(step)
                 outlet = _Outlet(self._written(step, ResourceSink(schema, key), OnlyOn()))
             case _:
-                raise InterfaceError(f"there is no step {type(step).__name__}")
+                raise InterfaceError(f"unknown type of step: {type(step).__name__}")
         self._outlets[chain[-1]] = outlet
 
     # ---- vertices
@@ -323,11 +323,13 @@ class _Planning:
             if not isinstance(node, Parameter):
                 return node
             if node.index >= len(arguments):
-                raise ProgrammingError(f"argument {node.index} is missing; there are {len(arguments)}")
+                raise ProgrammingError(
+                    f"argument {node.index} is missing; the call has {len(arguments)} arguments"
+                )
             return Literal(node.type, arguments[node.index].value)
 
         bound = transform(expression, bind)
         known = isinstance(bound, Literal)
         if not known and any(not node.children() and not isinstance(node, Literal) for node in walk(bound)):
-            raise ProgrammingError("the key of an owner is an expression over arguments and constants")
+            raise ProgrammingError("the key of an owner must be an expression over arguments and constants")
         return Literal(bound.type, evaluate_scalar(bound, self._circumstances.settings))

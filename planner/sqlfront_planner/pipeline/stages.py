@@ -67,7 +67,7 @@ class Pipeline:
         if isinstance(source, OpenedSource):
             return self._add(ReadStep(name or source.title, source.schema, (), parallelism, source, only_on))
         if only_on is not None:
-            raise InterfaceError("a table decides by itself where it is read")
+            raise InterfaceError("only_on is for sources; the members of a table read its rows")
         return self._add(ReadTable(name or "table", source.schema, (), parallelism, source))
 
     def _add(self, step: Step) -> "Stage":
@@ -246,7 +246,9 @@ class Stage:
         if right._pipeline is not self._pipeline:
             raise InterfaceError("both sides of a join belong to one pipeline")
         if kind not in get_args(JoinName):
-            raise InterfaceError(f"a join is one of {', '.join(get_args(JoinName))}, not {kind!r}")
+            raise InterfaceError(
+                f"the kind of a join must be one of {', '.join(get_args(JoinName))}, not {kind!r}"
+            )
         how = JoinKind(kind)
         pairs = dict(on) if isinstance(on, Mapping) else {key: key for key in _names(on)}
         left_keys, right_keys = self._ordinals(tuple(pairs)), right._ordinals(tuple(pairs.values()))
@@ -322,7 +324,7 @@ def _schema(output: Output) -> pa.Schema:
         return output
     if isinstance(output, pa.Field):
         return pa.schema([output])
-    raise InterfaceError(f"a step's output is a pa.Field or a pa.Schema, not {output!r}")
+    raise InterfaceError(f"a step's output must be a pa.Field or a pa.Schema, not {output!r}")
 
 
 def _names(on: str | Sequence[str]) -> Sequence[str]:

@@ -346,7 +346,7 @@ class _Rewriter:
         one string only, INTERVAL needs a blank between amount and unit."""
         following = self._at(position + 1)
         if word.token_type == _T.VAR and word.text.upper() == "X":
-            raise unsupported_at(word, "X before a string, with a space between,", self._sql)
+            raise unsupported_at(word, "A space between X and a string", self._sql)
         if word.token_type == _T.INTERVAL and re.search(_GLUED_UNIT, token.text):
             message = f"The value of the typed literal \"INTERVAL\" is invalid: '{token.text}'."
             raise error_at(token, "INVALID_TYPED_LITERAL", message, self._sql)

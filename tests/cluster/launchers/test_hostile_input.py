@@ -163,9 +163,9 @@ def traitor(town: Town) -> Iterator[Traitor]:
         (random.Random(2).randbytes(5000), "don't begin a frame"),
         (HEADER.pack(b"sf", 1, FrameKind.MESSAGE, 1 << 31, 0), "the limits are"),
         (HEADER.pack(b"sf", 1, FrameKind.MESSAGE, 10, 1 << 60), "limits are"),
-        (HEADER.pack(b"sf", 1, FrameKind.MESSAGE, 10, 0) + b"0123456789", "a message that isn't one"),
+        (HEADER.pack(b"sf", 1, FrameKind.MESSAGE, 10, 0) + b"0123456789", "a malformed message"),
         (HEADER.pack(b"sf", 1, 9, 10, 0), "kind 9"),
-        (joined(encode_frame(FrameKind.MESSAGE, Note(1))), "a message that isn't one"),
+        (joined(encode_frame(FrameKind.MESSAGE, Note(1))), "a malformed message"),
     ],
     ids=["random", "oversized", "oversized-body", "no-message", "kind", "unknown-message"],
 )

@@ -179,7 +179,7 @@ def test_an_answer_that_is_none_closes_the_connection(town: Town) -> None:
     threading.Timer(0.05, lambda: asking.back.channel.socket.sendall(nonsense)).start()
     asking.transport.attend([asking.peer], lambda: False)
 
-    assert "a message that isn't one" in asking.member.lost("other")
+    assert "a malformed message" in asking.member.lost("other")
 
 
 def test_what_ends_a_connection_just_when_somebody_wants_to_attend_it(town: Town) -> None:

@@ -115,7 +115,7 @@ def test_a_false_member_is_found_out_by_who_connects() -> None:
         return message
 
     met = talk(member("a"), member("b"), forge)
-    assert met.outcomes["initiator"] == "it has another secret than this member"
+    assert met.outcomes["initiator"] == "the other side has another secret than this member"
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_patch_versions_may_differ() -> None:
 def test_a_member_does_not_talk_to_itself() -> None:
     one = member("a")
     met = talk(one, one)
-    assert met.outcomes["initiator"] == met.outcomes["acceptor"] == "it is this member itself"
+    assert met.outcomes["initiator"] == met.outcomes["acceptor"] == "the other side is this member itself"
 
 
 def test_an_identity_cannot_be_changed_on_the_way() -> None:

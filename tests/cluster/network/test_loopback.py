@@ -122,7 +122,7 @@ def test_who_is_not_there_is_disconnected(network: Members) -> None:
     first.connect("b")
     assert a.lost("b") == "there is no member 'b' here"
     first.connect("a")
-    assert a.lost("a") == "it is this member itself"
+    assert a.lost("a") == "the other side is this member itself"
 
 
 def test_a_closed_member_is_gone(network: Members) -> None:

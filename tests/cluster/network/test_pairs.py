@@ -124,7 +124,7 @@ def test_a_member_started_anew_takes_the_place_of_its_predecessor(town: Town, on
 def test_a_member_does_not_connect_to_itself(town: Town) -> None:
     first, a = town.member("a")
     first.connect(first.addresses[0])
-    assert a.lost(first.addresses[0]) == "it is this member itself"
+    assert a.lost(first.addresses[0]) == "the other side is this member itself"
     assert a.count("connected") == 0
 
 

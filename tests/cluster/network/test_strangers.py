@@ -78,11 +78,11 @@ def still_there(town: Town, address: str) -> None:
     ("data", "reason"),
     [
         (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "don't begin a frame"),
-        (b"\x16\x03\x01\x02\x00" + bytes(100), "it speaks TLS"),
+        (b"\x16\x03\x01\x02\x00" + bytes(100), "the other side speaks TLS"),
         (HEADER.pack(b"sf", 1, FrameKind.CONTROL, 5000, 0), "limits are 4096 and 0"),
         (HEADER.pack(b"sf", 1, FrameKind.CONTROL, 1, 1), "limits are 4096 and 0"),
         (HEADER.pack(b"sf", 1, FrameKind.MESSAGE, 10, 0) + bytes(10), "kind 1, which isn't taken now"),
-        (HEADER.pack(b"sf", 1, FrameKind.CONTROL, 3, 0) + b"abc", "a message that isn't one"),
+        (HEADER.pack(b"sf", 1, FrameKind.CONTROL, 3, 0) + b"abc", "a malformed message"),
         (HEADER.pack(b"sf", 2, FrameKind.CONTROL, 3, 0) + b"abc", "speaks version 2 of the protocol"),
     ],
 )
@@ -174,8 +174,12 @@ def test_strangers_cannot_take_all_places(town: Town, logged: Callable[[], list[
     ("changes", "theirs", "ours"),
     [
         ({"secret": b"guessed"}, "another secret", "different secrets"),
-        ({"cluster": "other"}, "it belongs to cluster 'other'", "it belongs to cluster 'test'"),
-        ({"product": "0.2.0"}, "it runs version 0.2.0", "it runs version 0.1.0"),
+        (
+            {"cluster": "other"},
+            "the other side belongs to cluster 'other'",
+            "the other side belongs to cluster 'test'",
+        ),
+        ({"product": "0.2.0"}, "the other side runs version 0.2.0", "the other side runs version 0.1.0"),
     ],
 )
 def test_who_does_not_belong_hears_why_as_far_as_it_may(
@@ -218,7 +222,7 @@ def test_who_connects_is_not_taken_in_by_a_false_member(town: Town) -> None:
         (b"nonsense that is no frame", "don't begin a frame"),
         (HEADER.pack(b"sf", 1, FrameKind.MESSAGE, 10_000, 0), "limits are 1000 and 1000"),
         (HEADER.pack(b"sf", 1, FrameKind.MESSAGE, 10, 1 << 40), "limits are 1000 and 1000"),
-        (HEADER.pack(b"sf", 1, FrameKind.MESSAGE, 10, 0) + b"0123456789", "a message that isn't one"),
+        (HEADER.pack(b"sf", 1, FrameKind.MESSAGE, 10, 0) + b"0123456789", "a malformed message"),
         (HEADER.pack(b"sf", 1, 9, 10, 0), "kind 9"),
         (b"".join(map(bytes, encode_frame(FrameKind.CONTROL, Hello(bytes(32))).parts)), "sent Hello"),
     ],

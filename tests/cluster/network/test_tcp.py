@@ -400,7 +400,7 @@ def test_that_somebody_cannot_be_reached_is_logged_once(
 def test_an_address_must_be_one(town: Town) -> None:
     first, _ = town.member("a")
     for text in ("nowhere", "host:", "host:http", "host:70000", ":1", "unix:", "::1:5"):
-        with pytest.raises(ProgrammingError, match="is no address"):
+        with pytest.raises(ProgrammingError, match="is not an address"):
             first.connect(text)
 
 

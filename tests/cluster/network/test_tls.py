@@ -56,7 +56,7 @@ class Refusal(Member):
     ("theirs", "ours", "reason"),
     [
         ({"insecure": False}, {"insecure": False, "secret": b"a guess"}, "none that this side trusts"),
-        ({"insecure": False}, {"insecure": True}, "it speaks TLS, and this side is insecure"),
+        ({"insecure": False}, {"insecure": True}, "the other side speaks TLS, and this side is insecure"),
         ({"insecure": True}, {"insecure": False}, "it speaks no TLS"),
         ({"insecure": True}, {"insecure": True, "secret": b"a guess"}, "different secrets"),
         ({"tls": certificates(b"x")}, {"insecure": False}, "none that this side trusts"),
@@ -130,7 +130,7 @@ def test_certificates_come_from_files(tmp_path: Path) -> None:
 def test_a_file_that_is_not_there_or_holds_something_else_is_named(tmp_path: Path, name: str) -> None:
     files = written(tmp_path, certificates())
     (tmp_path / f"{name}.pem").write_text("nothing of the kind")
-    with pytest.raises(OperationalError, match=rf"don't serve for TLS: .*{name}.pem"):
+    with pytest.raises(OperationalError, match=rf"can't be used for TLS: .*{name}.pem"):
         TlsSettings.read(*files)
     (tmp_path / f"{name}.pem").unlink()
     with pytest.raises(OperationalError, match=rf"{name}.pem can't be read"):

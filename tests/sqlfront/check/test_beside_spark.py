@@ -46,7 +46,7 @@ def test_what_spark_has_is_known(checker: Checker) -> None:
     )
     assert checker.check(joined).way == CheckedLane.LIGHT
     assert checker.check("DROP VIEW trips") == Verdict(
-        CheckedLane.SPARK, "`trips` is a copy of what Spark has"
+        CheckedLane.SPARK, "`trips` is a copy of a relation of Spark"
     )
     assert checker.check("SELECT max(id) FROM trips") == only_theirs
 

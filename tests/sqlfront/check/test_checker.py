@@ -161,7 +161,7 @@ def test_what_depends_on_the_type_of_a_parameter_is_unknown(checker: Checker) ->
     found = checker.check("SELECT ? + map(1, 2)")
 
     assert found.way == CheckedLane.UNKNOWN
-    assert found.reason.startswith("it depends on its parameters: ")
+    assert found.reason.startswith("the result depends on the types of the parameters: ")
 
 
 def test_names_that_a_program_makes() -> None:

@@ -143,11 +143,11 @@ def test_what_would_be_much_is_left_to_spark(
     monkeypatch.setattr(mixed, "MOST_MOVED", 400)
     found = session.execute(text)
     assert (found.stats.lane, len(found.collect())) == ("spark", 90)
-    assert found.stats.reason.startswith("Spark would give about")
+    assert found.stats.reason.startswith("Spark would send about")
     monkeypatch.setattr(mixed.MixedQuery, "check", lambda query: None)  # as if it had been estimated as less
     found = session.execute(text)
     assert (found.stats.lane, len(found.collect())) == ("spark", 90)
-    assert found.stats.reason.startswith("Spark would give more than")
+    assert found.stats.reason.startswith("Spark would send more than")
 
 
 def test_a_copy_is_read_beside_the_rest(session: AttachedSession, beside: SparkSession) -> None:

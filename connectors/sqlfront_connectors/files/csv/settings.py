@@ -104,7 +104,7 @@ class _Given:
         unknown = sorted(set(self._options) - _OPTIONS - {FOREIGN})
         if unknown:
             raise NotSupportedError(
-                f"option {unknown[0]} of USING csv; known are {', '.join(sorted(_OPTIONS))}"
+                f"option {unknown[0]} of USING csv; known options: {', '.join(sorted(_OPTIONS))}"
             )
 
     def get(self, name: str) -> str | None:
@@ -118,7 +118,7 @@ class _Given:
         if text is None:
             return default
         if text.lower() not in ("true", "false"):
-            raise ProgrammingError(f"option {name} of USING csv is true or false, not {text!r}")
+            raise ProgrammingError(f"option {name} of USING csv must be true or false, not {text!r}")
         return text.lower() == "true"
 
     def number(self, name: str, default: int) -> int:
@@ -148,7 +148,7 @@ class _Given:
         handling = self.text("unescapedquotehandling", "STOP_AT_DELIMITER").upper()
         if handling not in QuoteHandling.__members__:
             raise ProgrammingError(
-                f"unescapedQuoteHandling {handling}; known are {', '.join(QuoteHandling.__members__)}"
+                f"unescapedQuoteHandling {handling}; known values: {', '.join(QuoteHandling.__members__)}"
             )
         if beyond == "\0" and quote != escape:
             beyond = escape

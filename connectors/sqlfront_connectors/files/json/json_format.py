@@ -126,7 +126,7 @@ def _careful_kind(record: bytes, inference: JsonInference, settings: JsonSetting
     except (JsonSyntaxError, UnicodeError):
         return inference.malformed()
     except RecursionError:
-        raise NotSupportedError("JSON nested that deep") from None
+        raise NotSupportedError("JSON that is nested too deeply") from None
 
 
 def read(

@@ -173,7 +173,7 @@ class RecordReader:
         try:
             return record.decode()
         except UnicodeDecodeError:
-            raise NotSupportedError(f"a corrupt record of {self._path} that is no UTF-8") from None
+            raise NotSupportedError(f"a corrupt record of {self._path} that is not UTF-8") from None
 
     def _with_record(self, row: Row, text: str | None) -> Row:
         return row if self._corrupt < 0 else [*row[: self._corrupt], text, *row[self._corrupt :]]

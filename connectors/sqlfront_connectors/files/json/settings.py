@@ -98,7 +98,7 @@ def json_settings(options: Mapping[str, str]) -> JsonSettings:
     given.pop(FOREIGN, None)
     unknown = sorted(set(given) - set(_DEFAULTS))
     if unknown:
-        raise NotSupportedError(f"option {unknown[0]} of USING json; known are {', '.join(_DEFAULTS)}")
+        raise NotSupportedError(f"option {unknown[0]} of USING json; known options: {', '.join(_DEFAULTS)}")
     multi_line = _flag(given, "multiline")
     separator = given.get("linesep")
     encoding = _encoding(given.get("encoding"), multi_line=multi_line, separator=separator)
@@ -131,7 +131,7 @@ def _text(options: Mapping[str, str], name: str) -> str:
 def _flag(options: Mapping[str, str], name: str) -> bool:
     text = _text(options, name).lower()
     if text not in ("true", "false"):
-        raise ProgrammingError(f"option {name} of USING json is true or false, not {text!r}")
+        raise ProgrammingError(f"option {name} of USING json must be true or false, not {text!r}")
     return text == "true"
 
 
@@ -140,7 +140,7 @@ def _number(options: Mapping[str, str], name: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise ProgrammingError(f"option {name} of USING json is a number, not {text!r}") from None
+        raise ProgrammingError(f"option {name} of USING json must be a number, not {text!r}") from None
 
 
 def _encoding(name: str | None, *, multi_line: bool, separator: str | None) -> str | None:
@@ -156,7 +156,7 @@ def _encoding(name: str | None, *, multi_line: bool, separator: str | None) -> s
         )
     if not multi_line and name.lower() in ("utf-16", "utf-32"):
         raise ProgrammingError(
-            f"The {name} encoding needs multiLine, since only a file's begin tells its form"
+            f"The {name} encoding needs multiLine, since only the first bytes of a file tell the byte order"
         )
     if not multi_line and separator is None and name.lower() != "utf-8":
         raise ProgrammingError(f"The lineSep option must be specified for the {name} encoding")

@@ -160,7 +160,7 @@ class Converters:
         try:
             return tokens.since(start).decode()
         except UnicodeDecodeError:
-            raise NotSupportedError("a JSON value as text that is no UTF-8") from None
+            raise NotSupportedError("a JSON value as text that is not UTF-8") from None
 
     def _struct(self, kind: pa.StructType) -> Converter:
         read = self.members(kind)
@@ -191,7 +191,7 @@ class Converters:
                     tokens.skip_children()
                     continue
                 if once and index in seen:
-                    raise NotSupportedError("a filter over JSON with a key that stands twice")
+                    raise NotSupportedError("a filter over JSON with a duplicate key")
                 seen.add(index)
                 try:
                     row[index] = converters[index](tokens)
@@ -279,7 +279,7 @@ def _copied(tokens: JsonTokens) -> str:
     try:
         return write_json(value_of(tokens))
     except RecursionError:
-        raise NotSupportedError(f"a JSON value nested that deep as text, {_NOT_EXACT}") from None
+        raise NotSupportedError(f"a JSON value that is nested too deeply, as text, {_NOT_EXACT}") from None
 
 
 def _key(name: str | None) -> str:

@@ -171,7 +171,7 @@ def _bases(roots: list[str], options: ListingOptions, access: FileAccess) -> fro
     if not os.path.isdir(base):
         raise OperationalError(f"Option 'basePath' must be a directory: {base}")
     if not is_above:
-        raise NotSupportedError("a basePath that is not above all of the files")
+        raise NotSupportedError("a basePath that does not contain all files")
     return frozenset((base,))
 
 

@@ -93,5 +93,7 @@ def _moment(name: str, value: str, time_zone: str) -> int:
     batch = pa.RecordBatch.from_arrays([from_values([value], STRING)], names=["value"])
     moment = evaluate(Cast(TIMESTAMP, Column(STRING, 0), safe=True), batch, Settings(time_zone))
     if moment.null_count:
-        raise ProgrammingError(f"option {name}: {value[:100]!r} is no timestamp such as 2024-01-31T12:00:00")
+        raise ProgrammingError(
+            f"option {name}: {value[:100]!r} is not a timestamp such as 2024-01-31T12:00:00"
+        )
     return int(moment.cast(pa.int64())[0].as_py())

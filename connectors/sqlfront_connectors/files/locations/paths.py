@@ -41,7 +41,7 @@ def local_path(location: str) -> str:
             raise _no_file_system(scheme[1])
         location = location[scheme.end() :]
         if not location.startswith("/") or re.match(r"//[^/]", location):
-            raise OperationalError(f"file:{location} is no path on this machine; file:///path is one")
+            raise OperationalError(f"file:{location} is not a path on this machine; write file:///path")
     slashes = re.sub("/{2,}", "/", location)
     return posixpath.normpath(slashes)
 

@@ -69,11 +69,11 @@ def _unpacked(chunk: bytes, compression: int, block: int) -> bytes:
     if compression == _ZSTD:
         return bytes(pa.input_stream(pa.py_buffer(chunk), compression="zstd").read(block))
     if compression not in (_SNAPPY, _LZ4):
-        raise Malformed(f"its compression is {compression}")
+        raise Malformed(f"the compression is {compression}")
     is_snappy = compression == _SNAPPY
     length = read_varint(chunk, 0)[0] if is_snappy else _length(chunk)
     if length > block:
-        raise Malformed("a part is larger than parts are")
+        raise Malformed("a part is larger than the limit")
     return bytes(pa.Codec("snappy" if is_snappy else "lz4_raw").decompress(chunk, length, asbytes=True))
 
 

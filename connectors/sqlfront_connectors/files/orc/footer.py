@@ -198,7 +198,9 @@ def _postscript(said: bytes) -> ProtobufMessage:
         found = ProtobufMessage(said)
     except (Malformed, IndexError) as error:
         # Spark's reader accepts the valid fields of a message.
-        raise Malformed(str(error)) if said.endswith(MAGIC) else NoFooter("it is none of ORC's") from error
+        raise (
+            Malformed(str(error)) if said.endswith(MAGIC) else NoFooter("the postscript is not ORC's")
+        ) from error
     if found.number(3) > _WIDEST:
         raise Malformed(f"its parts have {found.number(3)} bytes")
     return found
@@ -261,7 +263,7 @@ def _streams(footer: ProtobufMessage, types: list[ProtobufMessage], start: int) 
 def _fault_of_types(types: list[ProtobufMessage]) -> str | None:
     """Return the first fault in the tree of types, None = no fault. A type precedes its parts."""
     if types[0].number(1) != _STRUCT:
-        return "its root is no struct"
+        return "its root is not a struct"
     depths = {0: 0}
     for place, kind in enumerate(types):
         fault = _fault_of_type(kind)
@@ -336,5 +338,5 @@ def _message(stored: bytes, compression: int, block: int) -> ProtobufMessage:
     """Decode a message that is stored in chunks of at most ``block`` uncompressed bytes."""
     found = plain(stored, compression, block, _LARGEST)
     if len(found) > _LARGEST:
-        raise TooLarge("it is larger than footers are")
+        raise TooLarge("the footer is larger than the limit")
     return ProtobufMessage(found)

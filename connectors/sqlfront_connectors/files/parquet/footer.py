@@ -149,9 +149,9 @@ def _footer(source: str) -> tuple[bytes, int]:
         length = int.from_bytes(end[:4], "little")
         start = size - _END - length
         if not end.endswith(MAGIC):
-            raise Malformed("it is none of Parquet's")
+            raise Malformed("the footer is not Parquet's")
         if start < len(MAGIC):
-            raise Malformed("it is longer than the file")
+            raise Malformed("the footer is longer than the file")
         file.seek(start)
         return file.read(length), start
 
@@ -183,23 +183,23 @@ def _schema(file: Struct) -> list[_Leaf]:
         _text(pair, 1)
     said = file.get(field(7, LIST))
     if isinstance(said, ThriftValues) and len(said.items) < len(leaves):
-        raise Malformed("it lacks orders of columns")
+        raise Malformed("the column orders are missing")
     if isinstance(said, ThriftValues) and any(
         not isinstance(order, dict) or len(order) != 1 for order in said.items
     ):
-        raise Malformed("an order of a column is not one")
+        raise Malformed("a column order is invalid")
     return leaves
 
 
 def _leaves(elements: list[Struct]) -> list[_Leaf]:
     if not elements:
-        raise Malformed("it has no schema")
+        raise Malformed("the schema is missing")
     rest = iter(elements)
     root = next(rest)
     _text(root, 4)
     found = list(_below(root, rest, [], 0, 0))
     if next(rest, None) is not None:
-        raise Malformed("its schema has more columns than its root")
+        raise Malformed("the schema has more columns than its root")
     return found
 
 
@@ -209,11 +209,11 @@ def _below(
     """Yield the leaves of a group, from the elements that follow the group's own. ``path``, ``definition``
     and ``repetition`` are the group's."""
     if len(path) > _DEEPEST:
-        raise Malformed("its schema is too deep")
+        raise Malformed("the schema is too deep")
     for _ in range(_number(group, 5, I32)):
         element = next(rest, None)
         if element is None:
-            raise Malformed("its schema lacks columns")
+            raise Malformed("the schema lacks columns")
         _check_fields(element, _ELEMENT)
         how = _number(element, 3, I32)
         if how not in _REPETITIONS:
@@ -357,9 +357,9 @@ def _check_sizes(chunk: Struct, leaf: _Leaf) -> None:
     for number, level in ((2, leaf.repetition), (3, leaf.definition)):
         counts = sizes.get(field(number, LIST))
         if isinstance(counts, ThriftValues) and len(counts.items) not in (0, level + 1):
-            raise Malformed("a column's sizes are not of its levels")
+            raise Malformed("a column's sizes do not fit its levels")
     if field(1, I64) in sizes and leaf.physical != _BYTE_ARRAY:
-        raise Malformed("a column's sizes are not of its type")
+        raise Malformed("a column's sizes do not fit its type")
 
 
 # ---- fields that have to be there

@@ -208,7 +208,7 @@ class ParquetReader:
             yield rows
         if found != self._groups[piece].rows:
             raise NotSupportedError(
-                f"{self._path}: its columns and its footer tell of different numbers of rows"
+                f"{self._path}: the columns and the footer of the file have different numbers of rows"
             )
 
     def _batches(self, piece: int, columns: Sequence["_FileColumn"]) -> Iterator[pa.RecordBatch]:
@@ -286,8 +286,8 @@ class ParquetReader:
             }
             if condition.may_be_left_out(rows, chunks, self._settings):
                 raise NotSupportedError(
-                    f"{self._path}: a condition that NaN or a zero of the other sign meets, for which Spark "
-                    "leaves out row groups of Parquet"
+                    f"{self._path}: a condition that is true for NaN or a zero of the other sign, whose "
+                    "row groups Spark skips"
                 )
 
     def _check_codecs(self, piece: int, columns: Sequence["_FileColumn"]) -> None:

@@ -242,7 +242,7 @@ def conversion(kind: pa.DataType, leaves: Iterator[Leaf], wanted: pa.DataType) -
             return partial(to_physical, logical=wanted)
         return partial(converted_list, wanted=wanted, element=inner)
     if kinds.is_nested(kind) or kinds.is_nested(wanted):
-        raise NotSupportedError(f"a Parquet column that is read as {ddl(wanted)}, which it is not")
+        raise NotSupportedError(f"a Parquet column of another type that is read as {ddl(wanted)}")
     return _leaf_conversion(next(leaves), wanted)
 
 

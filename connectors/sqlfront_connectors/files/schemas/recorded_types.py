@@ -89,4 +89,4 @@ def _type(written: object) -> pa.DataType:
         case {"type": "map", "keyType": key, "valueType": value}:
             return pa.map_(_type(key), _type(value))
         case _:
-            raise NotSupportedError("columns that Spark has written with a type of its own")
+            raise NotSupportedError("columns that Spark has written with a user-defined type")

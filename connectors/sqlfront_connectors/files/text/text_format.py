@@ -31,7 +31,9 @@ def text_settings(options: Mapping[str, str]) -> tuple[bool, bytes | None]:
     given = {key.lower(): value for key, value in options.items()}
     unknown = sorted(set(given) - _OPTIONS)
     if unknown:
-        raise NotSupportedError(f"option {unknown[0]} of USING text; known are {', '.join(sorted(_OPTIONS))}")
+        raise NotSupportedError(
+            f"option {unknown[0]} of USING text; known options: {', '.join(sorted(_OPTIONS))}"
+        )
     if given.get("encoding", "utf-8").lower() not in ("utf-8", "utf8"):
         raise NotSupportedError(f"encoding {given['encoding'][:40]} of USING text")
     separator = given.get("linesep")

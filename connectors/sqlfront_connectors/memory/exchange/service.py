@@ -334,7 +334,7 @@ class StagedRows(Processor, frozen=True):
                 rows += batch.num_rows
                 yield batch
             if rows != expected:
-                raise InternalError(f"of {expected} rows for `{self.table}`, {rows} have come")
+                raise InternalError(f"{rows} of {expected} rows for `{self.table}` have arrived")
 
     def describe(self) -> str:
         return f"StagedRows: {self.table}"
@@ -366,4 +366,4 @@ def _check(batch: pa.RecordBatch, types: Sequence[tuple[pa.DataType, ...]]) -> N
 
 
 def _load_over() -> OperationalError:
-    return OperationalError("the rows are not wanted any more: their load has ended", sqlstate="40001")
+    return OperationalError("the load of these rows has ended", sqlstate="40001")

@@ -74,7 +74,7 @@ def found(share: TableShare, question: Lookup) -> bytes:
     by, columns = question.by, question.columns
     path = share.path(by, columns) if question.numbered or len(share.schema) not in columns else None
     if path is None:
-        raise malformed("lookup", f"there is no way to columns {columns} by {by}")
+        raise malformed("lookup", f"the table has no access path to columns {columns} by {by}")
     keys = share.facts.get(("keys", by), lambda: _keys_decoder(share.schema, by))(question.keys)
     try:
         return encode_rows(path.find(keys))

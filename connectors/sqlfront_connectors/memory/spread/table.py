@@ -444,8 +444,9 @@ def _gone(table: str, version: TableVersion, partitions: list[int], *, reloaded:
     )
     if reloaded:
         return OperationalError(
-            f"{what}; the table is loaded again from its source: run the query again", sqlstate="40001"
+            f"{what}; the members load the table again from its source: run the query again", sqlstate="40001"
         )
     return OperationalError(
-        f"{what}, and it has no source to be loaded from again; overwrite or drop it", sqlstate=LOST
+        f"{what}, and the table has no source to be loaded from again; overwrite or drop the table",
+        sqlstate=LOST,
     )

@@ -67,7 +67,9 @@ class TlsSettings(msgspec.Struct, frozen=True, kw_only=True):
                 context.load_cert_chain(certificate, key, _no_password)
             context.load_verify_locations(cadata=self.authority)
         except (OSError, ValueError) as error:  # SSLError is an OSError
-            raise OperationalError(f"certificate, key and authority don't serve for TLS: {error}") from error
+            raise OperationalError(
+                f"certificate, key and authority can't be used for TLS: {error}"
+            ) from error
         return context
 
     def certificate_hash(self) -> bytes:

@@ -58,7 +58,10 @@ class HashJoin(Processor, frozen=True, tag_field="processor", tag=True):
 
     def __post_init__(self) -> None:
         if not self.left_keys or len(self.left_keys) != len(self.right_keys):
-            raise InternalError(f"a {self.kind.value} join on {self.left_keys} = {self.right_keys}")
+            raise InternalError(
+                f"a {self.kind.value} join needs equally many keys of both sides:"
+                f" {self.left_keys} = {self.right_keys}"
+            )
         if self.kind is JoinKind.NULL_AWARE_ANTI and (
             len(self.left_keys) > 1 or self.condition is not None or self.build_left
         ):

@@ -29,7 +29,9 @@ class KeyFilter(Processor, frozen=True, tag_field="processor", tag=True):
 
     def __post_init__(self) -> None:
         if not self.keys or len(self.keys) != len(self.held_keys):
-            raise InternalError(f"a key filter on {self.keys} in {self.held_keys}")
+            raise InternalError(
+                f"a key filter needs equally many keys of both sides: {self.keys} in {self.held_keys}"
+            )
 
     def run(self, context: ProcessorContext) -> Steps:
         held = yield from take_all(0, context, self.held_keys)

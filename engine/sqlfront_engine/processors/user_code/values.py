@@ -103,10 +103,12 @@ def column_of(values: Sequence[object], data_type: pa.DataType, refuse: Refuse) 
         column = _physical(pa.array(values, exported_type(data_type)), data_type)
         for value in values:
             if _loses(value, data_type):
-                raise ValueError("it would lose a part")
+                raise ValueError("the conversion would lose a part")
         return column
     except _NOT_FITTING as error:
-        raise refuse(f"{_culprit(values, data_type)} is no {ddl(data_type)}: {error}") from error
+        raise refuse(
+            f"{_culprit(values, data_type)} is not a value of type {ddl(data_type)}: {error}"
+        ) from error
 
 
 def settled(values: list[object], data_type: pa.DataType, refuse: Refuse) -> list[object]:

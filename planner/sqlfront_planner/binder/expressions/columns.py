@@ -213,7 +213,9 @@ def _output(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) ->
         return found[0] if len(parts) == 1 else None
     if any(other != found[0] for other in found[1:]):
         if output.first and binder.scope.resolve(parts) is not None:
-            raise unsupported("A name of several columns of the select list and of a column below it", node)
+            raise unsupported(
+                "A name that several columns of the select list share with a column of FROM", node
+            )
         raise unresolved(known_outputs(output), parts, node)
     return _fields(binder, found[0], parts[1:], node)
 

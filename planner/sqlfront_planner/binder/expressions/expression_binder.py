@@ -136,7 +136,7 @@ class ExpressionBinder(msgspec.Struct):
                 alias,
             )
         if node.args.get("partition_by") or node.args.get("order") or node.args.get("spec"):
-            raise unsupported("A window that extends a named one", node)
+            raise unsupported("A window that extends a named window", node)
         return named
 
     def condition(self, node: exp.Expr) -> Expr:

@@ -252,7 +252,7 @@ def _quantified(
         part = negation(matched) if negated else matched
         result = part if result is None else Call(BOOLEAN, connective, (result, part))
     if result is None:
-        raise unsupported("A pattern's list without patterns", node)
+        raise unsupported("LIKE ANY or LIKE ALL without patterns", node)
     return result
 
 

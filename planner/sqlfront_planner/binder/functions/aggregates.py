@@ -37,7 +37,7 @@ def bind_filter(binder: ExpressionBinder, node: exp.Filter) -> Expr:
     """Bind ``sum(x) FILTER (WHERE condition)``."""
     call = node.this
     if not isinstance(call, exp.Anonymous):
-        raise unsupported("FILTER here", node)
+        raise unsupported("FILTER behind this expression", node)
     name = _aggregate_name(call)
     if name is None:
         raise failure(

@@ -78,7 +78,7 @@ def interval_literal(node: exp.Interval) -> IntervalLiteral:
     result = result.negated() if sign < 0 else result
     bits = 31 if is_year_month(result.type) else 63
     if not -(1 << bits) <= result.amount < 1 << bits:
-        raise unsupported("An interval that no value holds", node)
+        raise unsupported("An interval out of the range of its type", node)
     return result
 
 

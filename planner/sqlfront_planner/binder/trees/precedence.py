@@ -78,7 +78,7 @@ def refuse_predicate(operand: exp.Expr, node: exp.Expr) -> None:
     parentheses to IS DISTINCT FROM.)"""
     inner = operand.this if isinstance(operand, exp.Not | exp.Paren) else operand
     if isinstance(inner, exp.NullSafeNEQ if isinstance(operand, exp.Paren) else _PREDICATES):
-        raise unsupported("A predicate as an operand of another one, without parentheses,", node)
+        raise unsupported("A predicate without parentheses as an operand of another predicate", node)
 
 
 def _is_grouped(node: exp.Expr) -> bool:

@@ -73,7 +73,7 @@ def interval_type(node: exp.Interval) -> pa.DataType:
     """The type ``INTERVAL DAY``, ``INTERVAL YEAR TO MONTH``, ...."""
     unit = node.args.get("unit")
     if unit is None:
-        raise unsupported("INTERVAL as a type, without units,", node)
+        raise unsupported("INTERVAL without units as a type", node)
     ends = (unit.this, unit.expression) if isinstance(unit, exp.IntervalSpan) else (unit, unit)
     first, last = (end.name.upper() for end in ends)
     kind = types.INTERVALS.get((first, last))

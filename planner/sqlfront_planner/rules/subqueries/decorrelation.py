@@ -120,7 +120,7 @@ def _pull_filter(plan: LogicalFilter, settings: Settings) -> Pulled:
         if not isinstance(passes, Literal):
             raise unsupported("the outer column in HAVING")
         if passes.value is True:  # a group that HAVING drops would count as a group without rows
-            raise unsupported("a HAVING that holds for no rows")
+            raise unsupported("a HAVING that is true for a group without rows")
         empty = None
     predicates = (*inner.predicates, *lifted)
     return Pulled(filtered(inner.plan, kept), predicates, inner.values, empty, inner.limited)
