@@ -32,6 +32,8 @@ def decide(request: StatementRequest, context: "Context", replan: Replan | None 
     way that was tried before. Runs nothing; the plan is cached, and names and settings that have changed in
     Spark are taken over before. Raises the errors of a statement that neither this session nor Spark can
     run."""
+    if request.held is not None and replan is None:
+        return _way_of(*request.held, context)
     spark = context.spark
     if spark is None:
         return _own_way(request, context, replan)
@@ -47,8 +49,6 @@ def decide(request: StatementRequest, context: "Context", replan: Replan | None 
 def _own_way(request: StatementRequest, context: "Context", replan: Replan | None) -> Way:
     """The way of a statement in this session: by a cached plan, by a new plan, or as a command."""
     text, arguments = request.text, request.arguments
-    if request.held is not None and replan is None:
-        return _way_of(*request.held, context)
     by_rows = replan is None or replan.cause is not Cause.NOT_BY_ROWS
     if by_rows and request.parsed is None:
         found = context.plans.find(text, arguments, context.plan_key, context.catalog)

@@ -16,31 +16,32 @@ from sqlfront_values.errors import Error
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sqlfront.state.context import Context
     from sqlfront.state.plans import ChangePlan
     from sqlfront_planner.statement import Explain, Statement
 
 
-class _CommandWay(OwnWay):
+class _CommandWay(OwnWay, eq=False, gc=False):
     """A way of a statement that is not a query."""
 
-    __slots__ = ()
-    lane = Lane.COMMAND
-    reason = COMMAND_REASON
+    @property
+    def lane(self) -> Lane:
+        """See :class:`~sqlfront.lanes.way.Way`."""
+        return Lane.COMMAND
+
+    @property
+    def reason(self) -> str:
+        """See :class:`~sqlfront.lanes.way.Way`."""
+        return COMMAND_REASON
 
 
-class CommandWay(_CommandWay):
+class CommandWay(_CommandWay, eq=False, gc=False):
     """The way of a parsed statement."""
 
-    __slots__ = ("statement",)
-
-    def __init__(self, context: "Context", statement: "Statement") -> None:
-        super().__init__(context)
-        self.statement = statement
+    statement: "Statement"
 
     def run(self, request: StatementRequest) -> Result | Replan:
         """See :class:`~sqlfront.lanes.way.Way`."""
-        context = self._context
+        context = self.context
         request = replace(request, query=request.query or context.begin(request.text))
         try:
             with context.watched(request.query):
@@ -49,38 +50,30 @@ class CommandWay(_CommandWay):
             context.plans.sweep(context.catalog)  # cached plans keep old versions of changed tables alive
 
 
-class ChangeWay(_CommandWay):
+class ChangeWay(_CommandWay, eq=False, gc=False):
     """The way of a DELETE or UPDATE by a cached plan with these ``values`` of its parameters."""
 
-    __slots__ = ("_values", "plan")
-
-    def __init__(self, context: "Context", plan: "ChangePlan", values: "Sequence[object]") -> None:
-        super().__init__(context)
-        self.plan = plan
-        self._values = values
+    plan: "ChangePlan"
+    values: "Sequence[object]"
 
     def run(self, request: StatementRequest) -> Result | Replan:
         """See :class:`~sqlfront.lanes.way.Way`."""
-        return changes.change_again(StatementRun(self._context, request), self.plan, self._values)
+        return changes.change_again(StatementRun(self.context, request), self.plan, self.values)
 
 
-class ExplainWay(_CommandWay):
+class ExplainWay(_CommandWay, eq=False, gc=False):
     """The way of EXPLAIN: the answer of the way of its query."""
 
-    __slots__ = ("_statement", "_way")
-
-    def __init__(self, context: "Context", statement: "Explain", way: QueryWay) -> None:
-        super().__init__(context)
-        self._statement = statement
-        self._way = way
+    statement: "Explain"
+    way: QueryWay
 
     def run(self, request: StatementRequest) -> Result | Replan:
         """See :class:`~sqlfront.lanes.way.Way`."""
-        context = self._context
+        context = self.context
         request = replace(request, query=request.query or context.begin(request.text))
         with context.watched(request.query):
-            return self._way.explain(request, self._statement)
+            return self.way.explain(request, self.statement)
 
     def after(self, error: Error, request: StatementRequest) -> Replan:
         """See :class:`~sqlfront.lanes.way.Way`."""
-        return self._way.after(error, replace(request, text=self._statement.query.text))
+        return self.way.after(error, replace(request, text=self.statement.query.text))

@@ -24,15 +24,11 @@ else:
     explaining = lazy_module("sqlfront.lanes.explaining")
 
 
-class LightWay(OwnWay):
+class LightWay(OwnWay, eq=False, gc=False):
     """The way of a query plan with these ``values`` of its parameters."""
 
-    __slots__ = ("_values", "plan")
-
-    def __init__(self, context: "Context", plan: QueryPlan, values: Sequence[object]) -> None:
-        super().__init__(context)
-        self.plan = plan
-        self._values = values
+    plan: QueryPlan
+    values: Sequence[object]
 
     @property
     def lane(self) -> Lane:
@@ -46,12 +42,12 @@ class LightWay(OwnWay):
 
     def run(self, request: StatementRequest) -> Result | Replan:
         """See :class:`~sqlfront.lanes.way.Way`."""
-        query = request.query or self._context.begin(request.text)
-        return run_plan(self._context, self.plan, self._values, timeout=request.timeout, query=query)
+        query = request.query or self.context.begin(request.text)
+        return run_plan(self.context, self.plan, self.values, timeout=request.timeout, query=query)
 
     def explain(self, request: StatementRequest, statement: "Explain") -> Result | Replan:
         """See :class:`~sqlfront.lanes.way.Way`."""
-        return explaining.of_job(self._context, self.plan, self._values, request, statement)
+        return explaining.of_job(self.context, self.plan, self.values, request, statement)
 
 
 def run_plan(

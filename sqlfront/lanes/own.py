@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from sqlfront.lanes.way import Replan, StatementRequest
 from sqlfront_values.errors import Error
 
@@ -9,17 +11,14 @@ if TYPE_CHECKING:
     from sqlfront.state.context import Context
 
 
-class OwnWay:
+class OwnWay(msgspec.Struct, eq=False, gc=False):
     """A way that leads through no part of Spark."""
 
-    __slots__ = ("_context",)
-
-    def __init__(self, context: "Context") -> None:
-        self._context = context
+    context: "Context"
 
     def after(self, error: Error, request: StatementRequest) -> Replan:
         """See :meth:`~sqlfront.lanes.way.Way.after`."""
-        spark = self._context.spark
+        spark = self.context.spark
         if spark is None:
             raise error
         return spark.replan_after(error, request)

@@ -14,7 +14,6 @@ from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
     from sqlfront.lanes import explaining
-    from sqlfront.state.context import Context
     from sqlfront_planner.logical import LogicalPlan
     from sqlfront_planner.statement import Explain
 else:
@@ -23,23 +22,13 @@ else:
 _MANY: "Replan" = Replan(Cause.NOT_BY_ROWS, "the rows are too many for a row program")
 
 
-class RowsWay(OwnWay):
+class RowsWay(OwnWay, eq=False, gc=False):
     """The way of a row plan with these ``values`` of its parameters; ``bound`` is the query's logical plan,
     for EXPLAIN."""
 
-    __slots__ = ("_bound", "_values", "plan")
-
-    def __init__(
-        self,
-        context: "Context",
-        plan: RowPlan,
-        values: Sequence[object],
-        bound: "LogicalPlan | None" = None,
-    ) -> None:
-        self._context = context
-        self.plan = plan
-        self._values = values
-        self._bound = bound
+    plan: RowPlan
+    values: Sequence[object]
+    bound: "LogicalPlan | None" = None
 
     @property
     def lane(self) -> Lane:
@@ -53,17 +42,17 @@ class RowsWay(OwnWay):
 
     def run(self, request: StatementRequest) -> Result | Replan:
         """See :class:`~sqlfront.lanes.way.Way`."""
-        began, settings = time.perf_counter(), self._context.options.settings
+        began, settings = time.perf_counter(), self.context.options.settings
         try:
-            rows = self.plan.rows(self._values, settings, request.query)
+            rows = self.plan.rows(self.values, settings, request.query)
         except NotByRows:
             return _MANY
-        return RowsResult(self.plan, self._values, rows, settings, time.perf_counter() - began)
+        return RowsResult(self.plan, self.values, rows, settings, time.perf_counter() - began)
 
     def explain(self, request: StatementRequest, statement: "Explain") -> Result | Replan:
         """See :class:`~sqlfront.lanes.way.Way`."""
-        assert self._bound is not None
+        assert self.bound is not None
         try:
-            return explaining.of_rows(self._context, self.plan, self._values, self._bound, statement)
+            return explaining.of_rows(self.context, self.plan, self.values, self.bound, statement)
         except NotByRows:
             return _MANY

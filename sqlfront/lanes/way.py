@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 FOR_SPARK: Final = (NotSupportedError, ProgrammingError, OperationalError)
 
 
-class StatementRequest(msgspec.Struct, frozen=True):
+class StatementRequest(msgspec.Struct, frozen=True, eq=False, gc=False):
     """A statement to run: its text, the values of its parameters, its timeout in seconds (None = the
     session's) and its run (None = not begun). ``parsed``: the parsed query, if its plan should not be cached,
     as that of EXPLAIN; ``held``: a current plan of the statement, and the values of the plan's parameters."""
