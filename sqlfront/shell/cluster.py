@@ -29,7 +29,7 @@ from sqlfront.cluster.credentials import Credentials, Protection, security_of
 from sqlfront.cluster.private_folder import PrivateFolder
 from sqlfront.cluster.processes import SERVICE
 from sqlfront.cluster.service import service
-from sqlfront.shell.arguments import add_encryption
+from sqlfront.shell.encryption_arguments import add_encryption
 from sqlfront_cluster.launchers.by_hand import FirstMember, join
 from sqlfront_cluster.launchers.child import serve
 from sqlfront_cluster.launchers.local import LocalCluster

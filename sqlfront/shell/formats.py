@@ -17,8 +17,6 @@ from sqlfront.results.result import Result
 from sqlfront_values.arrow.arrays import to_python
 from sqlfront_values.errors import InternalError
 
-FORMATS: Final = ("table", "vertical", "csv", "json", "arrow")
-
 
 def print_result(result: Result, format_name: str, out: TextIO | None = None) -> None:
     """Print all rows to ``out`` (default stdout), and for ``table`` and ``vertical`` a line with row count,
@@ -134,3 +132,5 @@ _PRINTERS: Final[dict[str, Callable[[Result, TextIO], int]]] = {
     "json": _json,
     "arrow": _arrow,
 }
+#: The names of the formats.
+FORMATS: Final = tuple(_PRINTERS)

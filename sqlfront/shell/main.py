@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 from sqlfront.config import Config, Launcher
 from sqlfront.results.result import Result
 from sqlfront.session import Session
-from sqlfront.shell.arguments import add_encryption
+from sqlfront.shell.encryption_arguments import add_encryption
 from sqlfront.shell.formats import FORMATS, print_result
 from sqlfront.shell.progress import ProgressLine
 from sqlfront_planner.lanes import Lane

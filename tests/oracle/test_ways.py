@@ -47,6 +47,7 @@ SELECT absent FROM t
             "lane: spark (why)\nFileScan Location: <files>, PartitionFilters: []",
         ),
     ],
+    ids=["folder", "checkout", "now", "today", "identity", "spark", "address", "files"],
 )
 def test_what_differs_between_two_runs_is_replaced(text: str, expected: str) -> None:
     assert ways.scrubbed(text) == expected

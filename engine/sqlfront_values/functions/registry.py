@@ -280,7 +280,7 @@ AREAS: Final = (
     "text.printf",
     "text.searching",
     "text.similarity",
-    "text.strings",
+    "text.substrings",
     "text.web_texts",
     "time.building",
     "time.fields",

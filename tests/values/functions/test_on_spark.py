@@ -21,7 +21,7 @@ from tests.values.functions import (
     test_json_texts,
     test_like,
     test_regular_expressions,
-    test_strings,
+    test_substrings,
     test_texts,
     test_web_texts,
 )
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 TOGETHER = 40
 TABLES: dict[str, Table] = {
     "like": test_like.TABLE,
-    "lengths": test_strings.LENGTHS,
-    "case": test_strings.CASE,
-    "parts": test_strings.PARTS,
+    "lengths": test_substrings.LENGTHS,
+    "case": test_substrings.CASE,
+    "parts": test_substrings.PARTS,
     "padding": test_texts.PADDING,
     "searching": test_texts.SEARCHING,
     "concatenation": test_texts.CONCATENATION,

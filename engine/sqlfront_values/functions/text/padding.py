@@ -19,7 +19,7 @@ from sqlfront_values.functions.registry import (
     register,
 )
 from sqlfront_values.functions.rowwise import by_row, columnar, constants, row_kernel
-from sqlfront_values.functions.text.strings import slice_column
+from sqlfront_values.functions.text.substrings import slice_column
 from sqlfront_values.types import INT, STRING
 
 _MOST_BYTES: Final = 2**31 - 1

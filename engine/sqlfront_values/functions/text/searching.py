@@ -24,7 +24,7 @@ from sqlfront_values.functions.registry import (
 )
 from sqlfront_values.functions.rowwise import by_row, columnar, constants, is_ascii, row_kernel
 from sqlfront_values.functions.text.patterns.like import contains
-from sqlfront_values.functions.text.strings import bounds
+from sqlfront_values.functions.text.substrings import bounds
 from sqlfront_values.types import BOOLEAN, INT, STRING
 
 _TO_END = 2**31 - 1

@@ -1,4 +1,4 @@
-"""Command-line arguments that several commands share."""
+"""The command-line arguments for the encryption of TCP connections, which several commands share."""
 
 import argparse
 
