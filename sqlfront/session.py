@@ -327,7 +327,7 @@ def _spark_hint(error: NotSupportedError, text: str) -> str | None:
     would not run the statement either, since the table belongs to sqlfront."""
     if error.condition == "UNSUPPORTED_FEATURE.TABLE_OPERATION":
         return None
-    what = "it" if is_query(text) else "it on its own tables"
+    what = "the query" if is_query(text) else "the statement on Spark's own tables"
     return f"a Spark session runs {what}: connect(spark=...), or sqlfront --spark local[2] in the shell."
 
 
@@ -339,11 +339,11 @@ def _has_members(config: Config) -> bool:
 def _open_cluster(
     config: Config, start: "spark_start.SparkStart | None", files: FileAccess, home: "Home"
 ) -> "Cluster | None":
-    """The members of a session. Starts the Spark session now if the members live on its executors."""
+    """The members of a session. Starts the Spark session now if the members live on Spark's executors."""
     try:
         if start is None or config.launcher is not Launcher.SPARK:
             return opening.open_cluster(config, None, files)
-        spark = start.wait("members live on its executors").link.spark
+        spark = start.wait("members live on Spark's executors").link.spark
         return opening.open_cluster(config, spark, files)
     except BaseException:
         home.remove()

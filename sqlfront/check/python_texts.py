@@ -181,7 +181,7 @@ class _Program:
         frames = [word.arg for word in call.keywords if word.arg not in _OPTIONS]
         if method == "sql" and frames and "{" in known.text:
             named = ", ".join("**" if name is None else f"{{{name}}}" for name in frames)
-            return PythonText(text.lineno, None, f"what {named} stands for isn't known before it runs")
+            return PythonText(text.lineno, None, f"the value of {named} isn't known before the program runs")
         return PythonText(text.lineno, known.text, lines=known.lines, arguments=_arguments(call))
 
     def text_of(self, node: ast.expr, names: _Names) -> "_Known | str":
@@ -192,17 +192,21 @@ class _Program:
             case ast.Name(id=name) if name in names:
                 return _Known(names[name].text)
             case ast.Name(id=name):
-                return f"what `{name}` is isn't known before it runs"
+                return f"the value of `{name}` isn't known before the program runs"
             case ast.JoinedStr(values=parts):
-                return self._joined(parts, names, "an f-string whose fields aren't known before it runs")
+                return self._joined(
+                    parts, names, "the fields of the f-string aren't known before the program runs"
+                )
             case ast.BinOp(left=left, op=ast.Add(), right=right):
-                return self._joined([left, right], names, "a part of it isn't known before it runs")
+                return self._joined(
+                    [left, right], names, "a part of the text isn't known before the program runs"
+                )
             case ast.Call(func=ast.Attribute(attr=name, value=text), args=[]) if name in _SAME_SQL:
                 return self.text_of(text, names)
             case ast.Call(func=ast.Name(id="dedent") | ast.Attribute(attr="dedent"), args=[text]):
                 return self.text_of(text, names)
             case _:
-                return "its text isn't known before it runs"
+                return "the text isn't known before the program runs"
 
     def _joined(self, parts: Sequence[ast.expr], names: _Names, why: str) -> "_Known | str":
         texts = []

@@ -49,7 +49,7 @@ def _number(run: StatementRun, given: int | str) -> int:
 def _unknown(query: int, silent: tuple[str, ...] = ()) -> DatabaseError:
     if silent:
         return OperationalError(
-            f"whether there is a query {query} is unknown: no answer from {', '.join(silent)}",
+            f"query {query} was not found, and these members gave no answer: {', '.join(silent)}",
             sqlstate="08006",
         )
     return ProgrammingError(

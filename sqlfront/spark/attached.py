@@ -105,7 +105,7 @@ class AttachedSession(Session):
         """The rows of a result as a Spark DataFrame: for a query that Spark runs, the query itself, unless
         rows have been read."""
         assert self.spark is not None
-        link = self.spark.ready("a DataFrame of its own is asked for")
+        link = self.spark.ready("the caller asks for a DataFrame of Spark")
         query = None if result.is_read else self.query_of(result)
         if query is not None:
             result.read_instead(link.read(query))

@@ -95,7 +95,7 @@ class SparkLane:
     @property
     def link(self) -> "SparkLink":
         """The link to the Spark session. Raises :class:`NotStarted`."""
-        return self._present("what it has is asked for").link
+        return self._present("the statement asks for names of Spark").link
 
     def _present(self, why: str) -> Known:
         known = self._start.known
@@ -174,7 +174,7 @@ class SparkLane:
 
     def tables(self, request: StatementRequest, database: str | None) -> list[tuple[str, str, bool]]:
         """See :meth:`~sqlfront_connectors.spark.link.SparkLink.tables`; Spark is started if needed."""
-        self.start(request, "its tables are asked for")
+        self.start(request, "the statement asks for the tables of Spark")
         return self.link.tables(database)
 
     def entry(self, parts: tuple[str, ...]) -> TableEntry:

@@ -89,7 +89,7 @@ class MixedQuery(msgspec.Struct, frozen=True):
         return (
             f"Spark filters, projects and groups {self._tables}"
             if self.parts
-            else "it needs no row of Spark's"
+            else "the query needs no row of Spark's"
         )
 
     @property

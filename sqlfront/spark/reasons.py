@@ -35,7 +35,9 @@ def reason_after(error: Error) -> str | None:
     if isinstance(error, OperationalError):
         if (error.condition or "").startswith(_UNREADABLE):
             return error.message
-        return "it needs more memory than there is here" if error.sqlstate == _NO_MEMORY else None
+        return (
+            "the statement needs more memory than the members have" if error.sqlstate == _NO_MEMORY else None
+        )
     return error.message if error.condition in _SPARK_MAY_KNOW else None
 
 
@@ -48,7 +50,7 @@ def too_large(size: float, memory: int) -> str | None:
     """The reason why Spark should run a query that reads about ``size`` bytes, if the members' ``memory`` is
     smaller; else None."""
     return (
-        f"it reads about {in_units(int(size))}; the members have {in_units(memory)}"
+        f"the query reads about {in_units(int(size))}; the members have {in_units(memory)}"
         if size > memory
         else None
     )

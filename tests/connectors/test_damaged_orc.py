@@ -258,7 +258,7 @@ def test_rows_without_columns_are_counted_by_the_footer(session: Session, path: 
     ("before", "after", "words"),
     [
         # Of the postscript: the version. Of the footer: a type's kind, a decimal's digits, a column's name.
-        (b'"\x02\x00\x0c', b'"\x02\x00\x08', r"its version is \[0, 8\]"),
+        (b'"\x02\x00\x0c', b'"\x02\x00\x08', r"the version is \[0, 8\]"),
         (b'"\x08\x08\x0e', b'"\x08\x38\x0e', "a type is of the kind 0"),
         (b"\x28\x05\x30\x02", b"\x38\x05\x30\x02", "a decimal has 0 digits"),
         (b"\x1a\x01a", b"\x1a\x01\xff", "can't decode byte"),

@@ -339,7 +339,11 @@ def test_zeros_of_both_signs_alone_are_refused(tmp_path: Path) -> None:
     ("before", "after", "words"),
     [
         # Of the end: the version of the library; of a stripe's footer: a column's encoding, its columns.
-        (b"0\x06\x82\xf4\x03\x03ORC", b"0\x02\x82\xf4\x03\x03ORC", "the version 2 of a library"),
+        (
+            b"0\x06\x82\xf4\x03\x03ORC",
+            b"0\x02\x82\xf4\x03\x03ORC",
+            "the library of the writer has no version 2",
+        ),
         (b"\x12\x04\x08\x02\x10\x00\x1a\x03GMT", b"\x12\x04\x08\x03\x10\x00\x1a\x03GMT", "encoding is 3"),
         (
             b"\x12\x04\x08\x02\x10\x00\x1a\x03GMT",

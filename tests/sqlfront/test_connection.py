@@ -306,8 +306,8 @@ def test_polars_reads_structs_of_a_connection(connection: Connection) -> None:
 @pytest.mark.parametrize(
     "sql, hint",
     [
-        ("SELECT * FROM t TABLESAMPLE (10 PERCENT)", "a Spark session runs it: connect(spark=...)"),
-        ("ANALYZE TABLE t COMPUTE STATISTICS", "a Spark session runs it on its own tables"),
+        ("SELECT * FROM t TABLESAMPLE (10 PERCENT)", "a Spark session runs the query: connect(spark=...)"),
+        ("ANALYZE TABLE t COMPUTE STATISTICS", "a Spark session runs the statement on Spark's own tables"),
     ],
 )
 def test_what_is_not_supported_says_that_spark_would_run_it(

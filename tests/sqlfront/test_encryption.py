@@ -94,7 +94,7 @@ def test_without_encryption_only_if_both_sides_say_so(cluster: LocalCluster) -> 
         2, workers=1, tcp=True, service=SERVICE, secret=SECRET.encode(), insecure=True
     ) as plain:
         where = f"sqlfront://{plain.address}"
-        assert "it speaks no TLS" in refused(where, secret=SECRET)
+        assert "the other side speaks no TLS" in refused(where, secret=SECRET)
         assert answers(where, secret=SECRET, insecure=True)
         assert answers(f"{where}?insecure", secret=SECRET)
         assert answers(f"{where}?insecure=true", secret=SECRET)

@@ -358,7 +358,7 @@ class Keeper:
                     later = max(name, other, key=order.index)
                     earlier = other if later == name else name
                     del alive[later]
-                    reason = f"member {later} was removed: it and {earlier} don't reach each other"
+                    reason = f"member {later} was removed: {later} and {earlier} don't reach each other"
                     self._take_out(later, reason, lost=True)
 
     def end(self, reason: str = "its keeper was closed") -> None:

@@ -267,5 +267,7 @@ def _complaint(magic: bytes, version: int, kind: int) -> InvalidMessage:
     if magic != MAGIC:
         return InvalidMessage("bytes that don't begin a frame")
     if version != PROTOCOL_VERSION:
-        return OtherProtocol(f"it speaks version {version} of the protocol, this member {PROTOCOL_VERSION}")
+        return OtherProtocol(
+            f"the other side speaks version {version} of the protocol, this member {PROTOCOL_VERSION}"
+        )
     return InvalidMessage(f"a frame of kind {kind}, which isn't taken now")

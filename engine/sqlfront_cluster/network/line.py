@@ -139,7 +139,7 @@ class Line:
         if isinstance(reason, ssl.SSLError):
             reason = failure_of(reason)
         elif isinstance(reason, TimeoutError):
-            reason = f"it has not answered for {self._timeout:g} s"
+            reason = f"the member has not answered for {self._timeout:g} s"
         return OperationalError(
             f"the connection with the member at {self._address} broke: {reason}", sqlstate="08006"
         )

@@ -137,7 +137,9 @@ class Outbox(AbstractContextManager[None]):
             waiting = self._admitted_bytes - self._channel.written
             if waiting > 0 and waiting + frame.size > self._limit:
                 self._stopped = True
-                self._give_up(f"it takes no data: {waiting} bytes wait for it, {self._limit} may")
+                self._give_up(
+                    f"the other side takes no data: {waiting} bytes wait, at most {self._limit} may"
+                )
                 return
             self._admitted_bytes += frame.size
             if frame.name:
@@ -159,7 +161,7 @@ class Outbox(AbstractContextManager[None]):
             self._stopped = True
             admitted.clear()
             pending.clear()
-            self._broken(f"writing to it failed: {error}")
+            self._broken(f"writing to the other side failed: {error}")
         return True
 
     def _hand_over(self) -> None:

@@ -153,7 +153,7 @@ def test_a_peer_that_takes_nothing_is_given_up(town: Town, way: dict[str, Any]) 
     for number in range(300):
         peer.send(Note(number), (bytes(100_000),))
     gate.open.set()
-    assert "it takes no data: " in a.lost("b")
+    assert "the other side takes no data: " in a.lost("b")
     b.lost("a")
 
 

@@ -55,15 +55,23 @@ class Refusal(Member):
 @pytest.mark.parametrize(
     ("theirs", "ours", "reason"),
     [
-        ({"insecure": False}, {"insecure": False, "secret": b"a guess"}, "none that this side trusts"),
+        (
+            {"insecure": False},
+            {"insecure": False, "secret": b"a guess"},
+            "this side does not trust the certificate of the other side",
+        ),
         ({"insecure": False}, {"insecure": True}, "the other side speaks TLS, and this side is insecure"),
-        ({"insecure": True}, {"insecure": False}, "it speaks no TLS"),
+        ({"insecure": True}, {"insecure": False}, "the other side speaks no TLS"),
         ({"insecure": True}, {"insecure": True, "secret": b"a guess"}, "different secrets"),
-        ({"tls": certificates(b"x")}, {"insecure": False}, "none that this side trusts"),
+        (
+            {"tls": certificates(b"x")},
+            {"insecure": False},
+            "this side does not trust the certificate of the other side",
+        ),
         (
             {"insecure": False},
             {"tls": msgspec.structs.replace(certificates(b"x"), authority=certificates().authority)},
-            "it doesn't trust this side's certificate",
+            "the other side doesn't trust this side's certificate",
         ),
     ],
     ids=["secret", "insecure-client", "insecure-member", "plain-secret", "authority", "client-certificate"],

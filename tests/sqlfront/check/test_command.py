@@ -59,7 +59,7 @@ def test_a_script_and_a_program(tmp_path: Path) -> None:
         f"{program}:4: command: not a query, done without Spark",
         f"{program}:5: direct: plane by key, no job",
         f"{program}:7: light: a job; how much `plane` will hold isn't known here",
-        f"{program}:9: unknown: an f-string whose fields aren't known before it runs",
+        f"{program}:9: unknown: the fields of the f-string aren't known before the program runs",
     ]
     assert done.stderr == "7 statements, 2 direct, 1 light, 2 command, 1 spark, 1 unknown\n"
     assert done.returncode == 5

@@ -4,7 +4,7 @@ import pytest
 
 from sqlfront.check.python_texts import PythonText, python_texts
 
-AN_F_STRING = "an f-string whose fields aren't known before it runs"
+AN_F_STRING = "the fields of the f-string aren't known before the program runs"
 
 
 def texts(source: str) -> list[tuple[int, str | None]]:
@@ -41,16 +41,19 @@ def test_texts_that_are_constants_are_known(call: str) -> None:
     [
         ("spark.sql(f'SELECT {n}')", AN_F_STRING),
         ("n = '1'; spark.sql(f'SELECT {n:>3}')", AN_F_STRING),
-        ("spark.sql('SELECT ' + n)", "a part of it isn't known before it runs"),
-        ("spark.sql('SELECT {}'.format(n))", "its text isn't known before it runs"),
-        ("spark.sql(query)", "what `query` is isn't known before it runs"),
-        ("spark.sql('SELECT * FROM {df}', df=df)", "what {df} stands for isn't known before it runs"),
-        ("def run(q): spark.sql(q)", "what `q` is isn't known before it runs"),
-        ("q = 'a'\nfor q in more: spark.sql(q)", "what `q` is isn't known before it runs"),
-        ("q = 'a'\nif late: q = 'b'\nspark.sql(q)", "what `q` is isn't known before it runs"),
-        ("q = 'a'\nq += more\nspark.sql(q)", "what `q` is isn't known before it runs"),
-        ("q = 'a'\nwhile True:\n  spark.sql(q)\n  q = q + 'b'", "what `q` is isn't known before it runs"),
-        ("q = 'a'\n[spark.sql(q) for q in more]", "what `q` is isn't known before it runs"),
+        ("spark.sql('SELECT ' + n)", "a part of the text isn't known before the program runs"),
+        ("spark.sql('SELECT {}'.format(n))", "the text isn't known before the program runs"),
+        ("spark.sql(query)", "the value of `query` isn't known before the program runs"),
+        ("spark.sql('SELECT * FROM {df}', df=df)", "the value of {df} isn't known before the program runs"),
+        ("def run(q): spark.sql(q)", "the value of `q` isn't known before the program runs"),
+        ("q = 'a'\nfor q in more: spark.sql(q)", "the value of `q` isn't known before the program runs"),
+        ("q = 'a'\nif late: q = 'b'\nspark.sql(q)", "the value of `q` isn't known before the program runs"),
+        ("q = 'a'\nq += more\nspark.sql(q)", "the value of `q` isn't known before the program runs"),
+        (
+            "q = 'a'\nwhile True:\n  spark.sql(q)\n  q = q + 'b'",
+            "the value of `q` isn't known before the program runs",
+        ),
+        ("q = 'a'\n[spark.sql(q) for q in more]", "the value of `q` isn't known before the program runs"),
     ],
 )
 def test_what_the_program_decides_is_not_known(source: str, why: str) -> None:

@@ -127,7 +127,7 @@ def test_rows_of_a_view_that_differ_each_time_are_read_once(
 def test_what_needs_no_row_of_sparks(session: AttachedSession) -> None:
     found = session.execute("SELECT label FROM kinds JOIN events USING (kind) WHERE 1 > 2")
     assert (found.collect(), found.stats.lane) == ([], "mixed")
-    assert found.stats.reason == "it needs no row of Spark's"
+    assert found.stats.reason == "the query needs no row of Spark's"
 
 
 def test_parameters_are_values_of_the_part(session: AttachedSession) -> None:

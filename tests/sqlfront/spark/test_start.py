@@ -130,7 +130,7 @@ def test_showing_a_frame_starts_no_spark(monkeypatch: pytest.MonkeyPatch) -> Non
         assert "_1" in frame._repr_html_()
         assert not hasattr(frame, "_repr_mimebundle_")
         assert not hasattr(frame, "_ipython_display_")
-        with pytest.raises(OperationalError, match="a DataFrame of its own is asked for"):
+        with pytest.raises(OperationalError, match="the caller asks for a DataFrame of Spark"):
             _ = frame._1
 
 

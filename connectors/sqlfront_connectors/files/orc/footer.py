@@ -167,11 +167,11 @@ def _description(end: _End, footers: tuple[bytes, ...]) -> Description:
     is_java = footer.number(9) == 0
     fault = _fault_of_types(types) or _fault_of_stripes(stripes, footer.number(6), end.start)
     if compression != NONE and not block:
-        fault = "its chunks have no bytes"
+        fault = "the chunks have no bytes"
     if postscript.numbers(4) not in _FORMATS:
-        fault = f"its version is {postscript.numbers(4)}"
+        fault = f"the version is {postscript.numbers(4)}"
     if not is_java and postscript.number(6) < _FIRST_OF_OTHERS:
-        fault = f"it is of the version {postscript.number(6)} of a library that has none of this number"
+        fault = f"the library of the writer has no version {postscript.number(6)}"
     zones: set[str] = set()
     found: list[Stripe] = []
     if fault is None:
@@ -263,7 +263,7 @@ def _streams(footer: ProtobufMessage, types: list[ProtobufMessage], start: int) 
 def _fault_of_types(types: list[ProtobufMessage]) -> str | None:
     """Return the first fault in the tree of types, None = no fault. A type precedes its parts."""
     if types[0].number(1) != _STRUCT:
-        return "its root is not a struct"
+        return "the root type is not a struct"
     depths = {0: 0}
     for place, kind in enumerate(types):
         fault = _fault_of_type(kind)
@@ -271,10 +271,10 @@ def _fault_of_types(types: list[ProtobufMessage]) -> str | None:
             return fault
         for child in kind.numbers(2):
             if not place < child < len(types) or child in depths or depths[place] >= _DEEPEST:
-                return "its types are no tree"
+                return "the types are not a tree"
             depths[child] = depths[place] + 1
         if place + 1 not in depths and place + 1 < len(types):
-            return "its types are no tree"
+            return "the types are not a tree"
     return None
 
 

@@ -173,7 +173,9 @@ class ExecutorCluster(Closing):
             )
         if self._complete:
             return None
-        failure = job.outcome or f"they have not joined within {START_TIMEOUT:g} s; are all slots taken?"
+        failure = (
+            job.outcome or f"the members have not joined within {START_TIMEOUT:g} s; are all slots taken?"
+        )
         self._end_job(failure)
         return failure
 

@@ -108,13 +108,13 @@ def failure_of(error: ssl.SSLError) -> str:
     """The reason for a failure of TLS with another side, in words."""
     if isinstance(error, ssl.SSLCertVerificationError):
         why = "" if error.verify_code in _OF_NO_USE_NOW else f": {_DIFFERENT}"
-        return f"its certificate is none that this side trusts ({error.verify_message}){why}"
+        return f"this side does not trust the certificate of the other side ({error.verify_message}){why}"
     if error.reason == "SSLV3_ALERT_CERTIFICATE_EXPIRED":
         return "this side's certificate, or one on the way to its authority, has expired"
     if error.reason in _DISTRUSTED:
-        return f"it doesn't trust this side's certificate: {_DIFFERENT}"
+        return f"the other side doesn't trust this side's certificate: {_DIFFERENT}"
     if speaks_no_tls(error):
-        return "it speaks no TLS: one of the two is insecure, and the other isn't"
+        return "the other side speaks no TLS: one of the two sides is insecure, and the other isn't"
     return f"TLS failed: {error.reason or error}"
 
 
