@@ -9,7 +9,7 @@ import pyarrow as pa
 from sqlfront.db_types import ColumnDescription, describe
 from sqlfront.results.result import Parameters, Result, Statistics
 from sqlfront.session import PreparedStatement, Session
-from sqlfront_engine.closing import Closing
+from sqlfront_engine.closing import ClosingContext
 from sqlfront_engine.jobs.query_run import Progress, QueryRun
 from sqlfront_planner.tokens.parameters import refuse_surplus
 from sqlfront_values import errors
@@ -112,7 +112,7 @@ class Connection:
         self._session.check_open()
 
 
-class Cursor(Closing):
+class Cursor(ClosingContext):
     """A cursor that runs statements and fetches their rows. Threads may not share a cursor (but may share its
     connection).
 

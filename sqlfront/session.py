@@ -18,7 +18,7 @@ from sqlfront.state.home import Home, files_of, files_of_client
 from sqlfront.state.options import Options
 from sqlfront.walk import walk
 from sqlfront_connectors import base as tables
-from sqlfront_engine.closing import Closing
+from sqlfront_engine.closing import ClosingContext
 from sqlfront_engine.engine import Engine
 from sqlfront_engine.file_access import FileAccess
 from sqlfront_engine.forks import inherited, when_forgotten
@@ -62,7 +62,7 @@ else:
     arrow = lazy_module("sqlfront_connectors.arrow")
 
 
-class Session(Closing):
+class Session(ClosingContext):
     """Tables, views and settings with a common lifetime; threads may share a session.
 
     :meth:`close` ends the session's threads and removes its temporary files; so does garbage collection of

@@ -169,7 +169,7 @@ class SimulatedClock:
 
 class SimulatedWorkers:
     """A machine's :class:`~sqlfront_engine.scheduler.Workers`, and its
-    :class:`~sqlfront_engine.scheduler.Dedicated` ones."""
+    :class:`~sqlfront_engine.scheduler.BlockingRunner` ones."""
 
     def __init__(self, machine: Machine, count: int = 2) -> None:
         self.count = count

@@ -4,7 +4,7 @@ from types import TracebackType
 from typing import Self
 
 
-class Closing:
+class ClosingContext:
     """A context manager that returns itself, and closes at the end of the block in every case."""
 
     __slots__ = ()

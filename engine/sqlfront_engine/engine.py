@@ -23,7 +23,7 @@ from weakref import WeakValueDictionary
 
 import msgspec
 
-from sqlfront_engine.closing import Closing
+from sqlfront_engine.closing import ClosingContext
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 from sqlfront_engine.forks import when_forgotten
 from sqlfront_engine.job_statistics import JobStatistics, JobStatus, JobSummary
@@ -32,9 +32,9 @@ from sqlfront_engine.machine_memory import machine_memory
 from sqlfront_engine.memory import MemoryBudget, MemoryStatistics, OperatorAccount
 from sqlfront_engine.processor import NO_RESOURCES
 from sqlfront_engine.scheduler import (
+    BlockingRunner,
     Clock,
     CooperativeWorkers,
-    Dedicated,
     DedicatedThreads,
     InlineRunner,
     SystemClock,
@@ -109,7 +109,7 @@ class EngineStatistics(msgspec.Struct, frozen=True):
     running: tuple[JobStatistics, ...]
 
 
-class Engine(Closing):
+class Engine(ClosingContext):
     """A runner of DAGs in this process. ``workers``: the number of cooperative threads (None = one per core),
     started with the first job. ``memory_limit``: bytes that all jobs' operators may hold together (None = six
     tenths of the machine's memory). ``process_memory``: the budget of all engines of the process. ``threads``
@@ -121,7 +121,7 @@ class Engine(Closing):
         workers: int | None = None,
         clock: Clock | None = None,
         memory_limit: int | None = None,
-        threads: tuple[Workers, Dedicated] | None = None,
+        threads: tuple[Workers, BlockingRunner] | None = None,
         process_memory: MemoryBudget | None = None,
         files: FileAccess = EVERYWHERE,
         user_code: bool = False,

@@ -77,7 +77,7 @@ class Workers(Protocol):
         """End once all currently runnable tasklets have run."""
 
 
-class Dedicated(Protocol):
+class BlockingRunner(Protocol):
     """A runner of tasklets that may block."""
 
     def assign(self) -> "Callable[[Tasklet], None]":

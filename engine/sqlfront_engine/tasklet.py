@@ -19,7 +19,7 @@ from typing import Final, Protocol
 import pyarrow as pa
 
 from sqlfront_engine.edges.queues import NOTHING, Input, Output
-from sqlfront_engine.edges.routing import AnyOf, Unlinked
+from sqlfront_engine.edges.routing import AnyOf, UnlinkedOutput
 from sqlfront_engine.job_statistics import TaskletStatistics
 from sqlfront_engine.memory import OperatorAccount
 from sqlfront_engine.processor import (
@@ -41,7 +41,7 @@ SLOW_CALL: Final = 0.1
 #: Rows that taking or emitting a batch counts in addition to its own, so that endless tiny batches don't hold
 #: a worker either.
 STEP_ROWS: Final = 64
-UNLINKED: Final = Unlinked()
+UNLINKED: Final = UnlinkedOutput()
 NO_INPUT: Final = AnyOf(())
 
 logger = logging.getLogger(__name__)

@@ -30,7 +30,7 @@ from sqlfront.state.cached_table import CachedTable
 from sqlfront_connectors.base import Table, TableDefinition, WritableTable
 from sqlfront_connectors.memory import MemoryConnector
 from sqlfront_connectors.spark.table import SparkTable
-from sqlfront_engine.closing import Closing
+from sqlfront_engine.closing import ClosingContext
 from sqlfront_planner.binder import Arguments
 from sqlfront_planner.catalog import Elsewhere, Entry, FoundElsewhere
 from sqlfront_planner.lanes import Lane
@@ -93,7 +93,7 @@ class NotKnownYet(Error):
     """An error for a fact about a statement that is known only when the statement runs."""
 
 
-class Checker(Closing):
+class Checker(ClosingContext):
     """A planner of statements in their order that runs no statement, and neither reads nor writes rows. Of
     tables over files, columns and sizes are read."""
 

@@ -61,7 +61,7 @@ class Cluster:
     """
 
     #: The door by which other processes reach the members; None if the members are in this process.
-    door: "outsider.Door | None" = None
+    door: "outsider.ServiceAccess | None" = None
 
     def __init__(self, coordinator: Member, query_memory_limit: int | None) -> None:
         self.coordinator = coordinator

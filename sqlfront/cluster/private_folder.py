@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from sqlfront_engine.closing import Closing
+from sqlfront_engine.closing import ClosingContext
 from sqlfront_values.errors import OperationalError
 
 #: Modes of a private folder, and of the files in it.
@@ -26,7 +26,7 @@ _FOLDER_FLAGS: Final = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _ON_THE_WAY: Final = getattr(os, "O_PATH", os.O_RDONLY)
 
 
-class PrivateFolder(Closing):
+class PrivateFolder(ClosingContext):
     """The folder at ``path``; missing folders of the path are made.
 
     Raises OperationalError if the folder belongs to another user, is a link, or is open to other users, or if

@@ -18,7 +18,7 @@ from sqlfront.cluster.documents import Documents
 from sqlfront.config import Config, Launcher
 from sqlfront_cluster.launchers.local import LocalCluster
 from sqlfront_cluster.launchers.running import MemberOptions, RunningMember
-from sqlfront_cluster.members.outsider import Door
+from sqlfront_cluster.members.outsider import ServiceAccess
 from sqlfront_connectors.base import Partitioning, Table
 from sqlfront_connectors.memory.spread.documents import (
     TABLE,
@@ -49,12 +49,12 @@ class ProcessMembers(Cluster):
     """The members of the cluster that ``running`` belongs to; ``running`` is a session's client, or a member
     itself."""
 
-    door: Door
+    door: ServiceAccess
 
     def __init__(self, running: RunningMember, query_memory_limit: int | None = None) -> None:
         super().__init__(running.member, query_memory_limit)
         self._running = running
-        self.door = Door(running.membership.name, running.network)
+        self.door = ServiceAccess(running.membership.name, running.network)
         self._tables: weakref.WeakValueDictionary[str, SpreadTable] = weakref.WeakValueDictionary()
         # Keeps the tables with a document alive.
         self._named: dict[str, SpreadTable] = {}

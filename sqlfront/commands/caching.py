@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from sqlfront.commands.run import NOTHING, Made, StatementRun, origin_of, scans_of, wrote
 from sqlfront.state.cached_table import CachedTable
-from sqlfront.state.context import Basis, Context
+from sqlfront.state.context import Context, CopyBasis
 from sqlfront_connectors.base import Table, TableDefinition
 from sqlfront_connectors.files import FileTable
 from sqlfront_connectors.files.locations.paths import local_path
@@ -189,7 +189,7 @@ def reload(context: Context, entry: Entry, run: StatementRun | None = None) -> N
 # ---- copies and their bases
 
 
-def _fill(run: StatementRun, entry: TableEntry) -> tuple[int, Basis]:
+def _fill(run: StatementRun, entry: TableEntry) -> tuple[int, CopyBasis]:
     """Refill the copy with the current rows of its origin. Return the number of rows, and the copy's
     basis."""
     cached, context = entry.table, run.context
@@ -203,7 +203,7 @@ def _fill(run: StatementRun, entry: TableEntry) -> tuple[int, Basis]:
     with cached.copy.turn():
         version = context.catalog.version
         plan = run.all_rows(entry.name, cached.origin)
-        basis = Basis(cached.copy, version, _sources(plan))
+        basis = CopyBasis(cached.copy, version, _sources(plan))
         rows = run.store(cached.copy, plan, overwrite=True)
         if context.config.cluster is not None and entry.temporary and isinstance(cached.origin, ViewEntry):
             context.bases[entry.name.lower()] = basis
@@ -212,7 +212,7 @@ def _fill(run: StatementRun, entry: TableEntry) -> tuple[int, Basis]:
 
 def _fill_from_spark(
     run: StatementRun, copy: MemoryTable | SpreadTable, table: "SparkTable"
-) -> tuple[int, Basis]:
+) -> tuple[int, CopyBasis]:
     """Refill the copy with Spark's rows. Spark's tasks send the rows to the members directly if other
     processes can reach the members. Return the number of rows, and the copy's basis."""
     cluster = run.context.cluster
@@ -225,7 +225,7 @@ def _fill_from_spark(
             plan = LogicalScan(table.name, table, snapshot, tuple(range(len(table.schema))))
             rows = run.store(copy, plan, overwrite=True)
         table.copied = version
-    return rows, Basis(copy, catalog, ((table, version),))
+    return rows, CopyBasis(copy, catalog, ((table, version),))
 
 
 def _sources(plan: LogicalPlan) -> tuple[tuple[Table, int], ...]:
@@ -248,13 +248,13 @@ def follow(context: Context) -> None:
             give_up(run, entry, error)
 
 
-def _follow(run: StatementRun, entry: TableEntry, basis: Basis) -> None:
+def _follow(run: StatementRun, entry: TableEntry, basis: CopyBasis) -> None:
     version = run.context.catalog.version
     plan = run.all_rows(entry.name, origin_of(entry))
     if [(id(table), number) for table, number in _sources(plan)] == [
         (id(table), number) for table, number in basis.sources
     ]:
-        run.context.bases[entry.name.lower()] = Basis(basis.copy, version, basis.sources)
+        run.context.bases[entry.name.lower()] = CopyBasis(basis.copy, version, basis.sources)
     else:
         _fill(run, entry)
 

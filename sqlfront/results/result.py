@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from sqlfront.results.python_values import in_zone, rows_batch, slices, tuples
 from sqlfront.results.row import Row
 from sqlfront.results.run_facts import NO_FACTS, RunFacts
-from sqlfront_engine.closing import Closing
+from sqlfront_engine.closing import ClosingContext
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.row_lowering.row_plan import RowPlan
@@ -80,7 +80,7 @@ class Statistics(msgspec.Struct, frozen=True):
         return f"Statistics({known}, affected={self.affected!r})"
 
 
-class Result(Closing):
+class Result(ClosingContext):
     """The rows of a statement, read lazily.
 
     The running job delivers batches on demand. Rows read by :meth:`collect`, :meth:`toArrow`, :meth:`show`

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from typing import Final, TextIO
 
-from sqlfront_engine.closing import Closing
+from sqlfront_engine.closing import ClosingContext
 from sqlfront_engine.jobs.query_run import Progress
 from sqlfront_values.errors import Error
 
@@ -16,7 +16,7 @@ INTERVAL: Final = 0.2
 _ANSWER: Final = 1.0
 
 
-class ProgressLine(Closing):
+class ProgressLine(ClosingContext):
     """A line in the terminal with the result of ``progress``, unless None, shown from ``patience`` seconds
     after the start until :meth:`close`, which clears the line."""
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 from sqlfront.results.result import Result, Statistics
 from sqlfront.results.row import Row
 from sqlfront.spark.pandas_frames import to_pandas
-from sqlfront_engine.closing import Closing
+from sqlfront_engine.closing import ClosingContext
 
 if TYPE_CHECKING:
     import pandas
@@ -45,7 +45,7 @@ class FrameSession(Protocol):
         """The rows of a result as a Spark DataFrame."""
 
 
-class Frame(Closing):
+class Frame(ClosingContext):
     """The rows of a statement, as ``sql`` of a session with Spark returns them.
 
     The methods here need no Spark and read the rows of the result; every other public method of Spark's

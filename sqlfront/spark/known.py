@@ -16,7 +16,7 @@ from sqlfront_planner.catalog import DEFAULT_CATALOG, DEFAULT_DATABASE
 from sqlfront_values.errors import OperationalError
 
 
-class Known:
+class SparkNameCache:
     """A cache of a Spark session's names and settings. Safe to use from several threads."""
 
     def __init__(self, link: SparkLink) -> None:

@@ -20,8 +20,8 @@ from sqlfront.lanes.way import FOR_SPARK, Cause, Replan, StatementRequest, Way
 from sqlfront.results.python_values import rows_batch
 from sqlfront.results.result import Result, Statistics
 from sqlfront.spark.copies import has, is_current, origin, origin_of
-from sqlfront.spark.known import Known, reads_here
-from sqlfront.spark.lent import Lent, words_of
+from sqlfront.spark.known import SparkNameCache, reads_here
+from sqlfront.spark.lent import LentRelations, words_of
 from sqlfront.spark.mixed import fetched, given, mixed_query
 from sqlfront.spark.reasons import is_unknown_column, reason_after, too_large
 from sqlfront.spark.same_answers import first_other
@@ -87,7 +87,7 @@ class SparkLane:
     def join(self, context: "Context") -> None:
         """Stand beside the session of the context; to be called once, before any other method."""
         self._context = context
-        self._lent = Lent(context, self)
+        self._lent = LentRelations(context, self)
         zone = self._start.options.get(TIME_ZONE)
         if zone is not None:
             self._take_time_zone(zone)
@@ -97,7 +97,7 @@ class SparkLane:
         """The link to the Spark session. Raises :class:`NotStarted`."""
         return self._present("the statement asks for names of Spark").link
 
-    def _present(self, why: str) -> Known:
+    def _present(self, why: str) -> SparkNameCache:
         known = self._start.known
         if known is None:
             raise NotStarted(why)
@@ -140,7 +140,7 @@ class SparkLane:
         known = self._start.known
         return (known is None or not known.is_outdated) and self._reason_for_queries() is None
 
-    def _follow(self, known: Known) -> None:
+    def _follow(self, known: SparkNameCache) -> None:
         """Take over changes in Spark: its settings, and new meanings of names; drop copies whose rows have
         changed in Spark."""
         context = self._context

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _WORDS: Final = re.compile(r"`([^`]+)`|(\w+)")
 
 
-class Lent:
+class LentRelations:
     """The relations of a session that are lent to Spark. Safe to use from several threads."""
 
     def __init__(self, context: "Context", lane: "SparkBeside") -> None:

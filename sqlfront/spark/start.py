@@ -11,17 +11,17 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from sqlfront.spark.known import Known
+from sqlfront.spark.known import SparkNameCache
 from sqlfront_connectors.spark.link import SparkLink
 from sqlfront_connectors.spark.run import THREADS
 from sqlfront_connectors.spark.started_sessions import (
-    Connecting,
+    PendingConnection,
     StartedSession,
     is_there,
     options_of,
     start_session,
 )
-from sqlfront_engine.closing import Closing
+from sqlfront_engine.closing import ClosingContext
 from sqlfront_engine.job_statistics import JobStatus
 from sqlfront_engine.jobs.query_run import Progress, QueryRun, stopped_error
 from sqlfront_values.errors import DatabaseError, OperationalError
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 SparkSource: TypeAlias = "SparkSession | SparkSession.Builder | str"
 
 
-class SparkStart(Closing):
+class SparkStart(ClosingContext):
     """A holder of a Spark session that starts the session on demand. Safe to use from several threads."""
 
     def __init__(self, source: SparkSource, settings: Callable[[], Mapping[str, str]]) -> None:
@@ -42,25 +42,25 @@ class SparkStart(Closing):
         self._settings = settings
         self._lock = threading.RLock()  # reentrant for the finalizer of a session collected meanwhile
         self._closed = False
-        self._future: Future[Known] | None = None
+        self._future: Future[SparkNameCache] | None = None
         self._started: StartedSession | None = None
-        self._connecting = Connecting()
+        self._connecting = PendingConnection()
         #: The names and settings of the Spark session; None: not started yet.
-        self.known: Known | None = None
+        self.known: SparkNameCache | None = None
         self._source: SparkSession.Builder | str | None = None
         if isinstance(source, str) or hasattr(source, "getOrCreate"):
             self._source = cast("SparkSession.Builder | str", source)
             if is_there(self._source):
                 self.wait("it is there")
         else:
-            self.known = Known(SparkLink(source))
+            self.known = SparkNameCache(SparkLink(source))
 
     @property
     def options(self) -> Mapping[str, str]:
         """The settings that the session will certainly have; empty if the session was given."""
         return {} if self._source is None else options_of(self._source)
 
-    def wait(self, why: str, timeout: float | None = None, query: QueryRun | None = None) -> Known:
+    def wait(self, why: str, timeout: float | None = None, query: QueryRun | None = None) -> SparkNameCache:
         """Start the session, unless it is started, and wait until it is ready. ``why``: the reason for the
         need of Spark, for the OperationalError if the session can't be started. ``timeout`` in seconds and
         ``query`` may end the wait earlier."""
@@ -78,16 +78,16 @@ class SparkStart(Closing):
             if query is not None:
                 query.remove(waiting)
 
-    def _begin(self) -> "Future[Known]":
+    def _begin(self) -> "Future[SparkNameCache]":
         """The future of the start in progress, or of a new start."""
         with self._lock:
             if self._future is None:
-                self._future = future = Future[Known]()
+                self._future = future = Future[SparkNameCache]()
                 start = partial(self._start, future)
                 threading.Thread(target=start, name=f"{THREADS}start", daemon=True).start()
             return self._future
 
-    def _start(self, future: "Future[Known]") -> None:
+    def _start(self, future: "Future[SparkNameCache]") -> None:
         try:
             known = self._make()
         except BaseException as error:  # noqa: BLE001 - the waiting statements get the error
@@ -97,12 +97,12 @@ class SparkStart(Closing):
         else:
             future.set_result(known)
 
-    def _make(self) -> Known:
+    def _make(self) -> SparkNameCache:
         assert self._source is not None
         given = self._settings()
         started = start_session(self._source, given, self._connecting)
         try:
-            known = Known(SparkLink(started.spark))
+            known = SparkNameCache(SparkLink(started.spark))
             with self._lock:
                 if self._closed:
                     raise OperationalError("the session is closed")
@@ -136,12 +136,12 @@ class _Waiting:
         address."""
         self.query = query
         #: The outcome of the wait; the first outcome counts.
-        self.ended: Future[Known] = Future()
+        self.ended: Future[SparkNameCache] = Future()
         self._why = why
         self._address = address
         self._lock = threading.Lock()
 
-    def note(self, start: "Future[Known]") -> None:
+    def note(self, start: "Future[SparkNameCache]") -> None:
         """Take the outcome of the start, which has ended."""
         error = start.exception()
         if error is None:
@@ -167,7 +167,7 @@ class _Waiting:
         text = f"{error.message}; it was waiting for Spark{address}"
         return OperationalError(text, condition=error.condition, sqlstate=error.sqlstate)
 
-    def _end(self, outcome: "Known | BaseException") -> None:
+    def _end(self, outcome: "SparkNameCache | BaseException") -> None:
         with self._lock:
             if self.ended.done():
                 return

@@ -123,7 +123,7 @@ class Context(msgspec.Struct, frozen=True, eq=False, weakref=True):
     home: Home
     catalog: Catalog
     plans: "PlanCache[Plan]"
-    bases: "dict[str, Basis]"
+    bases: "dict[str, CopyBasis]"
     spark: SparkBeside | None
 
     @property
@@ -205,7 +205,7 @@ class Context(msgspec.Struct, frozen=True, eq=False, weakref=True):
         return nullcontext() if query is None else _Watched(query, self.engine.clock.now)
 
 
-class Basis(msgspec.Struct, frozen=True):
+class CopyBasis(msgspec.Struct, frozen=True):
     """The state that a copy was made from: the tables, each with the version that was read, and the version
     of the catalog in which the names meant these tables."""
 

@@ -9,7 +9,7 @@ import pytest
 
 from sqlfront_engine.edges.merging import MergingInput
 from sqlfront_engine.edges.queues import NOTHING, BatchQueue, Input, Output
-from sqlfront_engine.edges.routing import AnyOf, Broadcast, ByPriority, Partitioned, RoundRobin
+from sqlfront_engine.edges.routing import AnyOf, BroadcastOutput, ByPriority, PartitionedOutput, RoundRobin
 from sqlfront_values.expressions import SortKey
 from sqlfront_values.partitioning.partitions import partition_ids
 
@@ -36,8 +36,8 @@ def drain(source: Input) -> list[int]:
     return numbers
 
 
-def partitioned(targets: Sequence[BatchQueue]) -> Partitioned:
-    return Partitioned(targets, (0,), np.arange(271) % len(targets))
+def partitioned(targets: Sequence[BatchQueue]) -> PartitionedOutput:
+    return PartitionedOutput(targets, (0,), np.arange(271) % len(targets))
 
 
 # ---- outputs
@@ -75,7 +75,7 @@ def test_unicast_leaves_out_abandoned_queues() -> None:
 def test_broadcast_repeats_only_for_those_that_refused() -> None:
     targets = queues(3, size_limit=1)
     targets[1].offer(batch(9))
-    output = Broadcast(targets)
+    output = BroadcastOutput(targets)
     offered = batch(1)
     assert not output.offer(offered)
     assert not output.offer(offered)
@@ -119,7 +119,7 @@ def test_a_batch_of_one_owner_is_not_copied() -> None:
     assert next(target.poll() for target in targets if len(target)) is offered
 
 
-@pytest.mark.parametrize("make", [RoundRobin, Broadcast, partitioned])
+@pytest.mark.parametrize("make", [RoundRobin, BroadcastOutput, partitioned])
 def test_an_output_is_abandoned_when_all_its_queues_are(make: Make) -> None:
     targets = queues(2)
     output = make(targets)
@@ -131,7 +131,7 @@ def test_an_output_is_abandoned_when_all_its_queues_are(make: Make) -> None:
     assert states == [False, False, True]
 
 
-@pytest.mark.parametrize("make", [RoundRobin, Broadcast, partitioned])
+@pytest.mark.parametrize("make", [RoundRobin, BroadcastOutput, partitioned])
 def test_an_abandoned_output_drops_what_it_is_offered(make: Make) -> None:
     targets = queues(2)
     for target in targets:
@@ -140,7 +140,7 @@ def test_an_abandoned_output_drops_what_it_is_offered(make: Make) -> None:
     assert make(targets).offer(batch(*range(10)))
 
 
-@pytest.mark.parametrize("make", [RoundRobin, Broadcast, partitioned])
+@pytest.mark.parametrize("make", [RoundRobin, BroadcastOutput, partitioned])
 def test_finishing_reaches_all_queues(make: Make) -> None:
     targets = queues(2)
     make(targets).finish()

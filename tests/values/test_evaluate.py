@@ -22,7 +22,7 @@ from sqlfront_values.evaluate import (
     filter_batch,
     is_deterministic,
 )
-from sqlfront_values.evaluate.scaled import Scaled
+from sqlfront_values.evaluate.scaled import ScaledValues
 from sqlfront_values.expressions import Call, Case, Cast, Column, Expr, Literal, Parameter
 from sqlfront_values.functions.registry import Settings, lookup
 from sqlfront_values.types import BIGINT, BOOLEAN, DICTIONARY_STRING, DOUBLE, INT, STRING, decimal, physical
@@ -441,7 +441,7 @@ def test_a_part_of_several_expressions_is_computed_once() -> None:
     results = [run(rows).to_pylist() for run in runs]
 
     assert results == [[Decimal("6.0000")], [Decimal("-3.0000")], [Decimal("3.0000")]]
-    assert any(isinstance(kept, Scaled) for kept in rows.memo.values())
+    assert any(isinstance(kept, ScaledValues) for kept in rows.memo.values())
 
 
 def test_random_numbers_are_not_shared() -> None:

@@ -21,7 +21,7 @@ from sqlfront_connectors.spark.types import (
     spark_type,
     to_send,
 )
-from sqlfront_engine.closing import Closing
+from sqlfront_engine.closing import ClosingContext
 from sqlfront_engine.forks import when_forgotten
 from sqlfront_values.arrow.intervals import exported_schema
 from sqlfront_values.errors import OperationalError
@@ -148,7 +148,7 @@ def behind(first: Sequence[pa.RecordBatch], rows: Iterator[pa.RecordBatch]) -> I
     yield from rows
 
 
-class HeldFrame(Closing):
+class HeldFrame(ClosingContext):
     """Rows as a DataFrame, ``data``, that Spark can read until :meth:`close` or the link's end. ``free``
     releases the rows; calling it twice is no error."""
 

@@ -64,7 +64,7 @@ class StartedSession(msgspec.Struct, frozen=True):
                 self.spark.stop()
 
 
-class Connecting:
+class PendingConnection:
     """The server that is asked for a session and hasn't answered yet, if any. Safe to use from any thread."""
 
     def __init__(self) -> None:
@@ -101,7 +101,7 @@ def options_of(source: "SparkSession.Builder | str") -> Mapping[str, str]:
 
 
 def start_session(
-    source: "SparkSession.Builder | str", settings: Mapping[str, str], connecting: Connecting
+    source: "SparkSession.Builder | str", settings: Mapping[str, str], connecting: PendingConnection
 ) -> StartedSession:
     """Return the session of a master (``local[4]``) or of a server of Spark Connect (``sc://host``), or the
     result of a builder's ``getOrCreate``: a new session, or this process's present session. A new session
@@ -136,7 +136,7 @@ def start_session(
         raise OperationalError(f"Spark can't be started{name}: {reason}") from error
 
 
-def _connected(url: str, settings: Mapping[str, str], connecting: Connecting) -> StartedSession:
+def _connected(url: str, settings: Mapping[str, str], connecting: PendingConnection) -> StartedSession:
     spark = spark_sql.SparkSession.builder.remote(url).create()
     before = spark.client.get_retry_policies()
     _hurry(spark)

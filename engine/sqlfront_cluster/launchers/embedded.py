@@ -11,7 +11,7 @@ from threading import Event
 from sqlfront_cluster.members.member import Member
 from sqlfront_cluster.members.member_list import MemberInfo, MemberList
 from sqlfront_cluster.network.loopback import LoopbackNetwork
-from sqlfront_engine.closing import Closing
+from sqlfront_engine.closing import ClosingContext
 from sqlfront_engine.engine import Engine, default_memory_limit
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 from sqlfront_engine.memory import MemoryBudget
@@ -19,7 +19,7 @@ from sqlfront_engine.processor import NO_RESOURCES
 from sqlfront_values.settings import DEFAULT_PARTITIONS
 
 
-class EmbeddedCluster(Closing):
+class EmbeddedCluster(ClosingContext):
     """A cluster of ``size`` members; the first coordinates. Partitions are dealt out to the members in turn.
 
     ``workers``: cooperative threads of each member. ``memory_limit``: bytes that operators may hold on all

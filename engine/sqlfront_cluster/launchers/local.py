@@ -30,7 +30,7 @@ from sqlfront_cluster.network.addresses import Address
 from sqlfront_cluster.network.tcp import TcpTransport
 from sqlfront_cluster.network.tls.contexts import TlsSettings
 from sqlfront_cluster.network.tls.security import Security
-from sqlfront_engine.closing import Closing
+from sqlfront_engine.closing import ClosingContext
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 from sqlfront_engine.scheduler import SystemClock
 from sqlfront_values.errors import OperationalError, ProgrammingError
@@ -41,7 +41,7 @@ STOP_TIMEOUT: Final = 5.0
 _LONGEST_FOLDER: Final = 70
 
 
-class LocalCluster(Closing):
+class LocalCluster(ClosingContext):
     """A cluster of ``size`` members, each in a process of its own, ready when the constructor returns.
 
     Members and keeper communicate over Unix sockets, or over TCP if ``tcp`` or if ``keeper_address`` is a TCP

@@ -45,7 +45,7 @@ from sqlfront_cluster.members.messages import (
     Terminate,
     UnknownJobs,
 )
-from sqlfront_cluster.members.participation import Early, Participation
+from sqlfront_cluster.members.participation import EarlyMessages, Participation
 from sqlfront_cluster.members.placements import Placements
 from sqlfront_cluster.members.requests import Requests
 from sqlfront_cluster.members.wire import JobWire
@@ -127,7 +127,7 @@ class Member:
         self._lock = RLock()
         self._participations: dict[int, Participation] = {}
         self._coordinations: dict[int, Coordination] = {}
-        self._early: dict[int, Early] = {}
+        self._early: dict[int, EarlyMessages] = {}
         self._ended: dict[int, float] = {}
         # Ids of jobs whose Init is being handled.
         self._reserved: set[int] = set()
@@ -363,7 +363,7 @@ class Member:
             ):
                 early = self._early.get(message.job)
                 if early is None:
-                    early = self._early[message.job] = Early(self._clock.now(), [])
+                    early = self._early[message.job] = EarlyMessages(self._clock.now(), [])
                 early.messages.append((peer.name, message, body))
         if participation is None:
             self._watch()

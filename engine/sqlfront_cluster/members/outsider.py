@@ -12,7 +12,7 @@ from sqlfront_cluster.network.handshake import new_nonce
 from sqlfront_cluster.network.line import Line
 from sqlfront_cluster.network.tcp import NetworkSettings
 from sqlfront_cluster.network.transport import Part
-from sqlfront_engine.closing import Closing
+from sqlfront_engine.closing import ClosingContext
 from sqlfront_values.errors import OperationalError
 
 #: Seconds in which a member has to answer.
@@ -20,7 +20,7 @@ TIMEOUT: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class ServiceAccess:
     """The access data for requests from outside to a cluster's members, on behalf of its member
     ``coordinator``."""
 
@@ -28,7 +28,7 @@ class Door:
     network: NetworkSettings
 
 
-class Outsider(Closing):
+class Outsider(ClosingContext):
     """A connection for requests to the services of the member ``member`` at ``address``. Several questions
     may be sent before the first answer. Used by one thread. Raises OperationalError, 08006, if the member
     isn't there (any more) or doesn't answer within ``timeout`` seconds."""

@@ -22,7 +22,7 @@ from sqlfront_engine.plans.execution_plan import ExecutionSite as Here
 from sqlfront_values.errors import OperationalError
 
 
-class Early(msgspec.Struct):
+class EarlyMessages(msgspec.Struct):
     """The messages before their job's Init: the time of the first (seconds), and the messages with their
     senders."""
 

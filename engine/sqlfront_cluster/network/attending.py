@@ -54,7 +54,7 @@ class Gate:
         self._epoll.close()
 
 
-class Attended(Protocol):
+class AttendedConnection(Protocol):
     """A connection that can be attended."""
 
     def begin(self) -> bool:
@@ -72,7 +72,9 @@ class Attended(Protocol):
 
 
 def attend(
-    connections: Sequence[Attended], done: Callable[[], bool], send: Callable[[], None] = lambda: None
+    connections: Sequence[AttendedConnection],
+    done: Callable[[], bool],
+    send: Callable[[], None] = lambda: None,
 ) -> bool:
     """Handle the messages of the connections, on this thread, until ``done()``, which is called after each
     message and now and then. False: the connections can't be attended (any more), so another thread has to
@@ -105,6 +107,6 @@ def attend(
             raise
 
 
-def _end(connections: Sequence[Attended]) -> None:
+def _end(connections: Sequence[AttendedConnection]) -> None:
     for connection in connections:
         connection.end()

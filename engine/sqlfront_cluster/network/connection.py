@@ -279,7 +279,7 @@ class MemberConnection:
     # ---- attending, see sqlfront_cluster.network.attending
 
     def begin(self) -> bool:
-        """See :meth:`~sqlfront_cluster.network.attending.Attended.begin`."""
+        """See :meth:`~sqlfront_cluster.network.attending.AttendedConnection.begin`."""
         if get_ident() == self._thread or not self._reading.acquire(False):
             self._wanted = Gate.possible
             return False
@@ -292,11 +292,11 @@ class MemberConnection:
 
     @property
     def descriptor(self) -> int:
-        """See :class:`~sqlfront_cluster.network.attending.Attended`."""
+        """See :class:`~sqlfront_cluster.network.attending.AttendedConnection`."""
         return self.channel.socket.fileno()
 
     def handle(self) -> bool:
-        """See :meth:`~sqlfront_cluster.network.attending.Attended.handle`."""
+        """See :meth:`~sqlfront_cluster.network.attending.AttendedConnection.handle`."""
         try:
             self._ended = self._handle_next() or self._handle_buffered() or self._ended
         except Exception as error:  # noqa: BLE001 - raised again by the reading thread
@@ -307,7 +307,7 @@ class MemberConnection:
         return self._ended is None
 
     def end(self) -> None:
-        """See :meth:`~sqlfront_cluster.network.attending.Attended.end`."""
+        """See :meth:`~sqlfront_cluster.network.attending.AttendedConnection.end`."""
         if get_ident() != self._thread and self._reading._is_owned():  # type: ignore[attr-defined]
             if self._gate is not None:
                 self._gate.open() if self._ended is None else self._gate.wake()

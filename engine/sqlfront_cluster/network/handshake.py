@@ -98,7 +98,7 @@ class HandshakeFailed(OperationalError):
     """The failure of a handshake; its text has the reason, for the log of this side."""
 
 
-class Unrelated(HandshakeFailed):
+class UnrelatedPeer(HandshakeFailed):
     """The failure of a handshake between sides that don't belong together, now or later."""
 
 
@@ -129,17 +129,17 @@ def initiate(mine: MemberCredentials, nonce: bytes, binding: bytes) -> Steps[Ide
     yield Hello(nonce)
     answer = yield None
     if isinstance(answer, Refused):
-        raise Unrelated("the other side speaks TLS, and this side is insecure")
+        raise UnrelatedPeer("the other side speaks TLS, and this side is insecure")
     challenge = expect(Challenge, answer)
     told = (nonce, challenge.nonce, binding, mine.identity)
     yield Proof(mine.identity, mine.code("initiator", *told))
     answer = yield None
     if isinstance(answer, Refused):
-        raise Unrelated("the other side rejects this member's proof: the two have different secrets")
+        raise UnrelatedPeer("the other side rejects this member's proof: the two have different secrets")
     proof = expect(Proof, answer)
     if not hmac.compare_digest(proof.code, mine.code("acceptor", *told, proof.identity)):
         yield Refused()
-        raise Unrelated("the other side has another secret than this member")
+        raise UnrelatedPeer("the other side has another secret than this member")
     check_identity(mine.identity, proof.identity)
     return proof.identity
 
@@ -159,7 +159,7 @@ def accept(
     told = (hello.nonce, nonce, binding, proof.identity)
     if not hmac.compare_digest(proof.code, mine.code("initiator", *told)):
         yield Refused()
-        raise Unrelated("the other side has another secret than this member")
+        raise UnrelatedPeer("the other side has another secret than this member")
     proven(hello.nonce, proof.identity)
     yield Proof(mine.identity, mine.code("acceptor", *told, mine.identity))
     check_identity(mine.identity, proof.identity)
@@ -172,13 +172,13 @@ def check_identity(mine: Identity, theirs: Identity) -> None:
     if theirs.incarnation == mine.incarnation:
         raise HandshakeFailed("the other side is this member itself")
     if theirs.cluster != mine.cluster:
-        raise Unrelated(
+        raise UnrelatedPeer(
             f"the other side belongs to cluster {theirs.cluster!r}, this member to {mine.cluster!r}"
         )
     if theirs.name == mine.name:
         raise HandshakeFailed(f"the other side has this member's name, {mine.name!r}")
     if _release(theirs.product) != _release(mine.product):
-        raise Unrelated(
+        raise UnrelatedPeer(
             f"the other side runs version {theirs.product}, this member {mine.product}; "
             f"the members of a cluster must agree in the first two numbers"
         )

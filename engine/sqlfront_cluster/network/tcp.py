@@ -38,7 +38,7 @@ from sqlfront_cluster.network.handshake import (
     MemberCredentials,
     Refused,
     Steps,
-    Unrelated,
+    UnrelatedPeer,
     accept,
     initiate,
     new_nonce,
@@ -315,7 +315,7 @@ class TcpTransport:
     def _accept(self, connection: MemberConnection) -> Steps[MemberConnection | None]:
         def proven(number: bytes, identity: Identity) -> None:
             if identity.name == self._settings.never_calls:
-                raise Unrelated(
+                raise UnrelatedPeer(
                     f"the other side calls itself {identity.name}, a member that never connects to others"
                 )
             connection.id = number
@@ -358,7 +358,7 @@ class TcpTransport:
         except (OtherProtocol, OtherEncryption) as error:
             self._refuse(connection)
             return _Failure(error.message, lasting=True)
-        except Unrelated as error:
+        except UnrelatedPeer as error:
             return _Failure(error.message, lasting=True)
         except Error as error:
             return _Failure(error.message)

@@ -20,7 +20,7 @@ from sqlfront_values.partitioning import partitions
 Owners = npt.NDArray[np.intp]
 
 
-class Unlinked:
+class UnlinkedOutput:
     """The output of a vertex without output edges: accepts every batch, and is never abandoned."""
 
     __slots__ = ()
@@ -35,7 +35,7 @@ class Unlinked:
         """Do nothing: there is no consumer."""
 
 
-class Nowhere:
+class UnreachableOutput:
     """The output of a local edge whose consumer runs only on another member: there must be no rows to
     send."""
 
@@ -86,7 +86,7 @@ class RoundRobin:
             queue.finish()
 
 
-class Broadcast:
+class BroadcastOutput:
     """An output of each batch to every output: all instances of a consumer, or all edges of a vertex."""
 
     __slots__ = ("_outputs", "_waiting")
@@ -112,7 +112,7 @@ class Broadcast:
             output.finish()
 
 
-class Partitioned:
+class PartitionedOutput:
     """An output of each row to the queue of the instance that owns the row's partition."""
 
     __slots__ = ("_key_columns", "_owners", "_pieces", "_queues")

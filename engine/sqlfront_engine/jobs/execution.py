@@ -11,7 +11,7 @@ from sqlfront_engine.edges.queues import NOTHING, BatchQueue, Polled
 from sqlfront_engine.job_statistics import JobStatistics, JobStatus, TaskletStatistics
 from sqlfront_engine.jobs.query_run import QueryRun, stopped_error
 from sqlfront_engine.plans.execution_plan import ExecutionPlan
-from sqlfront_engine.scheduler import Clock, Dedicated, InlineRunner, Workers
+from sqlfront_engine.scheduler import BlockingRunner, Clock, InlineRunner, Workers
 from sqlfront_engine.tasklet import Tasklet
 from sqlfront_values.errors import Error, InterfaceError, InternalError
 from sqlfront_values.evaluation_errors import foreign_error
@@ -112,7 +112,7 @@ class Execution:
         plan: ExecutionPlan,
         on_end: "Callable[[Execution], None]",
         workers: Workers,
-        dedicated: Dedicated,
+        dedicated: BlockingRunner,
     ) -> None:
         """Hand the tasklets of cooperative processors to the workers, all other tasklets to threads of their
         own."""

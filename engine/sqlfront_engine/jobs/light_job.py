@@ -9,7 +9,7 @@ from typing import Self
 
 import pyarrow as pa
 
-from sqlfront_engine.closing import Closing
+from sqlfront_engine.closing import ClosingContext
 from sqlfront_engine.edges.queues import Polled
 from sqlfront_engine.forks import inherited
 from sqlfront_engine.job_statistics import JobStatistics, JobStatus
@@ -80,7 +80,7 @@ class LightJob:
             self._held.stop(JobStatus.CANCELLED)
 
 
-class ResultReader(Closing):
+class ResultReader(ClosingContext):
     """A reader of a job's result; an iterator and a context manager. :meth:`close` before the end cancels the
     job.
 

@@ -15,12 +15,12 @@ from sqlfront_engine.edges.exchange import EdgeStream, RemoteInput, RemoteOutput
 from sqlfront_engine.edges.queues import QUEUE_BYTES, BatchQueue, Input, Output, Wakeable
 from sqlfront_engine.edges.routing import (
     AnyOf,
-    Broadcast,
+    BroadcastOutput,
     ByPriority,
     InTurn,
-    Nowhere,
-    Partitioned,
+    PartitionedOutput,
     RoundRobin,
+    UnreachableOutput,
 )
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 from sqlfront_engine.memory import MemoryBudget, OperatorAccount
@@ -263,12 +263,12 @@ def _combined_output(wirings: Sequence[OutputWiring], writable: Sequence[Output]
     if not wirings:
         return UNLINKED
     outputs = [_routed(wiring, writable) for wiring in wirings]
-    return outputs[0] if len(outputs) == 1 else Broadcast(outputs)
+    return outputs[0] if len(outputs) == 1 else BroadcastOutput(outputs)
 
 
 def _routed(wiring: OutputWiring, writable: Sequence[Output]) -> Output:
     if not wiring.links:
-        return Nowhere(wiring.edge)
+        return UnreachableOutput(wiring.edge)
     if len(wiring.links) == 1:
         return writable[wiring.links[0]]
     chosen = [writable[index] for index in wiring.links]
@@ -278,12 +278,12 @@ def _routed(wiring: OutputWiring, writable: Sequence[Output]) -> Output:
         case Routing.FANOUT:
             local, remote = chosen[: wiring.local], chosen[wiring.local :]
             if not remote or not local:
-                return Broadcast(remote) if remote else RoundRobin(local)
-            return Broadcast([RoundRobin(local), *remote])
+                return BroadcastOutput(remote) if remote else RoundRobin(local)
+            return BroadcastOutput([RoundRobin(local), *remote])
         case Routing.BROADCAST:
-            return Broadcast(chosen)
+            return BroadcastOutput(chosen)
         case Routing.PARTITIONED:
             assert wiring.owners is not None
-            return Partitioned(chosen, wiring.key_columns, wiring.owners)
+            return PartitionedOutput(chosen, wiring.key_columns, wiring.owners)
         case _:
             assert_never(wiring.routing)

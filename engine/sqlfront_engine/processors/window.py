@@ -18,14 +18,14 @@ from sqlfront_values.functions.aggregates.aggregate_function import AggregateFun
 from sqlfront_values.functions.aggregates.registry import lookup_aggregate
 from sqlfront_values.functions.growth import is_variable, size_of
 from sqlfront_values.functions.windows.frames import aggregate_frames
-from sqlfront_values.functions.windows.placed import PIECE_BYTES, Placed, pieces
+from sqlfront_values.functions.windows.placed import PIECE_BYTES, PlacedColumn, pieces
 from sqlfront_values.functions.windows.registry import WindowFunction, WindowInvocation, lookup_window
 from sqlfront_values.room import check, returned
 from sqlfront_values.settings import Settings
 
 #: A function from the input, its rows in window order and their indices to one result per position, as an
-#: array or as a Placed.
-_Compute = Callable[[pa.RecordBatch, WindowRows, pa.Array], pa.Array | Placed]
+#: array or as a PlacedColumn.
+_Compute = Callable[[pa.RecordBatch, WindowRows, pa.Array], pa.Array | PlacedColumn]
 
 
 class Window(Processor, frozen=True, tag_field="processor", tag=True):
@@ -50,12 +50,14 @@ class Window(Processor, frozen=True, tag_field="processor", tag=True):
         places = np.empty(len(rows), np.int64)
         places[rows.order] = np.arange(len(rows))
         order = row_indices(rows.order)
-        columns: list[pa.Array | Placed] = batch.columns
+        columns: list[pa.Array | PlacedColumn] = batch.columns
         for call, compute in zip(self.calls, computes, strict=True):
             check()
             with returned():
                 values = compute(batch, rows, order)
-                values = values.at(places) if isinstance(values, Placed) else Placed(values, places)
+                values = (
+                    values.at(places) if isinstance(values, PlacedColumn) else PlacedColumn(values, places)
+                )
                 if not is_variable(values.values.type):
                     values = values.slice(0, len(values))
             size = size_of(values) if isinstance(values, pa.Array) else _size(values)
@@ -69,19 +71,19 @@ class Window(Processor, frozen=True, tag_field="processor", tag=True):
         return f"Window: {calls} partition by [{keys}] order by [{describe_keys(self.order_keys)}]"
 
 
-def _size(column: Placed) -> int:
+def _size(column: PlacedColumn) -> int:
     """Bytes of the values and of the whole column. The column is made in pieces, but the result may collect
     all pieces."""
     return size_of(column.values) + int(column.sizes().sum())
 
 
 def _in_pieces(
-    columns: Sequence[pa.Array | Placed], names: Sequence[str], length: int
+    columns: Sequence[pa.Array | PlacedColumn], names: Sequence[str], length: int
 ) -> Iterator[pa.RecordBatch]:
     """Batches of the columns, of at most :data:`BATCH_ROWS` rows; of fewer rows where values are long."""
     shares = np.full(length, 1 / BATCH_ROWS)
     for column in columns:
-        if isinstance(column, Placed):
+        if isinstance(column, PlacedColumn):
             shares += column.sizes() / PIECE_BYTES
     for start, stop in pieces(shares):
         check()
@@ -118,7 +120,7 @@ _Arguments = Callable[[pa.RecordBatch, pa.Array], list[pa.Array]]
 def _window_function(
     function: WindowFunction, call: WindowCall, constants: tuple[object, ...], arguments: _Arguments
 ) -> _Compute:
-    def compute(batch: pa.RecordBatch, rows: WindowRows, order: pa.Array) -> pa.Array | Placed:
+    def compute(batch: pa.RecordBatch, rows: WindowRows, order: pa.Array) -> pa.Array | PlacedColumn:
         frame = rows.frame(call.frame)
         return function.kernel(
             WindowInvocation(rows, frame, arguments(batch, order), constants, call.ignore_nulls)
@@ -135,7 +137,7 @@ def _aggregate(
         constants = (True,)
     accumulator = function.make(AggregateSignature(types, call.type, constants))
 
-    def compute(batch: pa.RecordBatch, rows: WindowRows, order: pa.Array) -> pa.Array | Placed:
+    def compute(batch: pa.RecordBatch, rows: WindowRows, order: pa.Array) -> pa.Array | PlacedColumn:
         return aggregate_frames(accumulator, rows, rows.frame(call.frame), arguments(batch, order))
 
     return compute

@@ -51,7 +51,7 @@ class TooWideError(Exception):
     """An error for a value that does not fit int64."""
 
 
-class Scaled:
+class ScaledValues:
     """Unscaled int64 values, and a bound of their magnitude."""
 
     __slots__ = ("_bound", "values")
@@ -76,7 +76,7 @@ def _magnitude(values: Datum) -> int:
     return max(int(numbers.max()), -int(numbers.min()))
 
 
-Run = Callable[[Rows], Scaled]
+Run = Callable[[Rows], ScaledValues]
 
 
 class Plan:
@@ -139,11 +139,11 @@ class ScaledCompiler:
             return plan
         inner, key = plan.run, -1 - slot
 
-        def run(rows: Rows) -> Scaled:
+        def run(rows: Rows) -> ScaledValues:
             kept = rows.memo.get(key)
             if kept is None:
                 kept = rows.memo[key] = inner(rows)
-            assert isinstance(kept, Scaled)
+            assert isinstance(kept, ScaledValues)
             return kept
 
         return Plan(run, plan.bound)
@@ -170,7 +170,7 @@ class ScaledCompiler:
             return _constant(expression)
         node, short = self._node(expression), expression.type.precision <= MAX_SHORT_PRECISION
         bound = 10 ** min(expression.type.precision, MAX_SHORT_PRECISION + 1)
-        return Plan(lambda rows: Scaled(scaled(node(rows)) if short else _narrow(node(rows))), bound)
+        return Plan(lambda rows: ScaledValues(scaled(node(rows)) if short else _narrow(node(rows))), bound)
 
     def _arithmetic(self, call: Call) -> Plan:
         scale = call.type.scale
@@ -185,9 +185,9 @@ class ScaledCompiler:
     def _coalesce(self, arguments: tuple[Expr, ...]) -> Plan:
         plans = [self.plan(argument) for argument in arguments]
 
-        def run(rows: Rows) -> Scaled:
+        def run(rows: Rows) -> ScaledValues:
             values = [plan.run(rows).values for plan in plans]
-            return Scaled(_COALESCE.call(values))
+            return ScaledValues(_COALESCE.call(values))
 
         return Plan(run, max(plan.bound for plan in plans))
 
@@ -195,7 +195,7 @@ class ScaledCompiler:
         if is_integral(operand.type):
             node = self._node(operand)
             whole = Plan(
-                lambda rows: Scaled(_CAST.call([node(rows)], _TO_INT64)),
+                lambda rows: ScaledValues(_CAST.call([node(rows)], _TO_INT64)),
                 10 ** _DIGITS[operand.type.bit_width],
             )
             return _rescaled(whole, target.scale)
@@ -205,7 +205,7 @@ class ScaledCompiler:
         branches = [(self._node(condition), self.plan(value)) for condition, value in case.branches]
         otherwise = self.plan(case.otherwise)
 
-        def run(rows: Rows) -> Scaled:
+        def run(rows: Rows) -> ScaledValues:
             result = otherwise.run(rows).values
             for condition, value in reversed(branches):
                 mask = condition(rows)
@@ -215,7 +215,7 @@ class ScaledCompiler:
                 if mask.null_count:
                     mask = _COALESCE.call([mask, FALSE])
                 result = _IF_ELSE.call([mask, value.run(rows).values, result])
-            return Scaled(result)
+            return ScaledValues(result)
 
         return Plan(run, max(otherwise.bound, *(value.bound for _, value in branches)))
 
@@ -256,11 +256,11 @@ def _constant(literal: Literal) -> Plan:
     value = None if literal.value is None else unscale(literal.value, literal.type.scale)  # type: ignore[arg-type]
     if value is not None and abs(value) > INT64_MAX:
         return Plan(_too_wide, abs(value))
-    known = Scaled(scalar(value, INT64), abs(value or 0))
+    known = ScaledValues(scalar(value, INT64), abs(value or 0))
     return Plan(lambda rows: known, abs(value or 0))
 
 
-def _too_wide(rows: Rows) -> Scaled:
+def _too_wide(rows: Rows) -> ScaledValues:
     raise TooWideError
 
 
@@ -283,7 +283,7 @@ def _rescaled(plan: Plan, shift: int) -> Plan:
         return plan
     if shift > MAX_SHORT_PRECISION:
         return Plan(_too_wide, plan.bound * 10**shift)
-    factor = Scaled(scalar(10**shift, INT64), 10**shift)
+    factor = ScaledValues(scalar(10**shift, INT64), 10**shift)
     return _combined("multiply", plan, Plan(lambda rows: factor, 10**shift))
 
 
@@ -293,17 +293,17 @@ def _combined(operation: str, left: Plan, right: Plan) -> Plan:
     bound = left.bound * right.bound if times else left.bound + right.bound
     first, second = left.run, right.run
     if bound <= INT64_MAX:
-        return Plan(lambda rows: Scaled(plain.call([first(rows).values, second(rows).values])), bound)
+        return Plan(lambda rows: ScaledValues(plain.call([first(rows).values, second(rows).values])), bound)
 
-    def run(rows: Rows) -> Scaled:
+    def run(rows: Rows) -> ScaledValues:
         one, other = first(rows), second(rows)
         actual = None
         if rows.length >= _MANY_ROWS:
             actual = one.bound() * other.bound() if times else one.bound() + other.bound()
             if actual <= INT64_MAX:
-                return Scaled(plain.call([one.values, other.values]), actual)
+                return ScaledValues(plain.call([one.values, other.values]), actual)
         try:
-            return Scaled(checked.call([one.values, other.values]))
+            return ScaledValues(checked.call([one.values, other.values]))
         except pa.ArrowInvalid:
             raise TooWideError from None
 
@@ -315,9 +315,9 @@ def _unary(operation: str, plan: Plan) -> Plan:
     # The least bigint has no counterpart.
     kernel = pc.get_function(operation if plan.bound <= INT64_MAX else f"{operation}_checked")
 
-    def run(rows: Rows) -> Scaled:
+    def run(rows: Rows) -> ScaledValues:
         try:
-            return Scaled(kernel.call([inner(rows).values]))
+            return ScaledValues(kernel.call([inner(rows).values]))
         except pa.ArrowInvalid:
             raise TooWideError from None
 

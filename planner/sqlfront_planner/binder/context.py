@@ -208,7 +208,7 @@ class MovedBy(Enum):
     """A number times an interval; the interval comes first."""
 
 
-class Moved(msgspec.Struct, frozen=True):
+class TimeShift(msgspec.Struct, frozen=True):
     """A sum or difference that moves a date or timestamp; ``swapped``: the date or timestamp is the right
     operand. Holds the node, so that no new node gets the node's identity."""
 
@@ -241,7 +241,7 @@ class StatementContext(msgspec.Struct):
     relations: list[str] = msgspec.field(default_factory=list)
     temporary: list[str] = msgspec.field(default_factory=list)
     views_open: tuple[str, ...] = ()
-    moved: dict[int, Moved] = msgspec.field(default_factory=dict)
+    moved: dict[int, TimeShift] = msgspec.field(default_factory=dict)
     views: dict[str, BoundQuery] = msgspec.field(default_factory=dict)
     subqueries: dict[tuple[int, int], tuple[exp.Expr, object, BoundQuery]] = msgspec.field(
         default_factory=dict

@@ -393,9 +393,9 @@ class _Select(msgspec.Struct):
         self.order = bind_order(inner, order, outputs)
         group_names.refuse_grouping_id(selected, self.order)
 
-    def _selected(self) -> "group_names.Selected":
+    def _selected(self) -> "group_names.BoundSelectList":
         having = None if self.having is None else self.having.expression
-        return group_names.Selected(self.items, self.aggregates, bool(self.windows.items), having)
+        return group_names.BoundSelectList(self.items, self.aggregates, bool(self.windows.items), having)
 
     # ---- the steps after WHERE
 

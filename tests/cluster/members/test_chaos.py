@@ -11,7 +11,7 @@ from sqlfront_cluster.members.member import Member
 from sqlfront_cluster.members.participation import Participation
 from sqlfront_cluster.members.wire import JobWire
 from sqlfront_engine.edges.exchange import EdgeStream, Parcel, RemoteInput, RemoteOutput
-from sqlfront_engine.edges.routing import Partitioned
+from sqlfront_engine.edges.routing import PartitionedOutput
 from sqlfront_engine.jobs.execution import Execution
 from tests.cluster.members.chaos import Bug, Chaos, explore
 
@@ -58,7 +58,7 @@ def early_data_dropped(self: Member, participation: Participation) -> None:
     REGISTER(self, participation)
 
 
-def half_the_pieces(self: Partitioned, batch: Any) -> bool:
+def half_the_pieces(self: PartitionedOutput, batch: Any) -> bool:
     PARTITIONED_OFFER(self, batch)
     self._pieces = {}
     return True
@@ -102,7 +102,7 @@ def end_of_data_lost(self: RemoteInput, parcel: Parcel) -> None:
 RELEASE = Execution.release
 COUNT_DOWN = Execution._count_down
 REGISTER = Member._register
-PARTITIONED_OFFER = Partitioned.offer
+PARTITIONED_OFFER = PartitionedOutput.offer
 SEND_DATA = JobWire.send_data
 ARRIVED = RemoteInput.arrived
 
@@ -117,7 +117,7 @@ ARRIVED = RemoteInput.arrived
         (Member, "_forget_coordination", forget_nothing),
         (Member, "_register", early_data_dropped),
         (Member, "_check", nothing),
-        (Partitioned, "offer", half_the_pieces),
+        (PartitionedOutput, "offer", half_the_pieces),
         (JobWire, "send_data", sent_twice),
         (JobWire, "acknowledge", nothing),
         (JobWire, "close_input", nothing),

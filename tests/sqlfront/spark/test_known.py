@@ -6,7 +6,7 @@ from typing import cast
 
 import pytest
 
-from sqlfront.spark.known import Known
+from sqlfront.spark.known import SparkNameCache
 from sqlfront_connectors.spark.link import SparkLink
 
 
@@ -46,14 +46,14 @@ def link() -> FakeLink:
 
 
 @pytest.fixture
-def known(link: FakeLink) -> Known:
+def known(link: FakeLink) -> SparkNameCache:
     """What is known of it, when nothing has changed."""
-    known = Known(cast("SparkLink", link))
+    known = SparkNameCache(cast("SparkLink", link))
     known.settle(lambda: None)
     return known
 
 
-def test_a_change_isn_t_over_before_it_was_looked_after(link: FakeLink, known: Known) -> None:
+def test_a_change_isn_t_over_before_it_was_looked_after(link: FakeLink, known: SparkNameCache) -> None:
     assert not known.is_outdated
     link.tell()
     during = list[bool]()
@@ -62,7 +62,7 @@ def test_a_change_isn_t_over_before_it_was_looked_after(link: FakeLink, known: K
     assert not known.is_outdated
 
 
-def test_a_change_is_looked_after_once(link: FakeLink, known: Known) -> None:
+def test_a_change_is_looked_after_once(link: FakeLink, known: SparkNameCache) -> None:
     times = list[None]()
     link.tell()
     for _ in range(2):
@@ -70,13 +70,13 @@ def test_a_change_is_looked_after_once(link: FakeLink, known: Known) -> None:
     assert len(times) == 1
 
 
-def test_what_changes_meanwhile_is_for_the_next(link: FakeLink, known: Known) -> None:
+def test_what_changes_meanwhile_is_for_the_next(link: FakeLink, known: SparkNameCache) -> None:
     link.tell()
     known.settle(link.tell)
     assert known.is_outdated
 
 
-def test_what_fails_is_tried_again(link: FakeLink, known: Known) -> None:
+def test_what_fails_is_tried_again(link: FakeLink, known: SparkNameCache) -> None:
     def fail() -> None:
         raise ZeroDivisionError
 
@@ -86,7 +86,9 @@ def test_what_fails_is_tried_again(link: FakeLink, known: Known) -> None:
     assert known.is_outdated
 
 
-def test_names_that_were_asked_for_before_a_change_aren_t_kept_after_it(link: FakeLink, known: Known) -> None:
+def test_names_that_were_asked_for_before_a_change_aren_t_kept_after_it(
+    link: FakeLink, known: SparkNameCache
+) -> None:
     def change() -> None:
         link.views_now = ("late",)
         link.tell()
@@ -100,7 +102,9 @@ def test_names_that_were_asked_for_before_a_change_aren_t_kept_after_it(link: Fa
 @pytest.mark.parametrize(
     ("key", "value"), [("spark.sql.caseSensitive", "true"), ("spark.sql.timestampType", "TIMESTAMP_NTZ")]
 )
-def test_settings_that_decide_about_answers(link: FakeLink, known: Known, key: str, value: str) -> None:
+def test_settings_that_decide_about_answers(
+    link: FakeLink, known: SparkNameCache, key: str, value: str
+) -> None:
     link.given[key] = value
     known.settle(lambda: None)
     assert known.other_answers is None  # nobody was told

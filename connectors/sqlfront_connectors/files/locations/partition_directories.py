@@ -37,7 +37,7 @@ def unescape(text: str) -> str:
     return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
 
 
-class Found(msgspec.Struct, frozen=True):
+class FoundPartition(msgspec.Struct, frozen=True):
     """The partition that the names of a directory and its parents state; ``base`` is the directory in which
     the partition directories begin."""
 
@@ -65,7 +65,7 @@ def found_partitions(directories: Iterable[str], bases: frozenset[str]) -> Mappi
     return partitions
 
 
-def _found(directory: str, bases: frozenset[str]) -> Found:
+def _found(directory: str, bases: frozenset[str]) -> FoundPartition:
     columns: list[tuple[str, str | None]] = []
     place = directory
     while place not in bases:
@@ -77,7 +77,7 @@ def _found(directory: str, bases: frozenset[str]) -> Found:
         if (column is None and columns) or above == place:
             break
         place = above
-    return Found(tuple(reversed(columns)), place if columns else directory)
+    return FoundPartition(tuple(reversed(columns)), place if columns else directory)
 
 
 def _column(segment: str) -> tuple[str, str | None] | None:

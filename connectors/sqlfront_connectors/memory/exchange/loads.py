@@ -26,7 +26,7 @@ from sqlfront_connectors.memory.spread.table import (
     SpreadTable,
     stored,
 )
-from sqlfront_engine.closing import Closing
+from sqlfront_engine.closing import ClosingContext
 from sqlfront_engine.dag import DAG
 from sqlfront_values.errors import Error, NotSupportedError, OperationalError
 
@@ -90,7 +90,7 @@ class SpreadLoad:
         _tell_each(self._table.members, self.target.members, EndLoad(self.target.load))
 
 
-class HeldVersion(Closing):
+class HeldVersion(ClosingContext):
     """A version of a spread table that other processes may read from the members until :meth:`close`, even if
     the table changes meanwhile; :attr:`pieces` are the parts of its rows, to be fetched one by one from
     :attr:`origin`.

@@ -31,7 +31,7 @@ from sqlfront_connectors.spark.executors.job import BarrierJob
 from sqlfront_connectors.spark.executors.member import CROWDED, ExecutorOrders
 from sqlfront_connectors.spark.failures import GONE
 from sqlfront_connectors.spark.link import is_remote, while_it_lasts
-from sqlfront_engine.closing import Closing
+from sqlfront_engine.closing import ClosingContext
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 from sqlfront_engine.scheduler import SystemClock
 from sqlfront_values.errors import DatabaseError, OperationalError
@@ -54,7 +54,7 @@ _ANY_PORT: Final = 9
 logger = logging.getLogger(__name__)
 
 
-class ExecutorCluster(Closing):
+class ExecutorCluster(ClosingContext):
     """A cluster of ``size`` members (None: as many as the session has executors), one on each executor, ready
     when the constructor returns.
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from sqlfront_cluster import codec
 from sqlfront_cluster.codec import ErrorData
-from sqlfront_cluster.members.outsider import Door
+from sqlfront_cluster.members.outsider import ServiceAccess
 from sqlfront_connectors.memory.exchange.loads import HeldVersion, SpreadLoad
 from sqlfront_connectors.memory.exchange.pushing import Brought
 from sqlfront_connectors.memory.spread.table import SpreadSnapshot, SpreadTable
@@ -46,7 +46,7 @@ _BATCHES: Final = {
 }
 
 
-def load(frame: "DataFrame", table: SpreadTable, door: Door, *, overwrite: bool = True) -> int:
+def load(frame: "DataFrame", table: SpreadTable, door: ServiceAccess, *, overwrite: bool = True) -> int:
     """Make the rows of a DataFrame the rows of a new version of the table, alone or (not ``overwrite``)
     behind the present rows; returns their number. Runs one Spark job, in this thread and with its tags.
 
@@ -102,7 +102,7 @@ def _types(schema: pa.Schema) -> str:
 def spread_frame(
     spark: "SparkSession",
     snapshot: SpreadSnapshot,
-    door: Door,
+    door: ServiceAccess,
     columns: tuple[int, ...] | None = None,
 ) -> HeldFrame:
     """Return a version of a spread table as a DataFrame, whose tasks read the version from its members until
@@ -125,7 +125,9 @@ def spread_frame(
         raise
 
 
-def _frame(spark: "SparkSession", held: HeldVersion, schema: pa.Schema, size: int, door: Door) -> "DataFrame":
+def _frame(
+    spark: "SparkSession", held: HeldVersion, schema: pa.Schema, size: int, door: ServiceAccess
+) -> "DataFrame":
     """Return the rows of the pieces. A number of a range asks for each piece; most of the range's numbers are
     left out: the bytes of the whole range tell Spark's optimizer the approximate size of the table, so that
     it doesn't broadcast a large table to all executors."""

@@ -8,9 +8,9 @@ import pyarrow as pa
 from sqlfront_engine.processor import BATCH_ROWS, Processor, ProcessorContext, Steps
 from sqlfront_engine.processors.inputs import GROUPING_BYTES, Blocks, take_all
 from sqlfront_engine.processors.joins.join_rows import (
+    EmittedRows,
     JoinRows,
     Layout,
-    Wanted,
     make_layout,
     wanted_rows,
 )
@@ -117,7 +117,7 @@ class HashJoin(Processor, frozen=True, tag_field="processor", tag=True):
         return self.left_keys if left else self.right_keys
 
     def _reductions(
-        self, build: pa.RecordBatch, wanted: Wanted, context: ProcessorContext
+        self, build: pa.RecordBatch, wanted: EmittedRows, context: ProcessorContext
     ) -> tuple[Reduction, ...]:
         """The reductions that drop probe rows early, if probe rows without a partner aren't wanted."""
         if wanted.unmatched_probe:
@@ -145,7 +145,7 @@ class HashJoin(Processor, frozen=True, tag_field="processor", tag=True):
 class _Probing:
     """A lookup of probe batches, by the shortest way that the kind of join allows."""
 
-    def __init__(self, join: HashJoin, build: pa.RecordBatch, rows: JoinRows, wanted: Wanted) -> None:
+    def __init__(self, join: HashJoin, build: pa.RecordBatch, rows: JoinRows, wanted: EmittedRows) -> None:
         self._keys = join.keys(left=not join.build_left)
         self._null_aware = join.kind is JoinKind.NULL_AWARE_ANTI
         self._rows = rows

@@ -21,7 +21,7 @@ from sqlfront_values.types import physical
 Pairs = tuple[Rows, Rows]
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class EmittedRows(msgspec.Struct, frozen=True):
     """The rows that a join emits, in terms of the held side (build) and the streaming side (probe)."""
 
     pairs: bool = False
@@ -31,21 +31,21 @@ class Wanted(msgspec.Struct, frozen=True):
     unmatched_build: bool = False
 
 
-def wanted_rows(kind: JoinKind, *, build_left: bool) -> Wanted:
+def wanted_rows(kind: JoinKind, *, build_left: bool) -> EmittedRows:
     """The rows that a kind of join emits."""
     match kind:
         case JoinKind.INNER:
-            return Wanted(pairs=True)
+            return EmittedRows(pairs=True)
         case JoinKind.FULL:
-            return Wanted(pairs=True, unmatched_probe=True, unmatched_build=True)
+            return EmittedRows(pairs=True, unmatched_probe=True, unmatched_build=True)
         case JoinKind.LEFT | JoinKind.RIGHT:
             if (kind is JoinKind.LEFT) == build_left:
-                return Wanted(pairs=True, unmatched_build=True)
-            return Wanted(pairs=True, unmatched_probe=True)
+                return EmittedRows(pairs=True, unmatched_build=True)
+            return EmittedRows(pairs=True, unmatched_probe=True)
         case JoinKind.SEMI:
-            return Wanted(matched_build=True) if build_left else Wanted(matched_probe=True)
+            return EmittedRows(matched_build=True) if build_left else EmittedRows(matched_probe=True)
         case JoinKind.ANTI | JoinKind.NULL_AWARE_ANTI:
-            return Wanted(unmatched_build=True) if build_left else Wanted(unmatched_probe=True)
+            return EmittedRows(unmatched_build=True) if build_left else EmittedRows(unmatched_probe=True)
         case _:
             assert_never(kind)
 
@@ -101,7 +101,7 @@ class JoinRows:
     def __init__(
         self,
         layout: Layout,
-        wanted: Wanted,
+        wanted: EmittedRows,
         build: pa.RecordBatch | None,
         condition: Expr | None,
         settings: Settings,

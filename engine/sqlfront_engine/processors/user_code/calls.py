@@ -13,7 +13,7 @@ from sqlfront_values.user_functions import UserFunction
 _WORLD: Final = (OSError, MemoryError, EOFError, asyncio.CancelledError, ImportError)
 
 
-class Site(msgspec.Struct, frozen=True):
+class CallSite(msgspec.Struct, frozen=True):
     """A function and the step that calls it; ``with site:`` around calls adds this place to their
     exceptions."""
 

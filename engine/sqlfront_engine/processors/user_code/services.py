@@ -15,7 +15,7 @@ import msgspec
 import pyarrow as pa
 
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
-from sqlfront_engine.processors.user_code.calls import Site
+from sqlfront_engine.processors.user_code.calls import CallSite
 from sqlfront_engine.processors.user_code.values import UserRows, rows_of
 from sqlfront_engine.shares import SharedObject, close_quietly
 from sqlfront_values.columns.batches import slices
@@ -58,7 +58,7 @@ class MapUsingService(Processor, frozen=True, tag_field="processor", tag=True):
     schema: pa.Schema
 
     def run(self, context: ProcessorContext) -> Steps:
-        site = Site(context.vertex, self.function)
+        site = CallSite(context.vertex, self.function)
         function = self.function.function
         service, close = _open(self.service, context, _called)
         try:
@@ -72,7 +72,7 @@ class MapUsingService(Processor, frozen=True, tag_field="processor", tag=True):
             close()
 
     def describe(self) -> str:
-        return f"Map using service: {Site('', self.function).name}"
+        return f"Map using service: {CallSite('', self.function).name}"
 
 
 class CooperativeMapUsingService(MapUsingService, frozen=True, tag_field="processor", tag=True):
@@ -107,7 +107,7 @@ class MapUsingServiceAsync(Processor, frozen=True, tag_field="processor", tag=Tr
             loop.close()
 
     def _run(self, context: ProcessorContext, loop: asyncio.AbstractEventLoop) -> Steps:
-        site = Site(context.vertex, self.function)
+        site = CallSite(context.vertex, self.function)
 
         def finished(result: object) -> object:
             return loop.run_until_complete(result) if inspect.iscoroutine(result) else result
@@ -141,7 +141,7 @@ class MapUsingServiceAsync(Processor, frozen=True, tag_field="processor", tag=Tr
             raise
 
     def describe(self) -> str:
-        return f"Map using service (up to {self.concurrency} at a time): {Site('', self.function).name}"
+        return f"Map using service (up to {self.concurrency} at a time): {CallSite('', self.function).name}"
 
 
 def _new_loop() -> asyncio.AbstractEventLoop:
@@ -174,7 +174,7 @@ def _open(
 ) -> tuple[object, Callable[[], None]]:
     """The service for one instance, and the function to call at the instance's end. ``finished`` awaits the
     results of open and close if they are coroutines."""
-    opener = Site(context.vertex, service.open)
+    opener = CallSite(context.vertex, service.open)
     if service.scope is ServiceScope.MEMBER:
         finished = _refuse_coroutine  # each instance has its own event loop
 

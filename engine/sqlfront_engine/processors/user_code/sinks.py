@@ -13,7 +13,7 @@ from typing import ClassVar, Final, Protocol, cast, runtime_checkable
 import pyarrow as pa
 
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
-from sqlfront_engine.processors.user_code.calls import Site
+from sqlfront_engine.processors.user_code.calls import CallSite
 from sqlfront_engine.processors.user_code.values import UserRows, to_logical
 from sqlfront_engine.shares import close_quietly
 from sqlfront_values.user_functions import UserFunction
@@ -82,7 +82,7 @@ class FunctionSink(Sink, frozen=True, tag_field="processor", tag=True):
         return self.name
 
     def open(self, context: ProcessorContext) -> Writer:
-        site = Site(context.vertex, self.function)
+        site = CallSite(context.vertex, self.function)
         with site:
             opened = self.function.function(context)
         if isinstance(opened, Writer):
@@ -149,7 +149,7 @@ class _EachBatch:
 class _Guarded:
     """A user's writer; its errors name the step and the function."""
 
-    def __init__(self, site: Site, writer: Writer) -> None:
+    def __init__(self, site: CallSite, writer: Writer) -> None:
         self._site = site
         self._writer = writer
         self.close = writer.close

@@ -21,7 +21,7 @@ from typing import ClassVar
 import pyarrow as pa
 
 from sqlfront_engine.processor import BATCH_ROWS, Processor, ProcessorContext, Steps
-from sqlfront_engine.processors.user_code.calls import Site
+from sqlfront_engine.processors.user_code.calls import CallSite
 from sqlfront_engine.processors.user_code.values import to_physical
 from sqlfront_engine.shares import close_quietly
 from sqlfront_values.columns.batches import slices
@@ -75,7 +75,7 @@ class FunctionSource(OpenedSource, frozen=True, tag_field="processor", tag=True)
         return self.name
 
     def open(self, context: ProcessorContext) -> Iterable[pa.RecordBatch]:
-        site = Site(context.vertex, self.function)
+        site = CallSite(context.vertex, self.function)
         with site:
             batches = self.function.function(context)
         if not isinstance(batches, Iterable):
@@ -86,7 +86,7 @@ class FunctionSource(OpenedSource, frozen=True, tag_field="processor", tag=True)
         return f"Source: {self.name}"
 
 
-def _guarded(site: Site, batches: Iterable[object]) -> Iterator[pa.RecordBatch]:
+def _guarded(site: CallSite, batches: Iterable[object]) -> Iterator[pa.RecordBatch]:
     """The batches; errors name the step and the function. Closing this generator closes ``batches``."""
     try:
         with site:

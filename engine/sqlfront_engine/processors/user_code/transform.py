@@ -8,7 +8,7 @@ import msgspec
 import pyarrow as pa
 
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
-from sqlfront_engine.processors.user_code.calls import Site
+from sqlfront_engine.processors.user_code.calls import CallSite
 from sqlfront_engine.processors.user_code.values import UserRows, rows_of, to_logical, to_physical
 from sqlfront_values.columns.batches import slices
 from sqlfront_values.errors import DataError
@@ -66,7 +66,7 @@ class Transform(Processor, frozen=True, tag_field="processor", tag=True):
 
     def describe(self) -> str:
         return "; ".join(
-            f"{each.kind.value.capitalize()}: {Site(each.step, each.function).name}"
+            f"{each.kind.value.capitalize()}: {CallSite(each.step, each.function).name}"
             for each in self.operations
         )
 
@@ -82,7 +82,7 @@ class _Piece:
         *,
         batch: pa.RecordBatch | None = None,
         rows: UserRows | None = None,
-        site: Site | None = None,
+        site: CallSite | None = None,
     ) -> None:
         self._schema, self._batch, self._rows, self._site = schema, batch, rows, site
 
@@ -107,7 +107,7 @@ class _Piece:
 
 
 def _apply(operation: Operation, pieces: Iterable[_Piece]) -> Iterator[_Piece]:
-    site = Site(operation.step, operation.function)
+    site = CallSite(operation.step, operation.function)
     for piece in pieces:
         match operation.kind:
             case OperationKind.MAP:
@@ -122,7 +122,7 @@ def _apply(operation: Operation, pieces: Iterable[_Piece]) -> Iterator[_Piece]:
                 assert_never(operation.kind)
 
 
-def _mapped(operation: Operation, site: Site, piece: _Piece) -> _Piece:
+def _mapped(operation: Operation, site: CallSite, piece: _Piece) -> _Piece:
     function = operation.function.function
     rows = piece.rows()
     with site:
@@ -130,7 +130,7 @@ def _mapped(operation: Operation, site: Site, piece: _Piece) -> _Piece:
     return _Piece(operation.schema, rows=rows_of(results, len(operation.schema), site.refused), site=site)
 
 
-def _filtered(operation: Operation, site: Site, piece: _Piece) -> _Piece:
+def _filtered(operation: Operation, site: CallSite, piece: _Piece) -> _Piece:
     function = operation.function.function
     rows = piece.rows()
     with site:
@@ -141,13 +141,13 @@ def _filtered(operation: Operation, site: Site, piece: _Piece) -> _Piece:
     return _Piece(operation.schema, rows=UserRows(columns, len(kept)))
 
 
-def _flat_mapped(operation: Operation, site: Site, piece: _Piece) -> Iterator[_Piece]:
+def _flat_mapped(operation: Operation, site: CallSite, piece: _Piece) -> Iterator[_Piece]:
     width = len(operation.schema)
     for results in _results(operation.function.function, site, piece.rows()):
         yield _Piece(operation.schema, rows=rows_of(results, width, site.refused), site=site)
 
 
-def _results(function: Callable[..., object], site: Site, rows: UserRows) -> Iterator[list[object]]:
+def _results(function: Callable[..., object], site: CallSite, rows: UserRows) -> Iterator[list[object]]:
     """The function's results for all rows, in pieces, so that a row with many new rows doesn't need memory
     for all of them."""
     pending: list[object] = []
@@ -170,7 +170,7 @@ def _results(function: Callable[..., object], site: Site, rows: UserRows) -> Ite
     yield pending
 
 
-def _batches_mapped(operation: Operation, site: Site, piece: _Piece) -> Iterator[_Piece]:
+def _batches_mapped(operation: Operation, site: CallSite, piece: _Piece) -> Iterator[_Piece]:
     batch = piece.logical_batch()
     if not batch.num_rows:
         return

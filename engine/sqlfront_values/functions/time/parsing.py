@@ -38,7 +38,7 @@ class ParsedFields(msgspec.Struct):
         return ParsedFields(dict(self.numbers), self.zone)
 
 
-class Parsed(msgspec.Struct, frozen=True):
+class ParsedTime(msgspec.Struct, frozen=True):
     """A local time in microseconds since 1970; ``zone`` as in :class:`ParsedFields`."""
 
     local: int
@@ -51,7 +51,7 @@ Reader = Callable[[str, int, ParsedFields], int]
 
 
 @lru_cache(maxsize=256)
-def parser(pattern: str) -> Callable[[str], Parsed]:
+def parser(pattern: str) -> Callable[[str], ParsedTime]:
     """Return the function that parses a text by the pattern.
 
     >>> parser("d.M.yyyy h:mm a")("29.2.2000 12:30 PM").local
@@ -62,14 +62,14 @@ def parser(pattern: str) -> Callable[[str], Parsed]:
     parts = parse_pattern(pattern, for_parsing=True)
     read = _sequence(parts)
 
-    def parse(text: str) -> Parsed:
+    def parse(text: str) -> ParsedTime:
         fields = ParsedFields()
         place = read(text, 0, fields)
         if place < 0:
             raise ParseError(f"could not be parsed at index {~place}")
         if place < len(text):
             raise ParseError(f"could not be parsed, unparsed text found at index {place}")
-        return Parsed(_resolve(fields.numbers), fields.zone)
+        return ParsedTime(_resolve(fields.numbers), fields.zone)
 
     return parse
 

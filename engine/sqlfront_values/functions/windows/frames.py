@@ -41,7 +41,7 @@ from sqlfront_values.functions.aggregates.accumulators.wide import (
     split_limbs,
     unscaled,
 )
-from sqlfront_values.functions.windows.placed import PIECE_BYTES, Placed, pieces
+from sqlfront_values.functions.windows.placed import PIECE_BYTES, PlacedColumn, pieces
 from sqlfront_values.functions.windows.registry import frame_edge
 from sqlfront_values.room import claim, returned
 from sqlfront_values.types import BIGINT
@@ -56,11 +56,11 @@ _ROWS_PER_LOOP: Final = 256
 
 def aggregate_frames(
     accumulator: Accumulator, rows: WindowRows, frame: PositionRanges, arguments: Sequence[pa.Array]
-) -> pa.Array | Placed:
+) -> pa.Array | PlacedColumn:
     """Compute the aggregate of each position's frame; ``arguments`` are by position."""
     if _is_partition(frame, rows):
         groups = Groups(rows.ids, rows.partition_count)
-        return Placed(accumulator.finish(accumulator.update(groups, arguments)), rows.ids)
+        return PlacedColumn(accumulator.finish(accumulator.update(groups, arguments)), rows.ids)
     match accumulator:
         case Count():
             return from_numpy(_count(all_valid(arguments), frame), BIGINT)
@@ -132,7 +132,7 @@ def _sum_doubles(
     return accumulator.finish(accumulator.from_sums(sums, _count(valid, frame)))
 
 
-def _extreme(accumulator: Extreme, rows: WindowRows, frame: PositionRanges, column: pa.Array) -> Placed:
+def _extreme(accumulator: Extreme, rows: WindowRows, frame: PositionRanges, column: pa.Array) -> PlacedColumn:
     """Find the extreme of each frame: fold each row's place in the order of values by minimum, and map the
     least place back to its row."""
     order = sorting_order(ranks(column, descending=accumulator.greatest, nulls_first=False))
@@ -141,7 +141,7 @@ def _extreme(accumulator: Extreme, rows: WindowRows, frame: PositionRanges, colu
     best = _fold(places, rows, frame, np.minimum, len(order))
     # Nulls come last in the order.
     found = best < len(order) - column.null_count
-    return Placed(column, order[np.where(found, best, 0)], found)
+    return PlacedColumn(column, order[np.where(found, best, 0)], found)
 
 
 def _fold(

@@ -16,7 +16,7 @@ from sqlfront_values.functions import growth
 PIECE_BYTES: Final = 16 * 1024 * 1024
 
 
-class Placed(msgspec.Struct, frozen=True):
+class PlacedColumn(msgspec.Struct, frozen=True):
     """A column whose n-th value is ``values[rows[n]]``; null where not ``found[n]`` (None: all are found)."""
 
     values: pa.Array
@@ -26,9 +26,9 @@ class Placed(msgspec.Struct, frozen=True):
     def __len__(self) -> int:
         return len(self.rows)
 
-    def at(self, rows: Rows) -> "Placed":
+    def at(self, rows: Rows) -> "PlacedColumn":
         """Return the values at these rows, which may repeat."""
-        return Placed(self.values, self.rows[rows], None if self.found is None else self.found[rows])
+        return PlacedColumn(self.values, self.rows[rows], None if self.found is None else self.found[rows])
 
     def slice(self, start: int, length: int) -> pa.Array:
         """Build ``length`` values from the ``start``-th value on."""

@@ -15,7 +15,7 @@ from sqlfront_values.columns.batches import Mask, Rows
 from sqlfront_values.columns.window_rows import PositionRanges, WindowRows
 from sqlfront_values.errors import InternalError
 from sqlfront_values.functions.registry import ArgumentType, Kind, ResultType
-from sqlfront_values.functions.windows.placed import Placed
+from sqlfront_values.functions.windows.placed import PlacedColumn
 from sqlfront_values.types import BIGINT, DOUBLE, INT
 
 
@@ -37,7 +37,7 @@ class WindowInvocation(msgspec.Struct, frozen=True):
         return value
 
 
-WindowKernel = Callable[[WindowInvocation], pa.Array | Placed]
+WindowKernel = Callable[[WindowInvocation], pa.Array | PlacedColumn]
 
 
 class WindowFunction(msgspec.Struct, frozen=True):
@@ -144,15 +144,15 @@ def _int(values: Rows) -> pa.Array:
 # ---- values at other positions
 
 
-def _lead(call: WindowInvocation) -> Placed:
+def _lead(call: WindowInvocation) -> PlacedColumn:
     return _shifted(call, call.constant(0, 1))
 
 
-def _lag(call: WindowInvocation) -> Placed:
+def _lag(call: WindowInvocation) -> PlacedColumn:
     return _shifted(call, -call.constant(0, 1))
 
 
-def _shifted(call: WindowInvocation, offset: int) -> Placed:
+def _shifted(call: WindowInvocation, offset: int) -> PlacedColumn:
     """Return the value ``offset`` rows (with IGNORE NULLS, values) after the current row, within its
     partition; else the default, the last argument."""
     values, partitions = call.arguments[0], call.rows.partitions
@@ -162,7 +162,7 @@ def _shifted(call: WindowInvocation, offset: int) -> Placed:
         positions = np.arange(len(call.rows)) + offset
         found = (positions >= partitions.starts) & (positions < partitions.ends)
     if len(call.arguments) == 1:
-        return Placed(values, np.where(found, positions, 0), found)
+        return PlacedColumn(values, np.where(found, positions, 0), found)
     return choose(values, positions, found, call.arguments[1])
 
 
@@ -188,18 +188,18 @@ def _valid_before(values: pa.Array, length: int) -> Rows:
     return before
 
 
-def _nth_value(call: WindowInvocation) -> Placed:
+def _nth_value(call: WindowInvocation) -> PlacedColumn:
     values, frame, number = call.arguments[0], call.frame, call.constant(0, 1) - 1
     if not call.ignore_nulls:
         positions = frame.starts + number
         found = positions < frame.ends
-        return Placed(values, np.where(found, positions, 0), found)
+        return PlacedColumn(values, np.where(found, positions, 0), found)
     return frame_edge(values, frame, number, last=False, ignore_nulls=True)
 
 
 def frame_edge(
     values: pa.Array, frame: PositionRanges, number: int, *, last: bool, ignore_nulls: bool
-) -> Placed:
+) -> PlacedColumn:
     """Return the value ``number`` places from the start (or end) of each frame, null if the frame is shorter;
     with ``ignore_nulls`` only non-null values count."""
     length = len(values)
@@ -211,7 +211,7 @@ def frame_edge(
         chosen = chosen if valid is None else np.flatnonzero(valid)
     wanted = ends - 1 - number if last else starts + number
     found = (wanted >= starts) & (wanted < ends)
-    return Placed(values, _at(chosen, wanted, found), found)
+    return PlacedColumn(values, _at(chosen, wanted, found), found)
 
 
 def _at(chosen: Rows, wanted: Rows, found: Mask) -> Rows:
@@ -221,7 +221,7 @@ def _at(chosen: Rows, wanted: Rows, found: Mask) -> Rows:
     return np.where(found, chosen[np.where(found, wanted, 0)], 0)
 
 
-def choose(values: pa.Array, positions: Rows, found: Mask, otherwise: pa.Array) -> Placed:
+def choose(values: pa.Array, positions: Rows, found: Mask, otherwise: pa.Array) -> PlacedColumn:
     """Return the value at each position where found, else the value of ``otherwise``."""
     if otherwise.type != values.type:
         otherwise, values = (
@@ -229,7 +229,7 @@ def choose(values: pa.Array, positions: Rows, found: Mask, otherwise: pa.Array) 
             for column in (otherwise, values)
         )
     rows = np.where(found, positions, len(values) + np.arange(len(positions)))
-    return Placed(pa.concat_arrays([values, otherwise]), rows)
+    return PlacedColumn(pa.concat_arrays([values, otherwise]), rows)
 
 
 #: The rows of the examples, which show the result for the last row.

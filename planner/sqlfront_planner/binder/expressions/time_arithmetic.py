@@ -5,7 +5,7 @@ from typing import Final
 import pyarrow as pa
 from sqlglot import exp
 
-from sqlfront_planner.binder.context import Moved, MovedBy
+from sqlfront_planner.binder.context import MovedBy, TimeShift
 from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder, cast_to
 from sqlfront_planner.binder.trees.handlers import failure, unsupported
 from sqlfront_planner.types import DATETIMES, least_common_type
@@ -48,12 +48,12 @@ def time_arithmetic(
         return None
     if is_interval(right.type):
         days = left.type == DATE and right.type == DAY_INTERVAL
-        binder.context.moved[id(node)] = Moved(node, MovedBy.DAYS if days else MovedBy.INTERVAL, swapped)
+        binder.context.moved[id(node)] = TimeShift(node, MovedBy.DAYS if days else MovedBy.INTERVAL, swapped)
         if left.type == DATE and is_day_time(right.type) and not days:
             left = cast_to(left, TIMESTAMP)
         return Call(left.type, operator, (left, right))
     if left.type == DATE and (is_numeric(right.type) or is_string(right.type)):
-        binder.context.moved[id(node)] = Moved(node, MovedBy.NUMBER, swapped)
+        binder.context.moved[id(node)] = TimeShift(node, MovedBy.NUMBER, swapped)
         return _move_days(binder, operator, left, right, node)
     if operator == "add" and left.type == DATE and right.type == DATE:
         raise _wrong_second(binder, node, DATE)
@@ -71,7 +71,7 @@ def _moved_by_null(
     """Bind a sum or difference with NULL. An added NULL counts as an interval, which makes a timestamp of a
     date; in a difference NULL has the other operand's type."""
     if operator == "add":
-        binder.context.moved[id(node)] = Moved(node, MovedBy.INTERVAL, swapped)
+        binder.context.moved[id(node)] = TimeShift(node, MovedBy.INTERVAL, swapped)
         return Literal(TIMESTAMP if left.type == DATE else left.type, None)
     return Literal(DAY_INTERVAL if DATE in (left.type, right.type) else DAY_TIME_INTERVAL, None)
 
@@ -113,7 +113,7 @@ def interval_arithmetic(
     if operator == "multiply" and is_interval(left.type) and is_interval(right.type):
         raise _wrong_second(binder, node, right.type)
     if operator == "multiply" and is_interval(right.type):
-        binder.context.moved[id(node)] = Moved(node, MovedBy.FACTOR, swapped=True)
+        binder.context.moved[id(node)] = TimeShift(node, MovedBy.FACTOR, swapped=True)
         left, right = right, left
     if operator in ("multiply", "divide") and (is_numeric(right.type) or right.type in (VOID, STRING)):
         number = right if is_numeric(right.type) else cast_to(right, DOUBLE)

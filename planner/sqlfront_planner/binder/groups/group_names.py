@@ -30,7 +30,7 @@ from sqlfront_values.errors import Error
 from sqlfront_values.expressions import AggregateCall, Cast, Column, Expr, Literal, walk
 
 
-class Selected(msgspec.Struct, frozen=True):
+class BoundSelectList(msgspec.Struct, frozen=True):
     """The select list, its aggregate calls, the presence of window functions, and HAVING if bound."""
 
     items: Sequence[SelectItem]
@@ -72,7 +72,7 @@ class Selected(msgspec.Struct, frozen=True):
 
 
 def in_having(
-    selected: Selected, binder: ExpressionBinder, node: exp.Expr, grouping: Grouping | None
+    selected: BoundSelectList, binder: ExpressionBinder, node: exp.Expr, grouping: Grouping | None
 ) -> tuple[OutputNames, bool]:
     """The names that HAVING sees, and whether HAVING stands above the window functions.
 
@@ -116,7 +116,7 @@ def in_having(
     return (closed if _needs_casts(binder, names, node) else names), selected.has_windows
 
 
-def in_order(selected: Selected, grouping: Grouping) -> OutputNames:
+def in_order(selected: BoundSelectList, grouping: Grouping) -> OutputNames:
     """The names that ORDER BY sees."""
     is_projected = selected.has_windows or _having_adds(selected)
     columns, aliases = selected.columns(), selected.aliases()
@@ -139,7 +139,7 @@ def in_order(selected: Selected, grouping: Grouping) -> OutputNames:
 
 
 def refuse_known_calls(
-    selected: Selected, grouping: Grouping, binder: ExpressionBinder, order: exp.Expr
+    selected: BoundSelectList, grouping: Grouping, binder: ExpressionBinder, order: exp.Expr
 ) -> None:
     """Refuse aggregate functions in ORDER BY beside aliases that the select list reads. Spark only finds the
     functions if ORDER BY has a name that isn't in the select list, or beside HAVING or grouping sets."""
@@ -160,7 +160,7 @@ def refuse_known_calls(
         )
 
 
-def refuse_grouping_id(selected: Selected, order: Sequence[OrderItem]) -> None:
+def refuse_grouping_id(selected: BoundSelectList, order: Sequence[OrderItem]) -> None:
     """Refuse ``grouping_id()`` in ORDER BY, which Spark no longer has if HAVING has ``grouping``, too."""
     if not _has(GroupingOutput, selected.having):
         return
@@ -197,7 +197,7 @@ def _needs_casts(binder: ExpressionBinder, names: OutputNames, node: exp.Expr) -
     return sum(isinstance(part, Cast) for part in walk(bound)) > written
 
 
-def _having_adds(selected: Selected) -> bool:
+def _having_adds(selected: BoundSelectList) -> bool:
     """Whether HAVING reads a key or an aggregate function's value that is no column of the select list, nor a
     part of one."""
     known = [_as_counted(item.expression, selected.aggregates.calls) for item in selected.items]

@@ -50,7 +50,7 @@ from sqlfront_values.stacks import deep
 from sqlfront_values.types import BOOLEAN, INT
 
 
-class Pulled(msgspec.Struct, frozen=True):
+class DecorrelatedSubquery(msgspec.Struct, frozen=True):
     """A subquery without correlation inside.
 
     For each enclosing row the subquery's rows are the rows of ``plan`` that satisfy all ``predicates``, and
@@ -78,11 +78,11 @@ def unsupported(what: str) -> NotSupportedError:
 
 
 @deep
-def pull_up(plan: LogicalPlan, settings: Settings) -> Pulled:
+def pull_up(plan: LogicalPlan, settings: Settings) -> DecorrelatedSubquery:
     """Remove the correlation from a subquery's plan. Raises NotSupportedError if a predicate can't be
     lifted."""
     if not is_correlated(plan):
-        return Pulled(plan, (), plan.row())
+        return DecorrelatedSubquery(plan, (), plan.row())
     match plan:
         case LogicalFilter():
             return _pull_filter(plan, settings)
@@ -109,7 +109,7 @@ def pull_up(plan: LogicalPlan, settings: Settings) -> Pulled:
             raise unsupported(f"the outer column inside of {plan.label}")
 
 
-def _pull_filter(plan: LogicalFilter, settings: Settings) -> Pulled:
+def _pull_filter(plan: LogicalFilter, settings: Settings) -> DecorrelatedSubquery:
     inner = pull_up(plan.input, settings)
     parts = tuple(substitute(part, inner.values) for part in conjuncts(plan.condition))
     lifted = tuple(part for part in parts if holds_outer_column(part))
@@ -123,7 +123,7 @@ def _pull_filter(plan: LogicalFilter, settings: Settings) -> Pulled:
             raise unsupported("a HAVING that is true for a group without rows")
         empty = None
     predicates = (*inner.predicates, *lifted)
-    return Pulled(filtered(inner.plan, kept), predicates, inner.values, empty, inner.limited)
+    return DecorrelatedSubquery(filtered(inner.plan, kept), predicates, inner.values, empty, inner.limited)
 
 
 def simplify_constant(expression: Expr, settings: Settings) -> Expr:
@@ -131,7 +131,7 @@ def simplify_constant(expression: Expr, settings: Settings) -> Expr:
     return transform(fold(expression, settings), lambda item: fold(simplify(item), settings))
 
 
-def _pull_join(plan: LogicalJoin, settings: Settings) -> Pulled:
+def _pull_join(plan: LogicalJoin, settings: Settings) -> DecorrelatedSubquery:
     left = pull_up(plan.left, settings)
     right = pull_up(plan.right, settings)
     if left.empty is not None or right.empty is not None:
@@ -150,10 +150,12 @@ def _pull_join(plan: LogicalJoin, settings: Settings) -> Pulled:
         raise unsupported(f"the outer column inside of a {plan.kind.value} join")
     predicates = (*left.predicates, *(shift(part, width) for part in right.predicates), *lifted)
     join = LogicalJoin(left.plan, right.plan, plan.kind, conjunction(kept))
-    return Pulled(join, predicates, left.values if plan.kind in FILTERING_JOINS else values)
+    return DecorrelatedSubquery(join, predicates, left.values if plan.kind in FILTERING_JOINS else values)
 
 
-def equalities(pulled: Pulled, what: str) -> tuple[tuple[Expr, ...], Callable[[int], tuple[Expr, ...]]]:
+def equalities(
+    pulled: DecorrelatedSubquery, what: str
+) -> tuple[tuple[Expr, ...], Callable[[int], tuple[Expr, ...]]]:
     """The inner sides of the predicates, and a function that gives the predicates over a row that holds these
     sides from a given ordinal on."""
     inner: list[Expr] = []
@@ -184,7 +186,7 @@ def _inner_only(expressions: tuple[Expr, ...], what: str) -> tuple[Expr, ...]:
     return expressions
 
 
-def _pull_aggregate(plan: LogicalAggregate, settings: Settings) -> Pulled:
+def _pull_aggregate(plan: LogicalAggregate, settings: Settings) -> DecorrelatedSubquery:
     inner = pull_up(plan.input, settings)
     if inner.empty is not None:
         raise unsupported("an aggregation of an aggregation that reads the outer column")
@@ -201,7 +203,7 @@ def _pull_aggregate(plan: LogicalAggregate, settings: Settings) -> Pulled:
     columns = grouped.row()
     values = (*columns[: len(keys)], *columns[len(keys) + len(extra) :])
     empty = None if plan.keys else tuple(empty_value(call) for call in plan.calls)
-    return Pulled(grouped, tied(len(keys)), values, empty)
+    return DecorrelatedSubquery(grouped, tied(len(keys)), values, empty)
 
 
 def _over_values(call: AggregateCall, values: tuple[Expr, ...]) -> AggregateCall:
@@ -222,7 +224,7 @@ def empty_value(call: AggregateCall) -> Expr:
     return Literal(call.type, None)
 
 
-def _pull_limit(plan: LogicalLimit | LogicalSort, settings: Settings) -> Pulled:
+def _pull_limit(plan: LogicalLimit | LogicalSort, settings: Settings) -> DecorrelatedSubquery:
     """Pull up a limit: keep the first rows for each value of the inner side, by row number in the order
     within that value."""
     count = plan.count if isinstance(plan, LogicalLimit) else plan.limit
@@ -243,7 +245,7 @@ def _pull_limit(plan: LogicalLimit | LogicalSort, settings: Settings) -> Pulled:
     if plan.offset:
         parts.append(Call(BOOLEAN, "greater", (place, Literal(INT, plan.offset))))
     rows = filtered(window, tuple(parts))
-    return Pulled(rows, inner.predicates, inner.values, limited=inner.limited or count == 1)
+    return DecorrelatedSubquery(rows, inner.predicates, inner.values, limited=inner.limited or count == 1)
 
 
 def _order(plan: LogicalPlan, settings: Settings) -> tuple[tuple[Expr, bool, bool], ...]:
@@ -259,7 +261,7 @@ def _order(plan: LogicalPlan, settings: Settings) -> tuple[tuple[Expr, bool, boo
     return order
 
 
-def _pull_window(plan: LogicalWindow, settings: Settings) -> Pulled:
+def _pull_window(plan: LogicalWindow, settings: Settings) -> DecorrelatedSubquery:
     inner = pull_up(plan.input, settings)
     if inner.empty is not None:
         raise unsupported("a window over an aggregation that reads the outer column")
@@ -269,4 +271,4 @@ def _pull_window(plan: LogicalWindow, settings: Settings) -> Pulled:
     assert isinstance(node, LogicalWindow)
     window = replace(node, input=inner.plan, partition=(*node.partition, *extra))
     added = window.row()[inner.plan.width :]
-    return Pulled(window, inner.predicates, (*inner.values, *added))
+    return DecorrelatedSubquery(window, inner.predicates, (*inner.values, *added))

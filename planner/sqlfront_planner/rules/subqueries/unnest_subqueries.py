@@ -33,7 +33,7 @@ from sqlfront_planner.logical import (
     transform_plan,
 )
 from sqlfront_planner.rules.subqueries.decorrelation import (
-    Pulled,
+    DecorrelatedSubquery,
     equalities,
     pull_up,
     simplify_constant,
@@ -154,10 +154,10 @@ class _Attaching:
         self.attached.append(((subquery, negated), value))
         return value
 
-    def pulled(self, plan: LogicalPlan) -> Pulled:
+    def pulled(self, plan: LogicalPlan) -> DecorrelatedSubquery:
         return pull_up(unnest_subqueries(plan, self.settings), self.settings)
 
-    def join(self, pulled: Pulled, kind: JoinKind, more: tuple[Expr, ...] = ()) -> None:
+    def join(self, pulled: DecorrelatedSubquery, kind: JoinKind, more: tuple[Expr, ...] = ()) -> None:
         """Join on the subquery's predicates, and on ``more`` over the same rows."""
         width = self.plan.width
         parts = tuple(_on(part, width) for part in (*more, *pulled.predicates))
@@ -195,7 +195,7 @@ class _Attaching:
 
     # ---- values
 
-    def scalar(self, pulled: Pulled) -> Expr:
+    def scalar(self, pulled: DecorrelatedSubquery) -> Expr:
         width = self.plan.width
         (value,) = pulled.values
         if not pulled.predicates and pulled.empty is None:
@@ -232,7 +232,7 @@ class _Attaching:
         otherwise = Literal(value.type, None) if default is None else _on(default, width)
         return Case(value.type, ((matched, _on(value, width)),), otherwise)
 
-    def only_value(self, pulled: Pulled, value: Expr) -> Expr:
+    def only_value(self, pulled: DecorrelatedSubquery, value: Expr) -> Expr:
         """The value of the subquery's only row; the query fails for an outer row with several rows."""
         if any(isinstance(item, OuterColumn) for item in walk(value)):
             raise unsupported("the outer column in the value of a row that is not aggregated")
@@ -242,7 +242,7 @@ class _Attaching:
         several = Call(BOOLEAN, "greater", (count, Literal(BIGINT, 1)))
         return Case(value.type, ((several, Cast(value.type, Call(VOID, "too many rows", ()))),), only)
 
-    def existence(self, pulled: Pulled) -> Expr:
+    def existence(self, pulled: DecorrelatedSubquery) -> Expr:
         if pulled.empty is not None:
             return TRUE
         width = self.plan.width
@@ -280,7 +280,7 @@ class _Attaching:
         )
         return Case(BOOLEAN, ((matched, FALSE), (none, TRUE), (unsure, FALSE)), TRUE)
 
-    def counts(self, pulled: Pulled, what: str) -> tuple[Column, Column]:
+    def counts(self, pulled: DecorrelatedSubquery, what: str) -> tuple[Column, Column]:
         """Columns with the number of the subquery's rows for the outer row, and the number of rows whose
         value isn't null."""
         rows = AggregateCall("count", (), BIGINT)
@@ -317,7 +317,7 @@ def _gives_one_row(plan: LogicalPlan) -> bool:
     return isinstance(plan, LogicalAggregate) and not plan.keys
 
 
-def _is_unique(pulled: Pulled) -> bool:
+def _is_unique(pulled: DecorrelatedSubquery) -> bool:
     """True if at most one row of the plan satisfies the predicates: by LIMIT 1, or because they fix all
     grouping keys."""
     if pulled.limited:
@@ -341,14 +341,16 @@ def _aggregated_membership() -> NotSupportedError:
     return NotSupportedError("IN over an aggregate of an enclosing query's rows is not supported")
 
 
-def _distinct_keys(pulled: Pulled, calls: tuple[AggregateCall, ...], what: str) -> Pulled:
+def _distinct_keys(
+    pulled: DecorrelatedSubquery, calls: tuple[AggregateCall, ...], what: str
+) -> DecorrelatedSubquery:
     """One row per combination of the predicates' inner sides: the inner sides, the calls, and TRUE as the
     last column."""
     inner, tied = equalities(pulled, what)
     names = (*("" for _ in inner), *(call.function for call in calls))
     grouped = LogicalAggregate(pulled.plan, inner, calls, names)
     marked = LogicalProject(grouped, (*grouped.row(), TRUE), (*names, "matched"))
-    return Pulled(marked, tied(0), marked.row())
+    return DecorrelatedSubquery(marked, tied(0), marked.row())
 
 
 def _for_existence(plan: LogicalPlan) -> LogicalPlan:
