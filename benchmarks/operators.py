@@ -20,10 +20,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sqlfront_engine.join_kinds import JoinKind
 from sqlfront_engine.processor import BATCH_ROWS, Processor, Take
 from sqlfront_engine.processors.aggregation.aggregate import Aggregate, AggregateMode
 from sqlfront_engine.processors.joins.hash_join import HashJoin
-from sqlfront_engine.processors.joins.kinds import JoinKind
 from sqlfront_engine.processors.sort import Sort
 from sqlfront_engine.processors.top_n import TopN
 from sqlfront_engine.processors.window import Window

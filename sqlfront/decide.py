@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, cast
 
 from msgspec.structs import replace
 
-from sqlfront.lanes.light import LightWay
+from sqlfront.lanes.request import FOR_SPARK, Cause, Replan, StatementRequest
 from sqlfront.lanes.rows import RowsWay
-from sqlfront.lanes.way import FOR_SPARK, Cause, Replan, StatementRequest, Way
 from sqlfront_engine.garbage import uncollected_if_long
 from sqlfront_planner.binder import bind_query
 from sqlfront_planner.plan import QueryPlan
@@ -19,15 +18,17 @@ from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
     from sqlfront.commands import ways
-    from sqlfront.lanes.way import QueryWay
+    from sqlfront.lanes import light
+    from sqlfront.lanes.way import QueryWay, Way
     from sqlfront.state.context import Context
     from sqlfront.state.plans import Plan
     from sqlfront_planner.logical import LogicalPlan
 else:
+    light = lazy_module("sqlfront.lanes.light")
     ways = lazy_module("sqlfront.commands.ways")
 
 
-def decide(request: StatementRequest, context: "Context", replan: Replan | None = None) -> Way:
+def decide(request: StatementRequest, context: "Context", replan: Replan | None = None) -> "Way":
     """The way of a statement: the lane, and the reason that EXPLAIN prints. ``replan``: the outcome of the
     way that was tried before. Runs nothing; the plan is cached, and names and settings that have changed in
     Spark are taken over before. Raises the errors of a statement that neither this session nor Spark can
@@ -46,7 +47,7 @@ def decide(request: StatementRequest, context: "Context", replan: Replan | None 
         return spark.way_after(error, request)
 
 
-def _own_way(request: StatementRequest, context: "Context", replan: Replan | None) -> Way:
+def _own_way(request: StatementRequest, context: "Context", replan: Replan | None) -> "Way":
     """The way of a statement in this session: by a cached plan, by a new plan, or as a command."""
     text, arguments = request.text, request.arguments
     by_rows = replan is None or replan.cause is not Cause.NOT_BY_ROWS
@@ -66,7 +67,7 @@ def _own_way(request: StatementRequest, context: "Context", replan: Replan | Non
     return ways.CommandWay(context, statement)
 
 
-def _planned(query: Query, request: StatementRequest, context: "Context", *, by_rows: bool) -> Way:
+def _planned(query: Query, request: StatementRequest, context: "Context", *, by_rows: bool) -> "Way":
     """The way of a query by a new plan, which is cached unless a setting has changed meanwhile."""
     arguments, key, version = request.arguments, context.plan_key, context.catalog.version
     keeps = request.parsed is None
@@ -84,7 +85,7 @@ def _planned(query: Query, request: StatementRequest, context: "Context", *, by_
 
 def _way_of(
     plan: "Plan", values: Sequence[object], context: "Context", bound: "LogicalPlan | None" = None
-) -> Way:
+) -> "Way":
     """The way of a plan with these values of its parameters; ``bound`` is the logical plan, for EXPLAIN.
     Raises NotSupportedError for a job that is too large for the members if Spark may run the query."""
     if isinstance(plan, RowPlan):
@@ -92,5 +93,5 @@ def _way_of(
     if isinstance(plan, QueryPlan):
         if context.spark is not None:
             context.spark.check_size(plan.input_size)
-        return LightWay(context, plan, values)
+        return light.LightWay(context, plan, values)
     return ways.ChangeWay(context, plan, values)

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from sqlfront.config import Config, Launcher
-from sqlfront.lanes.way import StatementRequest
+from sqlfront.lanes.request import StatementRequest
 from sqlfront.results.result import Parameters, Result
 from sqlfront.state.context import Context
 from sqlfront.state.home import Home, files_of, files_of_client
@@ -30,7 +30,6 @@ from sqlfront_planner.lanes import Lane
 from sqlfront_planner.plan_cache import CachedPlan, PlanCache, arguments_key
 from sqlfront_planner.statement import is_query
 from sqlfront_values.errors import Error, InterfaceError, NotSupportedError, ProgrammingError
-from sqlfront_values.evaluation_errors import foreign_error
 from sqlfront_values.expressions import Literal
 from sqlfront_values.java.surrogates import well_formed
 from sqlfront_values.lazy_modules import lazy_module
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
     from sqlfront.state.plans import Plan
     from sqlfront_cluster.members.member import Member
     from sqlfront_connectors import arrow, registry
+    from sqlfront_values import evaluation_errors
 else:
     frame_names = lazy_module("sqlfront.frames")
     pipelines = lazy_module("sqlfront.pipeline")
@@ -59,6 +59,7 @@ else:
     spark_lane = lazy_module("sqlfront.spark.lane")
     spark_start = lazy_module("sqlfront.spark.start")
     registry = lazy_module("sqlfront_connectors.registry")
+    evaluation_errors = lazy_module("sqlfront_values.evaluation_errors")
     arrow = lazy_module("sqlfront_connectors.arrow")
 
 
@@ -184,7 +185,7 @@ class Session(ClosingContext):
             self.locate(error, text)
             raise
         except Exception as error:
-            raise self.locate(foreign_error(error), text) from error
+            raise self.locate(evaluation_errors.foreign_error(error), text) from error
 
     def arguments(self, parameters: Parameters | Arguments | None) -> Arguments:
         """The values of a statement's parameters."""
@@ -291,7 +292,7 @@ class PreparedStatement:
             session.locate(error, self.text)
             raise
         except Exception as error:
-            raise session.locate(foreign_error(error), self.text) from error
+            raise session.locate(evaluation_errors.foreign_error(error), self.text) from error
         return self._execute(arguments, timeout, query)
 
     def _execute(

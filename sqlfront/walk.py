@@ -4,7 +4,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from sqlfront.decide import decide
-from sqlfront.lanes.way import Cause, Replan, StatementRequest
+from sqlfront.lanes.request import Cause, Replan, StatementRequest
 from sqlfront.results.result import Result
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.statement import is_query

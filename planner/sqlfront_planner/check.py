@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sqlfront_engine.processors.joins.kinds import FILTERING_JOINS
+from sqlfront_engine.join_kinds import FILTERING_JOINS
 from sqlfront_planner.logical import (
     LogicalAggregate,
     LogicalFilter,

@@ -18,7 +18,7 @@ import msgspec
 import pyarrow as pa
 from msgspec.structs import replace
 
-from sqlfront_engine.processors.joins.kinds import FILTERING_JOINS, JoinKind
+from sqlfront_engine.join_kinds import FILTERING_JOINS, JoinKind
 from sqlfront_values.expressions import (
     AggregateCall,
     Call,

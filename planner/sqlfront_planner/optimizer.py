@@ -11,7 +11,7 @@ from functools import cached_property
 from importlib import import_module
 from typing import Final, cast
 
-from sqlfront_engine.processors.joins.kinds import JoinKind
+from sqlfront_engine.join_kinds import JoinKind
 from sqlfront_planner.logical import (
     Exists,
     InSubquery,

@@ -23,7 +23,7 @@ from sqlfront.config import Config
 from sqlfront.decide import decide
 from sqlfront.lanes.file_checks import check_files
 from sqlfront.lanes.light import LightWay
-from sqlfront.lanes.way import StatementRequest
+from sqlfront.lanes.request import StatementRequest
 from sqlfront.session import Session
 from sqlfront.spark.reasons import reason_after, too_large
 from sqlfront.state.cached_table import CachedTable

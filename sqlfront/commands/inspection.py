@@ -36,7 +36,7 @@ from sqlfront_values.errors import ProgrammingError, spark_error
 from sqlfront_values.types import BOOLEAN, STRING, ddl
 
 if TYPE_CHECKING:
-    from sqlfront.state.context import SparkBeside
+    from sqlfront.state.spark_beside import SparkBeside
 
 #: A row of SHOW TABLES: the database, the name, and whether the relation is temporary.
 _Shown: TypeAlias = tuple[str, str, bool]

@@ -3,16 +3,16 @@
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 import pyarrow as pa
 
 from sqlfront.lanes import jobs
-from sqlfront.lanes.way import StatementRequest
+from sqlfront.lanes.request import StatementRequest
 from sqlfront.results.result import Result, command_result
 from sqlfront.state.cached_table import CachedTable
-from sqlfront.state.context import Context, SparkBeside
+from sqlfront.state.context import Context
 from sqlfront_connectors.base import Table, TableDefinition, WritableTable, insert_all
 from sqlfront_connectors.memory import MemoryConnector, MemoryTable
 from sqlfront_connectors.memory.spread.table import How, SpreadTable, place_anew
@@ -31,6 +31,9 @@ from sqlfront_planner.statement import Query, parse_query
 from sqlfront_planner.statements.dotted_names import name_parts
 from sqlfront_values.errors import DataError, Error, NotSupportedError, ProgrammingError, spark_error
 from sqlfront_values.expressions import Column
+
+if TYPE_CHECKING:
+    from sqlfront.state.spark_beside import SparkBeside
 
 #: The columns and rows of a command, and the number of rows written (None: the command writes none).
 Made = tuple[pa.Schema, Iterable[pa.RecordBatch], int | None]
@@ -90,7 +93,7 @@ class StatementRun(msgspec.Struct, frozen=True):
         return self.context.limit(self.request)
 
     @property
-    def spark(self) -> SparkBeside | None:
+    def spark(self) -> "SparkBeside | None":
         """The lane to the Spark session; None without Spark, or if all statements stay here."""
         context = self.context
         return None if context.options.lane == Lane.LIGHT else context.spark

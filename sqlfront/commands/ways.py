@@ -8,7 +8,7 @@ from sqlfront import commands
 from sqlfront.commands import changes
 from sqlfront.commands.run import StatementRun
 from sqlfront.lanes.own import OwnWay
-from sqlfront.lanes.way import QueryWay, Replan, StatementRequest
+from sqlfront.lanes.request import Replan, StatementRequest
 from sqlfront.results.result import COMMAND_REASON, Result
 from sqlfront_planner.lanes import Lane
 from sqlfront_values.errors import Error
@@ -16,6 +16,7 @@ from sqlfront_values.errors import Error
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from sqlfront.lanes.way import QueryWay
     from sqlfront.state.plans import ChangePlan
     from sqlfront_planner.statement import Explain, Statement
 
@@ -65,7 +66,7 @@ class ExplainWay(_CommandWay, eq=False, gc=False):
     """The way of EXPLAIN: the answer of the way of its query."""
 
     statement: "Explain"
-    way: QueryWay
+    way: "QueryWay"
 
     def run(self, request: StatementRequest) -> Result | Replan:
         """See :class:`~sqlfront.lanes.way.Way`."""

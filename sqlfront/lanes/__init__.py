@@ -4,5 +4,5 @@ Each lane is a class with the methods of :class:`~sqlfront.lanes.way.Way`: ``row
 rows), ``light`` (light jobs, which ``jobs`` submits). The way of statements other than queries is in
 :mod:`sqlfront.commands.ways`, the ways through the Spark session beside a session are in
 :mod:`sqlfront.spark.ways`. :mod:`sqlfront.decide` chooses the way of a statement; :mod:`sqlfront.walk` runs
-the way, and decides again after a :class:`~sqlfront.lanes.way.Replan`.
+the way, and decides again after a :class:`~sqlfront.lanes.request.Replan`.
 """

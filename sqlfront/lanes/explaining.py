@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from sqlfront.lanes import jobs
 from sqlfront.lanes.file_checks import check_files
-from sqlfront.lanes.way import StatementRequest
+from sqlfront.lanes.request import StatementRequest
 from sqlfront.results.python_values import rows_batch
 from sqlfront.results.result import Result, command_result
 from sqlfront_engine.job_statistics import JobStatistics

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from sqlfront.lanes import jobs
 from sqlfront.lanes.own import OwnWay
-from sqlfront.lanes.way import Replan, StatementRequest
+from sqlfront.lanes.request import Replan, StatementRequest
 from sqlfront.results.result import Result, Statistics
 from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_planner.lanes import Lane

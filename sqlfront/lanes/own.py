@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from sqlfront.lanes.way import Replan, StatementRequest
+from sqlfront.lanes.request import Replan, StatementRequest
 from sqlfront_values.errors import Error
 
 if TYPE_CHECKING:

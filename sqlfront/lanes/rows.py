@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sqlfront.lanes.own import OwnWay
-from sqlfront.lanes.way import Cause, Replan, StatementRequest
+from sqlfront.lanes.request import Cause, Replan, StatementRequest
 from sqlfront.results.result import Result, RowsResult
 from sqlfront_engine.row_programs.program import NotByRows
 from sqlfront_planner.lanes import Lane

@@ -16,7 +16,8 @@ import pyarrow as pa
 
 from sqlfront.commands import caching
 from sqlfront.commands.run import StatementRun, scans_of
-from sqlfront.lanes.way import FOR_SPARK, Cause, Replan, StatementRequest, Way
+from sqlfront.lanes.request import FOR_SPARK, Cause, Replan, StatementRequest
+from sqlfront.lanes.way import Way
 from sqlfront.results.python_values import rows_batch
 from sqlfront.results.result import Result, Statistics
 from sqlfront.spark.copies import has, is_current, origin, origin_of
@@ -215,7 +216,7 @@ class SparkLane:
     # ---- which way
 
     def way(self, request: StatementRequest, replan: Replan | None) -> Way | None:
-        """See :class:`~sqlfront.state.context.SparkBeside`."""
+        """See :class:`~sqlfront.state.spark_beside.SparkBeside`."""
         match replan:
             case Replan(Cause.FOR_SPARK):
                 return self._way_by_spark(request, replan.reason, replan.error)
@@ -225,13 +226,13 @@ class SparkLane:
         return None if reason is None else SparkWay(self, reason)
 
     def way_after(self, error: Error, request: StatementRequest) -> Way:
-        """See :class:`~sqlfront.state.context.SparkBeside`."""
+        """See :class:`~sqlfront.state.spark_beside.SparkBeside`."""
         way = self.way(request, self.replan_after(error, request))
         assert way is not None
         return way
 
     def replan_after(self, error: Error, request: StatementRequest) -> Replan:
-        """See :class:`~sqlfront.state.context.SparkBeside`."""
+        """See :class:`~sqlfront.state.spark_beside.SparkBeside`."""
         if isinstance(error, NotStarted):
             return Replan(Cause.SPARK_NEEDED, error.message)
         if not isinstance(error, FOR_SPARK):
@@ -387,8 +388,8 @@ class SparkLane:
         return self.run(StatementRequest(text, arguments, timeout, query), reason)
 
     def read(self, request: StatementRequest, query: Query) -> "LogicalPlan":
-        """See :class:`~sqlfront.state.context.SparkBeside`. Raises NotSupportedError if Spark would give more
-        bytes than the members' memory holds."""
+        """See :class:`~sqlfront.state.spark_beside.SparkBeside`. Raises NotSupportedError if Spark would give
+        more bytes than the members' memory holds."""
         reason = self._reason_for_query(query.text)
         if reason is None:
             try:

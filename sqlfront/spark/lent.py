@@ -19,7 +19,8 @@ from sqlfront_values.errors import NotSupportedError, OperationalError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from sqlfront.state.context import Context, SparkBeside
+    from sqlfront.state.context import Context
+    from sqlfront.state.spark_beside import SparkBeside
     from sqlfront_connectors.base import Snapshot
     from sqlfront_connectors.spark.link import SparkLink
 

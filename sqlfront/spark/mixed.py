@@ -15,7 +15,7 @@ import msgspec
 import pyarrow as pa
 
 from sqlfront.commands.run import scans_of
-from sqlfront.lanes.way import StatementRequest
+from sqlfront.lanes.request import StatementRequest
 from sqlfront.spark.fragments import Select, replace_fragments, select_of
 from sqlfront.state.cached_table import CachedTable
 from sqlfront_connectors.arrow import ArrowTable

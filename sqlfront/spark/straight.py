@@ -13,7 +13,7 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from sqlfront.commands.run import StatementRun
-from sqlfront.lanes.way import StatementRequest
+from sqlfront.lanes.request import StatementRequest
 from sqlfront_connectors.memory.spread.table import How, SpreadSnapshot
 from sqlfront_connectors.spark.failures import ours
 from sqlfront_connectors.spark.transfer import loading

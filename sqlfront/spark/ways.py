@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from sqlfront.lanes import explaining
 from sqlfront.lanes.light import run_plan
-from sqlfront.lanes.way import FOR_SPARK, Cause, Replan, StatementRequest
+from sqlfront.lanes.request import FOR_SPARK, Cause, Replan, StatementRequest
 from sqlfront.results.result import Result
 from sqlfront.spark.mixed import MixedQuery
 from sqlfront.spark.reasons import SYNTAX
@@ -20,7 +20,8 @@ from sqlfront_planner.statement import is_query
 from sqlfront_values.errors import DataError, Error
 
 if TYPE_CHECKING:
-    from sqlfront.state.context import Context, SparkBeside
+    from sqlfront.state.context import Context
+    from sqlfront.state.spark_beside import SparkBeside
     from sqlfront_planner.statement import Explain
 
 

@@ -15,7 +15,6 @@ from sqlglot import exp
 from sqlfront_planner.binder.collected_calls import Aggregates, SelectItem, WindowOutput, Windows, as_read
 from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder, OutputNames
 from sqlfront_planner.binder.names.expression_names import result_name
-from sqlfront_planner.binder.protocols import Queries
 from sqlfront_planner.binder.scope import ONE_ROW, BoundQuery, Relation, Scope, ScopeColumn, output_scope
 from sqlfront_planner.binder.sorting import (
     OrderItem,
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from sqlfront_planner.binder.expressions import columns as column_binder
     from sqlfront_planner.binder.groups import group_by, group_names, group_rows
     from sqlfront_planner.binder.names import suggestions
+    from sqlfront_planner.binder.protocols import Queries
     from sqlfront_planner.binder.relations import from_clause
 else:
     lateral_aliases = lazy_module("sqlfront_planner.binder.lateral_aliases")
@@ -96,7 +96,7 @@ class Condition(msgspec.Struct, frozen=True):
     node: exp.Expr
 
 
-def bind_select(queries: Queries, node: exp.Select, parent: Scope | None) -> BoundQuery:
+def bind_select(queries: "Queries", node: exp.Select, parent: Scope | None) -> BoundQuery:
     """The plan of a SELECT without its LIMIT and OFFSET."""
     for argument, construct in _REFUSED.items():
         if node.args.get(argument):
@@ -111,7 +111,7 @@ def bind_select(queries: Queries, node: exp.Select, parent: Scope | None) -> Bou
 class _Select(msgspec.Struct):
     """The state of binding one SELECT."""
 
-    queries: Queries
+    queries: "Queries"
     node: exp.Select
     plan: LogicalPlan
     scope: Scope

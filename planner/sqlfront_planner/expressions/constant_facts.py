@@ -8,7 +8,7 @@ import msgspec
 import pyarrow as pa
 from msgspec.structs import replace
 
-from sqlfront_engine.processors.joins.kinds import JoinKind
+from sqlfront_engine.join_kinds import JoinKind
 from sqlfront_planner.expressions.preimages import keeps_equality, keeps_order, narrowed
 from sqlfront_planner.expressions.rewriting import COMPARISONS, is_fixed, nameless, remap, shift
 from sqlfront_planner.expressions.unwrap_casts import unwrap_cast

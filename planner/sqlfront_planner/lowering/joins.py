@@ -5,9 +5,9 @@ from typing import Final
 
 import msgspec
 
+from sqlfront_engine.join_kinds import FILTERING_JOINS, JoinKind
 from sqlfront_engine.processors.joins.hash_join import HashJoin
 from sqlfront_engine.processors.joins.join_rows import wanted_rows
-from sqlfront_engine.processors.joins.kinds import FILTERING_JOINS, JoinKind
 from sqlfront_engine.processors.joins.nested_loop_join import NestedLoopJoin
 from sqlfront_planner.logical import LogicalJoin, LogicalPlan, LogicalScan
 from sqlfront_planner.lowering.builder import Builder, Fragment, lies_by, narrowed

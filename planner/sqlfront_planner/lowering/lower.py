@@ -8,7 +8,7 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from sqlfront_engine.dag import DAG, Distribution
-from sqlfront_engine.processors.joins.kinds import FILTERING_JOINS
+from sqlfront_engine.join_kinds import FILTERING_JOINS
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_engine.processors.sources.values import Values as ValuesProcessor
 from sqlfront_planner.expressions.rewriting import is_deterministic, remap, substitute

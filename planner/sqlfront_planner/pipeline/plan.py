@@ -15,10 +15,10 @@ import pyarrow as pa
 
 from sqlfront_connectors import base as tables
 from sqlfront_engine.dag import DAG, PREPARE_SUFFIX, Edge, OnlyOn, Vertex
+from sqlfront_engine.join_kinds import FILTERING_JOINS
 from sqlfront_engine.processor import Processor
 from sqlfront_engine.processors.aggregation.aggregate import Aggregate, AggregateMode
 from sqlfront_engine.processors.joins.hash_join import HashJoin
-from sqlfront_engine.processors.joins.kinds import FILTERING_JOINS
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_engine.processors.user_code.services import (
     CooperativeMapUsingService,

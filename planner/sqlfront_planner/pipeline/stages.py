@@ -7,8 +7,8 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from sqlfront_engine.dag import OnlyOn
+from sqlfront_engine.join_kinds import FILTERING_JOINS, JoinKind
 from sqlfront_engine.processor import Processor
-from sqlfront_engine.processors.joins.kinds import FILTERING_JOINS, JoinKind
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_engine.processors.user_code.services import Service
 from sqlfront_engine.processors.user_code.sinks import Sink

@@ -10,8 +10,8 @@ import msgspec
 import pyarrow as pa
 
 from sqlfront_engine.dag import OnlyOn
+from sqlfront_engine.join_kinds import JoinKind
 from sqlfront_engine.processor import Processor
-from sqlfront_engine.processors.joins.kinds import JoinKind
 from sqlfront_engine.processors.user_code.services import Service
 from sqlfront_engine.processors.user_code.transform import OperationKind
 from sqlfront_values.expressions import AggregateCall, Expr

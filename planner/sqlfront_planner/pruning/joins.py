@@ -6,7 +6,7 @@ import msgspec
 from msgspec.structs import replace
 
 from sqlfront_connectors import base
-from sqlfront_engine.processors.joins.kinds import JoinKind
+from sqlfront_engine.join_kinds import JoinKind
 from sqlfront_planner.expressions.rewriting import remap
 from sqlfront_planner.logical import LogicalFilter, LogicalJoin, LogicalScan
 from sqlfront_planner.pruning.scans import KeyConditions

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from sqlfront_connectors import base
-from sqlfront_engine.processors.joins.kinds import FILTERING_JOINS, JoinKind
+from sqlfront_engine.join_kinds import FILTERING_JOINS, JoinKind
 from sqlfront_planner.logical import (
     LogicalAggregate,
     LogicalFilter,

@@ -15,8 +15,8 @@ import sqlfront_connectors
 import sqlfront_engine
 from sqlfront_cluster.codec import decode, encode
 from sqlfront_connectors.registry import formats
+from sqlfront_engine.join_kinds import JoinKind
 from sqlfront_engine.processor import Processor
-from sqlfront_engine.processors.joins.kinds import JoinKind
 from sqlfront_engine.processors.registry import processor_class, register_processor, tag_of
 from sqlfront_values.errors import InterfaceError, OperationalError
 from sqlfront_values.expressions import (

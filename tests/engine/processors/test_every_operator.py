@@ -25,6 +25,7 @@ from sqlfront_connectors.memory.spread.share_statistics import report
 from sqlfront_connectors.memory.spread.store import STORE, TableStore
 from sqlfront_connectors.registry import create
 from sqlfront_engine import shares
+from sqlfront_engine.join_kinds import JoinKind
 from sqlfront_engine.processor import Processor, ProcessorContext
 from sqlfront_engine.processors import registry
 from sqlfront_engine.processors.aggregation.aggregate import Aggregate, AggregateMode
@@ -32,7 +33,6 @@ from sqlfront_engine.processors.filter import Filter
 from sqlfront_engine.processors.forward import Forward
 from sqlfront_engine.processors.joins.hash_join import HashJoin
 from sqlfront_engine.processors.joins.key_filter import KeyFilter
-from sqlfront_engine.processors.joins.kinds import JoinKind
 from sqlfront_engine.processors.joins.nested_loop_join import NestedLoopJoin
 from sqlfront_engine.processors.limit import Limit
 from sqlfront_engine.processors.project import FilterProject, Project

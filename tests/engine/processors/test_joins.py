@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 import pyarrow as pa
 import pytest
 
+from sqlfront_engine.join_kinds import JoinKind
 from sqlfront_engine.processor import BATCH_ROWS
 from sqlfront_engine.processors.joins.hash_join import HashJoin
-from sqlfront_engine.processors.joins.kinds import JoinKind
 from sqlfront_engine.processors.joins.nested_loop_join import NestedLoopJoin
 from sqlfront_engine.testing import batch_of, run_processor, verify_processor
 from sqlfront_values.errors import InternalError

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import pytest
 
+from sqlfront_engine.join_kinds import JoinKind
 from sqlfront_engine.processor import Processor
 from sqlfront_engine.processors.joins.hash_join import HashJoin
-from sqlfront_engine.processors.joins.kinds import JoinKind
 from sqlfront_engine.row_programs.compiler import RowCompiler
 from sqlfront_engine.row_programs.program import MOST_ROWS, NotByRows, ProgramRun, Row, RowStep
 from sqlfront_engine.testing import run_processor

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
+from sqlfront_engine.join_kinds import FILTERING_JOINS, JoinKind
 from sqlfront_engine.processor import BATCH_ROWS, Processor, ProcessorContext, Steps
 from sqlfront_engine.processors.inputs import GROUPING_BYTES, Blocks, take_all
 from sqlfront_engine.processors.joins.join_rows import (
@@ -15,7 +16,6 @@ from sqlfront_engine.processors.joins.join_rows import (
     wanted_rows,
 )
 from sqlfront_engine.processors.joins.join_table import JoinTable, ProbeMatches
-from sqlfront_engine.processors.joins.kinds import FILTERING_JOINS, JoinKind
 from sqlfront_engine.processors.joins.row_join import KINDS_BY_ROWS, joined_rows
 from sqlfront_engine.processors.reduction import Reduction
 from sqlfront_engine.row_programs.compiler import RowCompiler

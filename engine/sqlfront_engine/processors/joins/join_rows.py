@@ -7,9 +7,9 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
+from sqlfront_engine.join_kinds import FILTERING_JOINS, JoinKind
 from sqlfront_engine.processor import BATCH_ROWS, END_OF_STEP
 from sqlfront_engine.processors.aggregation.aggregate_calls import is_true
-from sqlfront_engine.processors.joins.kinds import FILTERING_JOINS, JoinKind
 from sqlfront_values.arrow.arrays import numpy_view, valid_mask
 from sqlfront_values.columns.batches import Mask, Rows, gather, make_batch, row_indices
 from sqlfront_values.evaluate import compile_expression

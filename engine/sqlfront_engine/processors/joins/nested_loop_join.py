@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
+from sqlfront_engine.join_kinds import JoinKind
 from sqlfront_engine.processor import BATCH_ROWS, Processor, ProcessorContext, Steps, Take
 from sqlfront_engine.processors.inputs import take_all
 from sqlfront_engine.processors.joins.join_rows import JoinRows, Pairs, make_layout, wanted_rows
-from sqlfront_engine.processors.joins.kinds import JoinKind
 from sqlfront_values.expression_text import describe
 from sqlfront_values.expressions import EngineExpr
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Final, cast
 
-from sqlfront_engine.processors.joins.kinds import JoinKind
+from sqlfront_engine.join_kinds import JoinKind
 from sqlfront_engine.row_programs.program import (
     MOST_ROWS,
     Evaluate,

@@ -17,7 +17,6 @@ from sqlglot import exp
 
 from sqlfront_planner.binder.context import LEVELS_OF_A_STACK, StatementContext
 from sqlfront_planner.binder.names.expression_names import name_of
-from sqlfront_planner.binder.protocols import Queries
 from sqlfront_planner.binder.scope import Scope
 from sqlfront_planner.binder.trees.handlers import failure, handler_of, refuse_unknown, span, unsupported
 from sqlfront_values import types
@@ -31,6 +30,7 @@ from sqlfront_values.types import BIGINT, BOOLEAN, DOUBLE, INT, SMALLINT, TINYIN
 if TYPE_CHECKING:
     from sqlfront_planner import types as coercion
     from sqlfront_planner.binder.collected_calls import Aggregates, Windows
+    from sqlfront_planner.binder.protocols import Queries
     from sqlfront_planner.expressions import preimages
 else:
     coercion = lazy_module("sqlfront_planner.types")
@@ -70,7 +70,7 @@ class ExpressionBinder(msgspec.Struct):
     the names of the aliases read. ``inside_aggregate`` is true within an aggregate's arguments.
     """
 
-    queries: Queries
+    queries: "Queries"
     scope: Scope
     clause: str
     aggregates: "Aggregates | None" = None

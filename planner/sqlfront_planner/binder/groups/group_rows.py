@@ -8,7 +8,7 @@ import msgspec
 import pyarrow as pa
 from sqlglot import exp
 
-from sqlfront_engine.processors.joins.kinds import JoinKind
+from sqlfront_engine.join_kinds import JoinKind
 from sqlfront_planner.binder.collected_calls import AggregateOutput, Aggregates, GroupingCall, GroupingOutput
 from sqlfront_planner.binder.expressions.columns import unresolved
 from sqlfront_planner.binder.functions.aggregates import no_grouping_sets

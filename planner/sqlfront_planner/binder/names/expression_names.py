@@ -14,7 +14,6 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sqlfront_planner.binder.context import MovedBy
-from sqlfront_planner.binder.protocols import Binder
 from sqlfront_planner.binder.trees.constants import CURRENT, constant_text, negative_literal, number
 from sqlfront_planner.binder.trees.handlers import field_name, parts_of, unparenthesized
 from sqlfront_planner.tokens.marks import NotNullMark, ShiftRightUnsigned, UnaryPlus
@@ -25,6 +24,7 @@ from sqlfront_values.stacks import on_fresh_stack
 
 if TYPE_CHECKING:
     from sqlfront_planner.binder.names import call_names, window_names
+    from sqlfront_planner.binder.protocols import Binder
     from sqlfront_planner.binder.trees import chains, interval_literals, precedence, type_names
     from sqlfront_values import evaluate
 else:
@@ -60,7 +60,7 @@ _BINARY: Final[dict[type[exp.Expr], str]] = {
 }
 
 
-def result_name(node: exp.Expr, binder: Binder) -> str:
+def result_name(node: exp.Expr, binder: "Binder") -> str:
     """The name of a select list's column without an alias."""
     match node:
         case exp.Paren():
@@ -81,7 +81,7 @@ def _is_dotted(node: exp.Expr) -> bool:
     return isinstance(inner, exp.Column) or (isinstance(inner, exp.Dot) and _is_dotted(inner.this))
 
 
-def name_of(node: exp.Expr, binder: Binder) -> str:
+def name_of(node: exp.Expr, binder: "Binder") -> str:
     """The text of an expression inside of a name or a message."""
     try:
         operator = _BINARY.get(type(node))
@@ -93,19 +93,19 @@ def name_of(node: exp.Expr, binder: Binder) -> str:
         return on_fresh_stack(name_of, node, binder)
 
 
-def _text(binder: Binder) -> Callable[[exp.Expr], str]:
+def _text(binder: "Binder") -> Callable[[exp.Expr], str]:
     """A function that applies :func:`name_of` with this binder."""
     return lambda part: name_of(part, binder)
 
 
-def _is_field(node: exp.Column, binder: Binder) -> bool:
+def _is_field(node: exp.Column, binder: "Binder") -> bool:
     """Whether a dotted name ends in a struct's field."""
     parts = parts_of(node)
     match = binder.scope.resolve(parts)
     return match is not None and match.parts < len(parts)
 
 
-def _binary(node: exp.Expr, operator: str, binder: Binder) -> str:
+def _binary(node: exp.Expr, operator: str, binder: "Binder") -> str:
     if not isinstance(node, exp.And | exp.Or):
         node = precedence.regrouped(node)
         operator = _BINARY.get(type(node), operator)
@@ -132,7 +132,7 @@ _OPERATORS: Final = frozenset(
 )
 
 
-def _chain(node: exp.Expr, kinds: frozenset[type[exp.Expr]], binder: Binder) -> str:
+def _chain(node: exp.Expr, kinds: frozenset[type[exp.Expr]], binder: "Binder") -> str:
     """The text of a chain of operators, which may be long: the left operand of each is the text of all
     before."""
     links = chains.spine(node, kinds)
@@ -160,7 +160,7 @@ _ROUNDED: Final[dict[type[exp.Expr], str]] = {
 }
 
 
-def _comparison(node: exp.Expr, operator: str, binder: Binder) -> str:
+def _comparison(node: exp.Expr, operator: str, binder: "Binder") -> str:
     """The text of a comparison. Spark rounds a decimal literal that is compared with a whole number; a
     literal beyond bigint's range decides the comparison."""
     sides = [binder.context.known_value(binder.bind(side)) for side in (node.this, node.args["expression"])]
@@ -178,7 +178,7 @@ def _comparison(node: exp.Expr, operator: str, binder: Binder) -> str:
     return f"({texts[0]} {operator} {texts[1]})"
 
 
-def _time_arithmetic(node: exp.Expr, left: str, right: str, binder: Binder) -> str:
+def _time_arithmetic(node: exp.Expr, left: str, right: str, binder: "Binder") -> str:
     """The text of a date or timestamp moved by days or an interval, which Spark shows as a function."""
     moved = binder.context.moved[id(node)]
     if moved.swapped:
@@ -199,7 +199,7 @@ def _time_arithmetic(node: exp.Expr, left: str, right: str, binder: Binder) -> s
 # ---- by node
 
 
-def _literal(node: exp.Expr, binder: Binder) -> str:
+def _literal(node: exp.Expr, binder: "Binder") -> str:
     assert isinstance(node, exp.Literal)
     if node.is_string:
         return str(node.this)
@@ -216,7 +216,7 @@ def value_text(literal: Literal, time_zone: str = "UTC") -> str:
     return constant_text(literal.value, literal.type, time_zone)
 
 
-def _bound_literal(node: exp.Expr, binder: Binder) -> str:
+def _bound_literal(node: exp.Expr, binder: "Binder") -> str:
     """The text of a literal whose value is needed: typed literals and parameters."""
     bound = binder.context.titled(binder.bind(node))
     if isinstance(bound, Cast):
@@ -226,18 +226,18 @@ def _bound_literal(node: exp.Expr, binder: Binder) -> str:
     return value_text(bound, zone) if isinstance(bound, Literal) else node.sql("spark")
 
 
-def _negative(node: exp.Expr, binder: Binder) -> str:
+def _negative(node: exp.Expr, binder: "Binder") -> str:
     assert isinstance(node, exp.Neg)
     literal = negative_literal(node)
     return f"(- {name_of(node.this, binder)})" if literal is None else value_text(literal)
 
 
-def _current(node: exp.Expr, binder: Binder) -> str:
+def _current(node: exp.Expr, binder: "Binder") -> str:
     name, _ = CURRENT[type(node)]
     return f"{name}()" if binder.scope.resolve((name,)) is None else name
 
 
-def _column(node: exp.Expr, binder: Binder) -> str:
+def _column(node: exp.Expr, binder: "Binder") -> str:
     assert isinstance(node, exp.Column)
     if isinstance(node.this, exp.Star):
         return node.sql("spark")
@@ -255,7 +255,7 @@ def _column(node: exp.Expr, binder: Binder) -> str:
     return ".".join(parts[match.parts - 1 :])
 
 
-def _cast(node: exp.Expr, binder: Binder) -> str:
+def _cast(node: exp.Expr, binder: "Binder") -> str:
     if pa.types.is_nested(type_names.data_type_of(node.args["to"])):
         return name_of(node.this, binder)
     word = "TRY_CAST" if node.args.get("safe") else "CAST"
@@ -267,32 +267,32 @@ def _type_text(node: exp.Expr) -> str:
     return types.sql_name(type_names.data_type_of(node))
 
 
-def _concatenation(node: exp.Expr, binder: Binder) -> str:
+def _concatenation(node: exp.Expr, binder: "Binder") -> str:
     grouped = precedence.regrouped(node)
     if not isinstance(grouped, exp.DPipe):
         return name_of(grouped, binder)
     return _chain(grouped, _OPERATORS, binder)
 
 
-def _not(node: exp.Expr, binder: Binder) -> str:
+def _not(node: exp.Expr, binder: "Binder") -> str:
     return f"(NOT {name_of(node.this, binder)})"
 
 
-def _not_equal(node: exp.Expr, binder: Binder) -> str:
+def _not_equal(node: exp.Expr, binder: "Binder") -> str:
     assert isinstance(node, exp.Binary)
     return f"(NOT ({name_of(node.this, binder)} = {name_of(node.expression, binder)}))"
 
 
-def _distinct_from(node: exp.Expr, binder: Binder) -> str:
+def _distinct_from(node: exp.Expr, binder: "Binder") -> str:
     assert isinstance(node, exp.Binary)
     return f"(NOT ({name_of(node.this, binder)} <=> {name_of(node.expression, binder)}))"
 
 
-def _between(node: exp.Expr, binder: Binder) -> str:
+def _between(node: exp.Expr, binder: "Binder") -> str:
     return f"between({_list([node.this, node.args['low'], node.args['high']], binder)})"
 
 
-def _in(node: exp.Expr, binder: Binder) -> str:
+def _in(node: exp.Expr, binder: "Binder") -> str:
     left = name_of(node.this, binder)
     query = node.args.get("query")
     if query is not None:
@@ -300,16 +300,16 @@ def _in(node: exp.Expr, binder: Binder) -> str:
     return f"({left} IN ({_list(node.expressions, binder)}))"
 
 
-def _like(node: exp.Expr, binder: Binder) -> str:
+def _like(node: exp.Expr, binder: "Binder") -> str:
     return _pattern(node, binder, "")
 
 
-def _escape(node: exp.Expr, binder: Binder) -> str:
+def _escape(node: exp.Expr, binder: "Binder") -> str:
     assert isinstance(node, exp.Binary)
     return _pattern(node.this, binder, f" ESCAPE '{node.expression.this}'")
 
 
-def _pattern(node: exp.Expr, binder: Binder, escape: str) -> str:
+def _pattern(node: exp.Expr, binder: "Binder", escape: str) -> str:
     assert isinstance(node, exp.Binary)
     left, negated = name_of(node.this, binder), bool(node.args.get("negate"))
     if isinstance(node.expression, exp.Any | exp.All):
@@ -341,14 +341,14 @@ def _only_strings(quantifier: exp.Expr) -> bool:
     return all(isinstance(choice, exp.Literal) for choice in map(unparenthesized, _choices(quantifier)))
 
 
-def _several_patterns(node: exp.Binary, quantifier: exp.Expr, binder: Binder) -> str:
+def _several_patterns(node: exp.Binary, quantifier: exp.Expr, binder: "Binder") -> str:
     """The text of ``LIKE ANY (a, b)`` over columns: one comparison per pattern."""
     left, word = name_of(node.this, binder), "OR" if isinstance(quantifier, exp.Any) else "AND"
     texts = [_one_pattern(node, left, name_of(choice, binder)) for choice in _choices(quantifier)]
     return reduce(lambda before, text: f"({before} {word} {text})", texts)
 
 
-def _is(node: exp.Expr, binder: Binder) -> str:
+def _is(node: exp.Expr, binder: "Binder") -> str:
     assert isinstance(node, exp.Binary)
     left = name_of(node.this, binder)
     match node.expression:
@@ -360,7 +360,7 @@ def _is(node: exp.Expr, binder: Binder) -> str:
             return f"({left} IS NULL)"
 
 
-def _case(node: exp.Expr, binder: Binder) -> str:
+def _case(node: exp.Expr, binder: "Binder") -> str:
     operand = None if node.this is None else name_of(node.this, binder)
     words = ["CASE"]
     for branch in node.args["ifs"]:
@@ -373,24 +373,24 @@ def _case(node: exp.Expr, binder: Binder) -> str:
     return " ".join([*words, "END"])
 
 
-def _interval(node: exp.Expr, binder: Binder) -> str:
+def _interval(node: exp.Expr, binder: "Binder") -> str:
     assert isinstance(node, exp.Interval)
     return interval_literals.interval_literal(node).text()
 
 
-def _bracket(node: exp.Expr, binder: Binder) -> str:
+def _bracket(node: exp.Expr, binder: "Binder") -> str:
     whole, index = name_of(node.this, binder), _list(node.expressions, binder)
     return f"{whole}.{index}" if pa.types.is_struct(binder.bind(node.this).type) else f"{whole}[{index}]"
 
 
-def _dot(node: exp.Expr, binder: Binder) -> str:
+def _dot(node: exp.Expr, binder: "Binder") -> str:
     assert isinstance(node, exp.Dot)
     whole, name = name_of(node.this, binder), node.expression.name
     is_map = not isinstance(node.this, exp.Column) and pa.types.is_map(binder.bind(node.this).type)
     return f"{whole}[{name}]" if is_map else f"{whole}.{name}"
 
 
-def _tuple(node: exp.Expr, binder: Binder) -> str:
+def _tuple(node: exp.Expr, binder: "Binder") -> str:
     parts = [
         f"{field_name(part, place)}, {name_of(part, binder)}"
         for place, part in enumerate(node.expressions, 1)
@@ -398,13 +398,13 @@ def _tuple(node: exp.Expr, binder: Binder) -> str:
     return f"named_struct({', '.join(parts)})"
 
 
-def _substring(node: exp.Expr, binder: Binder) -> str:
+def _substring(node: exp.Expr, binder: "Binder") -> str:
     length = node.args.get("length")
     shown = "2147483647" if length is None else name_of(length, binder)
     return f"substring({_list([node.this, node.args['start']], binder)}, {shown})"
 
 
-def _trim(node: exp.Expr, binder: Binder) -> str:
+def _trim(node: exp.Expr, binder: "Binder") -> str:
     position = str(node.args.get("position") or "BOTH").upper()
     characters = node.args.get("expression")
     if characters is not None:
@@ -413,40 +413,40 @@ def _trim(node: exp.Expr, binder: Binder) -> str:
     return f"{function}({name_of(node.this, binder)})"
 
 
-def _position(node: exp.Expr, binder: Binder) -> str:
+def _position(node: exp.Expr, binder: "Binder") -> str:
     return f"locate({_list([node.args['substr'], node.this], binder)}, 1)"
 
 
-def _overlay(node: exp.Expr, binder: Binder) -> str:
+def _overlay(node: exp.Expr, binder: "Binder") -> str:
     assert isinstance(node, exp.Overlay)
     length = node.args.get("for_")
     shown = "-1" if length is None else name_of(length, binder)
     return f"overlay({_list([node.this, node.expression, node.args['from_']], binder)}, {shown})"
 
 
-def _list(nodes: Sequence[exp.Expr], binder: Binder) -> str:
+def _list(nodes: Sequence[exp.Expr], binder: "Binder") -> str:
     return ", ".join(name_of(node, binder) for node in nodes)
 
 
-def _filter(node: exp.Expr, binder: Binder) -> str:
+def _filter(node: exp.Expr, binder: "Binder") -> str:
     assert isinstance(node, exp.Filter)
     return f"{name_of(node.this, binder)} FILTER (WHERE {name_of(node.expression.this, binder)})"
 
 
-def _scalar_subquery(node: exp.Expr, binder: Binder) -> str:
+def _scalar_subquery(node: exp.Expr, binder: "Binder") -> str:
     return f"scalarsubquery({_outer_names(node, binder)})"
 
 
-def _exists(node: exp.Expr, binder: Binder) -> str:
+def _exists(node: exp.Expr, binder: "Binder") -> str:
     return f"exists({_outer_names(node.this, binder)})"
 
 
-def _outer_names(query: exp.Expr, binder: Binder) -> str:
+def _outer_names(query: exp.Expr, binder: "Binder") -> str:
     """The enclosing query's columns that a subquery reads, in the subquery's order."""
     return ", ".join(binder.queries.outer_names(query, binder.scope))
 
 
-Text = Callable[[exp.Expr, Binder], str]
+Text = Callable[[exp.Expr, "Binder"], str]
 
 _TEXTS: Final[dict[type[exp.Expr], Text]] = {
     exp.Literal: _literal,

@@ -10,7 +10,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sqlfront_connectors.base import Table
-from sqlfront_engine.processors.joins.kinds import JoinKind
+from sqlfront_engine.join_kinds import JoinKind
 from sqlfront_planner import types as coercion
 from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder, cast_to
 from sqlfront_planner.binder.expressions.literals import literal_of

@@ -6,7 +6,7 @@ from typing import Final
 from msgspec.structs import replace
 from sqlglot import exp
 
-from sqlfront_engine.processors.joins.kinds import FILTERING_JOINS, JoinKind
+from sqlfront_engine.join_kinds import FILTERING_JOINS, JoinKind
 from sqlfront_planner.binder import outer_columns
 from sqlfront_planner.binder.expressions import predicates
 from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder, unify

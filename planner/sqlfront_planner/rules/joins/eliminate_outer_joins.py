@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from sqlfront_engine.processors.joins.kinds import JoinKind
+from sqlfront_engine.join_kinds import JoinKind
 from sqlfront_planner.expressions.rewriting import null_rejected_columns, strict_columns
 from sqlfront_planner.logical import (
     LogicalAggregate,

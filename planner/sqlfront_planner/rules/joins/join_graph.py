@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import msgspec
 
-from sqlfront_engine.processors.joins.kinds import FILTERING_JOINS, JoinKind
+from sqlfront_engine.join_kinds import FILTERING_JOINS, JoinKind
 from sqlfront_planner.expressions.rewriting import filtered, is_deterministic, remap
 from sqlfront_planner.logical import JoinKey, LogicalFilter, LogicalJoin, LogicalPlan, LogicalProject
 from sqlfront_values.expressions import Call, Column, Expr, columns_used, conjunction, conjuncts

@@ -7,7 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from sqlfront_connectors.base import ColumnStatistics
-from sqlfront_engine.processors.joins.kinds import JoinKind
+from sqlfront_engine.join_kinds import JoinKind
 from sqlfront_planner.logical import LogicalPlan, map_inputs
 from sqlfront_planner.rules.joins.join_graph import (
     EqualityClasses,

@@ -1,6 +1,6 @@
 """Replacement of right joins by left joins."""
 
-from sqlfront_engine.processors.joins.kinds import JoinKind
+from sqlfront_engine.join_kinds import JoinKind
 from sqlfront_planner.expressions.rewriting import remap, selected
 from sqlfront_planner.logical import JoinKey, LogicalJoin, LogicalPlan, transform_plan
 from sqlfront_values.settings import Settings

@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from sqlfront_engine.processors.joins.kinds import JoinKind
+from sqlfront_engine.join_kinds import JoinKind
 from sqlfront_planner.expressions.constant_facts import Equalities, facts, is_fact, restated
 from sqlfront_planner.expressions.derived_predicates import implied, unknown_yet
 from sqlfront_planner.expressions.rewriting import (

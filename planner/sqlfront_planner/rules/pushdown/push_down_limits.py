@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from sqlfront_engine.processors.joins.kinds import JoinKind
+from sqlfront_engine.join_kinds import JoinKind
 from sqlfront_planner.logical import (
     LogicalJoin,
     LogicalLimit,

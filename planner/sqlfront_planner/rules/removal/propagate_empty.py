@@ -1,6 +1,6 @@
 """Removal of subplans without rows."""
 
-from sqlfront_engine.processors.joins.kinds import JoinKind
+from sqlfront_engine.join_kinds import JoinKind
 from sqlfront_planner.logical import (
     LogicalAggregate,
     LogicalFilter,

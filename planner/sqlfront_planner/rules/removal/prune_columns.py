@@ -3,7 +3,7 @@
 import pyarrow as pa
 from msgspec.structs import replace
 
-from sqlfront_engine.processors.joins.kinds import FILTERING_JOINS
+from sqlfront_engine.join_kinds import FILTERING_JOINS
 from sqlfront_planner.expressions.rewriting import map_operands, remap, selected
 from sqlfront_planner.logical import (
     JoinKey,

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import msgspec
 from msgspec.structs import replace
 
-from sqlfront_engine.processors.joins.kinds import FILTERING_JOINS, JoinKind
+from sqlfront_engine.join_kinds import FILTERING_JOINS, JoinKind
 from sqlfront_planner.expressions.rewriting import FALSE, filtered, holds_outer_column, shift, substitute
 from sqlfront_planner.logical import (
     LogicalAggregate,

@@ -4,7 +4,7 @@ from operator import is_not
 
 from msgspec.structs import replace
 
-from sqlfront_engine.processors.joins.kinds import JoinKind
+from sqlfront_engine.join_kinds import JoinKind
 from sqlfront_planner.expressions.rewriting import (
     FALSE,
     TRUE,

@@ -1,0 +1,57 @@
+"""A request to run a statement, and the outcome that asks for another way."""
+
+from enum import Enum
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from sqlfront_engine.jobs.query_run import QueryRun
+from sqlfront_planner.binder import NO_ARGUMENTS, Arguments
+from sqlfront_values.errors import Error, NotSupportedError, OperationalError, ProgrammingError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlfront.state.plans import Plan
+    from sqlfront_planner.statement import Query
+
+
+#: The classes of errors of statements that Spark may be able to run.
+FOR_SPARK: Final = (NotSupportedError, ProgrammingError, OperationalError)
+
+
+class StatementRequest(msgspec.Struct, frozen=True, eq=False, gc=False):
+    """A statement to run: its text, the values of its parameters, its timeout in seconds (None = the
+    session's) and its run (None = not begun). ``parsed``: the parsed query, if its plan should not be cached,
+    as that of EXPLAIN; ``held``: a current plan of the statement, and the values of the plan's parameters."""
+
+    text: str = ""
+    arguments: Arguments = NO_ARGUMENTS
+    timeout: float | None = None
+    query: QueryRun | None = None
+    parsed: "Query | None" = None
+    held: "tuple[Plan, Sequence[object]] | None" = None
+
+
+class Cause(Enum):
+    """The causes of a :class:`Replan`."""
+
+    NOT_BY_ROWS = "not by rows"
+    """The rows are too many for a row program; a job may run the query."""
+    MEMBERS_CHANGED = "members changed"
+    """The cluster has changed since the statement was planned; the same way may serve now."""
+    SPARK_NEEDED = "Spark needed"
+    """Only Spark, which isn't started yet, knows a name."""
+    SPARK_STARTED = "Spark started"
+    """Spark's names are known now."""
+    FOR_SPARK = "for Spark"
+    """The statement can't run here, but Spark may run it."""
+
+
+class Replan(msgspec.Struct, frozen=True):
+    """The outcome of a way that doesn't serve: the statement needs another way, for this ``reason``.
+    ``error``: the error that the way ended with, if any."""
+
+    cause: Cause
+    reason: str
+    error: Error | None = None

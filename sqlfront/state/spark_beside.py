@@ -1,0 +1,84 @@
+"""The Spark session beside a session, as commands and lanes know it."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from sqlfront.lanes.request import Replan, StatementRequest
+from sqlfront_planner.catalog import Elsewhere, Entry, TableEntry
+from sqlfront_values.errors import Error
+
+if TYPE_CHECKING:
+    from sqlfront.lanes.way import Way
+    from sqlfront.results.result import Result
+    from sqlfront_connectors.spark.link import SparkLink
+    from sqlfront_connectors.spark.table import SparkTable
+    from sqlfront_planner.logical import LogicalPlan
+    from sqlfront_planner.statement import Query
+
+
+class SparkBeside(Elsewhere, Protocol):
+    """The Spark session beside a session, as commands and lanes know it;
+    :class:`~sqlfront.spark.lane.SparkLane` implements the interface."""
+
+    @property
+    def link(self) -> "SparkLink":
+        """The link to the Spark session. Raises :class:`~sqlfront.spark.lane.NotStarted`."""
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether plans that were made here are still valid."""
+
+    def check_size(self, size: float) -> None:
+        """Raise NotSupportedError if a job's tables, of about ``size`` bytes, are larger than the members'
+        memory, and queries may go to Spark."""
+
+    def way(self, request: "StatementRequest", replan: "Replan | None") -> "Way | None":
+        """The way of a statement that Spark has to run, whatever relations the statement reads; None for
+        other statements."""
+
+    def way_after(self, error: Error, request: "StatementRequest") -> "Way":
+        """The way by Spark of a statement that can't be planned here because of ``error``. Raises the error
+        if the statement isn't for Spark."""
+
+    def replan_after(self, error: Error, request: "StatementRequest") -> "Replan":
+        """The outcome of a statement that failed here with ``error`` but that Spark may run. Raises the error
+        if the statement isn't for Spark."""
+
+    def reason_for_whole(self, error: Error, reason: str) -> str:
+        """The reason why Spark should run all of a query whose mixed way ended with ``error``; ``reason`` is
+        the reason why the query isn't run here. Raises the error if Spark should not run the query."""
+
+    def start(self, request: "StatementRequest", why: str) -> None:
+        """Start Spark, unless it is started, within the statement's time."""
+
+    def run(self, request: "StatementRequest", reason: str) -> "Result":
+        """Run a statement by Spark, which is started if needed."""
+
+    def read(self, request: "StatementRequest", query: "Query") -> "LogicalPlan":
+        """The plan of a query for a statement that only sqlfront can run; rows of Spark's relations are
+        fetched."""
+
+    def drop_view(self, name: str) -> bool:
+        """Drop a temporary view of Spark's, and its copy; False if Spark has no such view."""
+
+    def origin(self, entry: Entry | None) -> "SparkTable | None":
+        """The relation of Spark's that a cached table copies; None for other entries."""
+
+    def has(self, entry: Entry) -> bool:
+        """Whether the entry is a copy of a table or view of Spark's."""
+
+    def tables(self, request: "StatementRequest", database: str | None) -> list[tuple[str, str, bool]]:
+        """Database, name and whether temporary, of each of Spark's tables and views."""
+
+    def query(self, name: str, text: str) -> TableEntry:
+        """An entry with the rows of a query that Spark runs, for a copy."""
+
+    def check_view(self, plan: "LogicalPlan") -> None:
+        """Raise FoundElsewhere if the plan of a view reads a copy of a table or view of Spark's."""
+
+    def columns_of(self, text: str) -> Sequence[str] | None:
+        """The column names of a query that only Spark can run, for a view of this session; None if Spark
+        should have the view."""
+
+    def set_option(self, key: str, value: str) -> None:
+        """Set a setting in Spark, too, if Spark knows the setting."""
