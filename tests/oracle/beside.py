@@ -100,7 +100,7 @@ class BesideSpark:
         assert spark is not None
         with patch.object(spark, "run", wraps=spark.run) as runs:
             outcome, lane = answer_and_lane(self._connection, sql)
-        self.tally.reasons.update(call.args[2] for call in runs.call_args_list)
+        self.tally.reasons.update(call.args[1] for call in runs.call_args_list)
         if isinstance(outcome, Failure):
             lane = "errors of Spark's" if runs.called else "errors"
         return outcome, lane
