@@ -1,8 +1,10 @@
 """Recursion that goes on on other stacks."""
 
 import contextvars
+import gc
 import sys
 import threading
+from collections.abc import Iterator
 
 import pytest
 
@@ -10,6 +12,15 @@ from sqlfront_values.errors import NotSupportedError
 from sqlfront_values.stacks import deep, on_fresh_stack
 
 DEEP = 4 * sys.getrecursionlimit()
+
+
+@pytest.fixture(autouse=True)
+def uncollected() -> Iterator[None]:
+    """Garbage of other tests is collected before: its finalizers would meet the end of the stack, too."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
 
 
 @deep
