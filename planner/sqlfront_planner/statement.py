@@ -15,6 +15,7 @@ from sqlfront_planner.statements.query_parser import lead, parse_query
 from sqlfront_planner.statements.structs import (
     CacheTable,
     CreateIndex,
+    CreateMode,
     CreateTable,
     CreateView,
     Delete,
@@ -32,6 +33,7 @@ from sqlfront_planner.statements.structs import (
     RefreshPath,
     RefreshTable,
     RelationKind,
+    RelationScope,
     RepairTable,
     SetOption,
     ShowFunctions,
@@ -54,6 +56,7 @@ else:
 __all__ = [
     "CacheTable",
     "CreateIndex",
+    "CreateMode",
     "CreateTable",
     "CreateView",
     "Delete",
@@ -71,6 +74,7 @@ __all__ = [
     "RefreshPath",
     "RefreshTable",
     "RelationKind",
+    "RelationScope",
     "RepairTable",
     "SetOption",
     "ShowFunctions",

@@ -17,7 +17,7 @@ from sqlfront_connectors.memory import MemoryTable
 from sqlfront_connectors.memory.segments.index import IndexDefinition
 from sqlfront_connectors.memory.spread.table import SpreadTable
 from sqlfront_planner.catalog import Entry, TableEntry
-from sqlfront_planner.statement import CreateIndex, DropIndex, ShowIndexes
+from sqlfront_planner.statement import CreateIndex, CreateMode, DropIndex, ShowIndexes
 from sqlfront_planner.table_changes.named_columns import named_columns
 from sqlfront_values.errors import NotSupportedError, spark_error
 from sqlfront_values.types import STRING, ddl, is_interval
@@ -44,7 +44,7 @@ def create_index(run: StatementRun, statement: CreateIndex) -> Made:
             present = table.snapshot().indexes
             if _named(present, statement.index) is None:
                 table.set_indexes((*present, definition))
-            elif table is tables[0] and not statement.if_not_exists:
+            elif table is tables[0] and statement.mode is not CreateMode.SKIP:
                 raise spark_error(
                     "INDEX_ALREADY_EXISTS",
                     f"Cannot create the index `{statement.index}` on table `{entry.name}` because it already "

@@ -18,11 +18,13 @@ from sqlfront_planner.binder import bind_query
 from sqlfront_planner.catalog import GLOBAL_TEMP, Entry, FoundElsewhere, TableEntry, ViewEntry, already_exists
 from sqlfront_planner.logical import LogicalPlan
 from sqlfront_planner.statement import (
+    CreateMode,
     CreateTable,
     CreateView,
     Drop,
     Insert,
     RelationKind,
+    RelationScope,
 )
 from sqlfront_planner.statements.dotted_names import check_permanent, last_part, name_parts
 from sqlfront_planner.table_changes.insertion import assign
@@ -40,15 +42,16 @@ def create_table(run: StatementRun, statement: CreateTable) -> Made:
     """CREATE TABLE or TEMPORARY VIEW ... USING: the catalog gets the entry only when the table has its
     rows."""
     catalog, spark = run.context.catalog, run.spark
-    if statement.temporary:
+    is_temporary, mode = statement.scope.is_temporary, statement.mode
+    if is_temporary:
         _give_way(run, statement)
     else:
         check_permanent(statement.name)
-    present = None if statement.temporary else catalog.lookup(name_parts(statement.name))
+    present = None if is_temporary else catalog.lookup(name_parts(statement.name))
     if present is not None and not present.temporary:
-        if statement.if_not_exists:
+        if mode is CreateMode.SKIP:
             return NOTHING
-        if not statement.replace:
+        if mode is CreateMode.ERROR:
             raise already_exists(present)
     if present is None and _is_sparks(run, statement):
         raise NotSupportedError("Spark makes tables that have neither USING memory nor a LOCATION.")
@@ -62,18 +65,17 @@ def create_table(run: StatementRun, statement: CreateTable) -> Made:
     written = None
     try:
         if query is not None:
-            if isinstance(table, FileTable) and not statement.replace:
+            if isinstance(table, FileTable) and mode is not CreateMode.REPLACE:
                 table.check_empty()
             written = _fill(run, table, statement.name, query)
-        database = GLOBAL_TEMP if statement.is_global else ()
-        entry = TableEntry(last_part(statement.name), table, statement.temporary, database)
-        if spark is not None and statement.temporary and statement.replace:
+        entry = TableEntry(last_part(statement.name), table, is_temporary, _database(statement.scope))
+        if spark is not None and is_temporary and mode is CreateMode.REPLACE:
             spark.drop_view(entry.name)
         stale = () if present is None else dependents(run, statement.name)
-        replaced = catalog.add(entry, replace=statement.replace)
+        replaced = catalog.add(entry, replace=mode is CreateMode.REPLACE)
     except BaseException as error:
         table.drop()
-        if statement.if_not_exists and isinstance(error, Error) and error.condition == TAKEN:
+        if mode is CreateMode.SKIP and isinstance(error, Error) and error.condition == TAKEN:
             return NOTHING  # another session was quicker
         raise
     _forget(replaced)
@@ -84,10 +86,17 @@ def create_table(run: StatementRun, statement: CreateTable) -> Made:
 def _give_way(run: StatementRun, statement: CreateTable | CreateView) -> None:
     """Raise the error that passes the statement to Spark, if a temporary relation has to be Spark's: because
     Spark has a view with the name, or all of Spark's sessions should see the relation."""
-    if run.spark is not None and statement.is_global:
+    if run.spark is None:
+        return
+    if statement.scope is RelationScope.GLOBAL_TEMPORARY:
         raise NotSupportedError("Spark makes global temporary views, so that all sessions of Spark see them.")
-    if run.spark is not None and not statement.replace and run.spark.has_view(last_part(statement.name)):
+    if statement.mode is not CreateMode.REPLACE and run.spark.has_view(last_part(statement.name)):
         raise FoundElsewhere(f"`{statement.name}` is a temporary view of Spark's")
+
+
+def _database(scope: RelationScope) -> tuple[str, ...]:
+    """The qualifier of the names of relations with the scope."""
+    return GLOBAL_TEMP if scope is RelationScope.GLOBAL_TEMPORARY else ()
 
 
 def _in_memory(statement: CreateTable) -> bool:
@@ -104,12 +113,12 @@ def _is_sparks(run: StatementRun, statement: CreateTable) -> bool:
     """Whether Spark should keep the table, since sqlfront would drop its rows at the end of the session."""
     if run.spark is None or run.context.config.warehouse is not None:
         return False
-    return not statement.temporary and (statement.format is None or not _is_placed(statement))
+    return not statement.scope.is_temporary and (statement.format is None or not _is_placed(statement))
 
 
 def _make(run: StatementRun, statement: CreateTable, schema: pa.Schema | None) -> Table:
     names = () if schema is None else schema.names
-    if not statement.temporary:
+    if not statement.scope.is_temporary:
         check_unique(names)
     definition = TableDefinition(
         last_part(statement.name),
@@ -121,7 +130,7 @@ def _make(run: StatementRun, statement: CreateTable, schema: pa.Schema | None) -
         statement.clustered_by,
         statement.buckets,
         must_exist=statement.is_view,
-        catalogued=not statement.temporary,
+        catalogued=not statement.scope.is_temporary,
         time_zone=run.context.settings.time_zone,
         files=run.context.files,
         memory=run.context.engine.memory,
@@ -162,7 +171,7 @@ def _is_permuted(table: Table, query: LogicalPlan) -> bool:
 def create_view(run: StatementRun, statement: CreateView) -> Made:
     """CREATE VIEW: the query is bound once, so that an invalid query is refused here."""
     catalog = run.context.catalog
-    if statement.temporary:
+    if statement.scope.is_temporary:
         _give_way(run, statement)
     else:
         check_permanent(statement.name)
@@ -170,8 +179,8 @@ def create_view(run: StatementRun, statement: CreateView) -> Made:
         last_part(statement.name),
         statement.query.text,
         statement.columns,
-        statement.temporary,
-        GLOBAL_TEMP if statement.is_global else (),
+        statement.scope.is_temporary,
+        _database(statement.scope),
     )
     names = _columns_of_view(run, statement, view)
     if statement.columns and len(statement.columns) != len(names):
@@ -181,13 +190,13 @@ def create_view(run: StatementRun, statement: CreateView) -> Made:
         )
     check_unique(statement.columns or names)
     spark = run.context.spark
-    if spark is not None and view.temporary and statement.replace:
+    if spark is not None and view.temporary and statement.mode is CreateMode.REPLACE:
         spark.drop_view(view.name)
     present = catalog.lookup(view.parts)
-    if present is not None and present.temporary == view.temporary and statement.if_not_exists:
+    if statement.mode is CreateMode.SKIP and present is not None and not present.temporary:
         return NOTHING
     stale = () if present is None else dependents(run, view.name)
-    drop_copy(catalog.add(view, replace=statement.replace))
+    drop_copy(catalog.add(view, replace=statement.mode is CreateMode.REPLACE))
     let_go(run, stale)
     return NOTHING
 

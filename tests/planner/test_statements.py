@@ -6,6 +6,7 @@ import pytest
 from sqlfront_planner.statement import (
     CacheTable,
     CreateIndex,
+    CreateMode,
     CreateTable,
     CreateView,
     Delete,
@@ -23,6 +24,7 @@ from sqlfront_planner.statement import (
     RefreshPath,
     RefreshTable,
     RelationKind,
+    RelationScope,
     SetOption,
     ShowFunctions,
     ShowIndexes,
@@ -68,7 +70,7 @@ def failure(sql: str) -> Error:
         ("create index i on t (a, `b c`)", CreateIndex("i", "t", ("a", "b c"))),
         (
             "CREATE INDEX IF NOT EXISTS i ON TABLE a.t USING Hash (k)",
-            CreateIndex("i", "a.t", ("k",), "hash", if_not_exists=True),
+            CreateIndex("i", "a.t", ("k",), "hash", CreateMode.SKIP),
         ),
         ("drop index i on t", DropIndex("i", "t")),
         ("drop index if exists i on table t;", DropIndex("i", "t", if_exists=True)),
@@ -108,8 +110,7 @@ def test_create_table_with_everything() -> None:
     )
     assert dict(statement.options) == {"header": "true", "sep": ";"}
     assert statement.partitioned_by == ("a",)
-    assert statement.replace
-    assert statement.temporary
+    assert (statement.mode, statement.scope) == (CreateMode.REPLACE, RelationScope.TEMPORARY)
 
 
 def test_create_table_as_select_into_buckets() -> None:

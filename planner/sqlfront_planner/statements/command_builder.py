@@ -11,6 +11,7 @@ from sqlfront_planner.statements.query_parser import parse_query
 from sqlfront_planner.statements.structs import (
     CacheTable,
     CreateIndex,
+    CreateMode,
     CreateTable,
     CreateView,
     DescribeQuery,
@@ -23,6 +24,7 @@ from sqlfront_planner.statements.structs import (
     Query,
     RefreshTable,
     RelationKind,
+    RelationScope,
     RepairTable,
     SetOption,
     ShowFunctions,
@@ -172,16 +174,16 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
         return "columns", tuple(parts)
 
     def or_replace(self, parts: Parts) -> Part:
-        return "replace", True
+        return "mode", CreateMode.REPLACE
 
     def temporary(self, parts: Parts) -> Part:
-        return "temporary", True
+        return "scope", RelationScope.TEMPORARY
 
     def global_temporary(self, parts: Parts) -> Part:
-        return "is_global", True
+        return "scope", RelationScope.GLOBAL_TEMPORARY
 
     def if_not_exists(self, parts: Parts) -> Part:
-        return "if_not_exists", True
+        return "mode", CreateMode.SKIP
 
     def if_exists(self, parts: Parts) -> Part:
         return "if_exists", True
@@ -245,17 +247,21 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
         given = self._once(parts)
         given.pop("comment", None)
         given.pop("properties", None)
-        return CreateTable(**_temporary(_clustering(given)))  # type: ignore[arg-type]
+        _check_qualifier(given)
+        return CreateTable(**_clustering(given))  # type: ignore[arg-type]
 
     def create_view(self, parts: Parts) -> CreateView:
-        given = self._once([part for part in parts if not isinstance(part, Query)])
+        _check_mode(parts)
+        given = self._once(parts)
         given.pop("comment", None)
+        _check_qualifier(given)
         query = next(part for part in parts if isinstance(part, Query))
-        _refuse_if_not_exists(given)
-        return CreateView(query=query, **_temporary(given))  # type: ignore[arg-type]
+        return CreateView(query=query, **given)  # type: ignore[arg-type]
 
     def create_view_using(self, parts: Parts) -> CreateTable:
-        return CreateTable(**_temporary(self._once(parts)), is_view=True)  # type: ignore[arg-type]
+        given = self._once(parts)
+        _check_qualifier(given)
+        return CreateTable(**given, is_view=True)  # type: ignore[arg-type]
 
     def create_index(self, parts: Parts) -> CreateIndex:
         index = next(part for part in parts if isinstance(part, str))
@@ -278,7 +284,7 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
 
     def drop(self, parts: Parts) -> Drop:
         given = _named(parts)
-        given.pop("temporary", None)
+        given.pop("scope", None)
         return Drop(**given)  # type: ignore[arg-type]
 
     def insert(self, parts: Parts) -> Insert:
@@ -387,28 +393,25 @@ def _clustering(given: dict[str, object]) -> dict[str, object]:
     return given
 
 
-def _refuse_if_not_exists(given: dict[str, object]) -> None:
-    """Raise an error for IF NOT EXISTS with OR REPLACE or for a temporary view."""
-    if "if_not_exists" not in given:
+def _check_mode(parts: Parts) -> None:
+    """Raise an error for a view with IF NOT EXISTS that has OR REPLACE, too, or that is temporary."""
+    given = _named(parts)
+    if ("mode", CreateMode.SKIP) not in parts:
         return
-    if "replace" in given:
+    if ("mode", CreateMode.REPLACE) in parts:
         raise spark_error(
             "CREATE_VIEW_WITH_IF_NOT_EXISTS_AND_REPLACE",
             f"CREATE VIEW {given['name']} with both IF NOT EXISTS and REPLACE is not allowed.",
         )
-    if "temporary" in given or "is_global" in given:
+    if "scope" in given:
         raise ProgrammingError("It is not allowed to define a TEMPORARY view with IF NOT EXISTS.")
 
 
-def _temporary(given: dict[str, object]) -> dict[str, object]:
-    """The parts of a statement that creates a relation. Raises INVALID_TEMP_OBJ_QUALIFIER if the name of a
-    temporary relation has a qualifier."""
-    given["temporary"] = "temporary" in given or "is_global" in given
-    name = str(given["name"])
-    *qualifier, last = name_parts(name)
-    if given["temporary"] and qualifier:
+def _check_qualifier(given: dict[str, object]) -> None:
+    """Raise INVALID_TEMP_OBJ_QUALIFIER if the name of a temporary relation has a qualifier."""
+    *qualifier, last = name_parts(str(given["name"]))
+    if "scope" in given and qualifier:
         raise spark_error(
             "INVALID_TEMP_OBJ_QUALIFIER",
             f"Temporary VIEW `{last}` cannot be qualified with `{'.'.join(qualifier)}`.",
         )
-    return given

@@ -62,8 +62,35 @@ class Explain(msgspec.Struct, frozen=True):
     format: ExplainFormat = ExplainFormat.TEXT
 
 
+class CreateMode(Enum):
+    """The effect of CREATE if a relation has the name already."""
+
+    ERROR = "error"
+    """CREATE: raise an error."""
+    REPLACE = "or replace"
+    """CREATE OR REPLACE: the new relation replaces the present one."""
+    SKIP = "if not exists"
+    """CREATE ... IF NOT EXISTS: keep the present relation."""
+
+
+class RelationScope(Enum):
+    """The sessions that see a relation, and its lifetime."""
+
+    PERMANENT = "permanent"
+    """All sessions of the catalog; until the relation is dropped."""
+    TEMPORARY = "temporary"
+    """The session that makes the relation; until the session ends."""
+    GLOBAL_TEMPORARY = "global temporary"
+    """Like TEMPORARY, and the name has the qualifier ``global_temp``."""
+
+    @property
+    def is_temporary(self) -> bool:
+        """Whether the relation ends with the session."""
+        return self is not RelationScope.PERMANENT
+
+
 class CreateTable(msgspec.Struct, frozen=True):
-    """``CREATE [OR REPLACE] TABLE ... USING format``; ``query`` is the query of ``AS SELECT``. ``CREATE
+    """``CREATE [OR REPLACE] TABLE [IF NOT EXISTS] ...``; ``query`` is the query of ``AS SELECT``. ``CREATE
     TEMPORARY VIEW ... USING format`` makes a temporary table, too, and sets ``is_view``.
 
     ``schema`` holds the declared columns, or None if the statement declares no column (the schema comes from
@@ -79,23 +106,19 @@ class CreateTable(msgspec.Struct, frozen=True):
     clustered_by: tuple[str, ...] = ()
     buckets: int | None = None
     query: Query | None = None
-    replace: bool = False
-    temporary: bool = False
-    is_global: bool = False
-    if_not_exists: bool = False
+    mode: CreateMode = CreateMode.ERROR
+    scope: RelationScope = RelationScope.PERMANENT
     is_view: bool = False
 
 
 class CreateView(msgspec.Struct, frozen=True):
-    """``CREATE [OR REPLACE] [[GLOBAL] TEMPORARY] VIEW name [(columns)] AS query``."""
+    """``CREATE [OR REPLACE] [[GLOBAL] TEMPORARY] VIEW [IF NOT EXISTS] name [(columns)] AS query``."""
 
     name: str
     query: Query
     columns: tuple[str, ...] = ()
-    replace: bool = False
-    temporary: bool = False
-    is_global: bool = False
-    if_not_exists: bool = False
+    mode: CreateMode = CreateMode.ERROR
+    scope: RelationScope = RelationScope.PERMANENT
 
 
 class CacheTable(msgspec.Struct, frozen=True):
@@ -139,7 +162,7 @@ class CreateIndex(msgspec.Struct, frozen=True):
     name: str
     columns: tuple[str, ...]
     format: str | None = None
-    if_not_exists: bool = False
+    mode: CreateMode = CreateMode.ERROR
 
 
 class DropIndex(msgspec.Struct, frozen=True):
