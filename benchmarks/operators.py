@@ -28,7 +28,15 @@ from sqlfront_engine.processors.sort import Sort
 from sqlfront_engine.processors.top_n import TopN
 from sqlfront_engine.processors.window import Window
 from sqlfront_engine.testing import lone_context
-from sqlfront_values.expressions import AggregateCall, Column, FrameUnit, SortKey, WindowCall, WindowFrame
+from sqlfront_values.expressions import (
+    AggregateCall,
+    Column,
+    FrameUnit,
+    SortKey,
+    SortOrder,
+    WindowCall,
+    WindowFrame,
+)
 from sqlfront_values.types import BIGINT, DOUBLE, INT, STRING, decimal, physical
 
 ROWS = 1_000_000
@@ -184,7 +192,10 @@ def group_case(
 
 def sort_case(name: str, keys: Sequence[tuple[str, bool]], count: int | None = None) -> Case:
     """A sort or, with ``count``, a top-n of the big table; keys as (column, descending)."""
-    sort_keys = tuple(SortKey(column(key).ordinal, down, not down) for key, down in keys)
+    sort_keys = tuple(
+        SortKey(column(key).ordinal, SortOrder.DESCENDING if down else SortOrder.ASCENDING)
+        for key, down in keys
+    )
     operator = Sort(sort_keys) if count is None else TopN(sort_keys, count)
     order = ", ".join(f"{key} {'desc' if down else 'asc'}" for key, down in keys)
     sql = f"select * from big order by {order}" + (f" limit {count}" if count else "")

@@ -21,6 +21,7 @@ from sqlfront_values.expressions import (
     Previous,
     RunValue,
     SortKey,
+    SortOrder,
     WindowCall,
 )
 from sqlfront_values.functions.registry import OPERATORS
@@ -30,6 +31,12 @@ from sqlfront_values.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, ddl
 _POSTFIX: Final = frozenset({"is_null", "is_not_null"})
 _PREFIX: Final = {"not": "NOT ", "negative": "- ", "bit_not": "~ "}
 _PREFIXED_LITERALS: Final = {DATE: "DATE", TIMESTAMP: "TIMESTAMP", TIMESTAMP_NTZ: "TIMESTAMP_NTZ"}
+_ORDERS: Final = {
+    SortOrder.ASCENDING: "",
+    SortOrder.ASCENDING_NULLS_LAST: " NULLS LAST",
+    SortOrder.DESCENDING: " DESC",
+    SortOrder.DESCENDING_NULLS_FIRST: " DESC NULLS FIRST",
+}
 
 
 def describe(expression: Expr) -> str:
@@ -61,16 +68,22 @@ def describe_call(call: AggregateCall | WindowCall) -> str:
 
 
 def describe_key(key: SortKey, name: str = "") -> str:
-    """Describe a sort key in one line, without the default order (ascending, nulls first; descending, nulls
-    last).
+    """Describe a sort key in one line.
 
-    >>> describe_key(SortKey(2, descending=True, nulls_first=True), "price")
+    >>> describe_key(SortKey(2, SortOrder.DESCENDING_NULLS_FIRST), "price")
     'price#2 DESC NULLS FIRST'
     """
-    text = f"{name}#{key.ordinal}{' DESC' if key.descending else ''}"
-    if key.nulls_first == key.descending:
-        text += " NULLS FIRST" if key.nulls_first else " NULLS LAST"
-    return text
+    return f"{name}#{key.ordinal}{describe_order(key.order)}"
+
+
+def describe_order(order: SortOrder) -> str:
+    """Describe an order as the words behind an item of ORDER BY, without the words for a default (ascending;
+    ascending with nulls first; descending with nulls last).
+
+    >>> describe_order(SortOrder.ASCENDING_NULLS_LAST)
+    ' NULLS LAST'
+    """
+    return _ORDERS[order]
 
 
 def _is_infix(expression: Expr) -> bool:

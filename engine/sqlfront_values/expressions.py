@@ -167,12 +167,35 @@ class AggregateCall(msgspec.Struct, frozen=True, array_like=True, tag_field="kin
     filter: EngineExpr | None = None
 
 
+class SortOrder(Enum):
+    """The order of values and nulls in ORDER BY. A null is less than every value unless the item says
+    otherwise (NULLS FIRST, NULLS LAST)."""
+
+    ASCENDING = "ASC NULLS FIRST"
+    """From the least value to the greatest; nulls first."""
+    ASCENDING_NULLS_LAST = "ASC NULLS LAST"
+    """From the least value to the greatest; nulls last."""
+    DESCENDING = "DESC NULLS LAST"
+    """From the greatest value to the least; nulls last."""
+    DESCENDING_NULLS_FIRST = "DESC NULLS FIRST"
+    """From the greatest value to the least; nulls first."""
+
+    @property
+    def descends(self) -> bool:
+        """Whether the greatest value comes before the least."""
+        return self in (SortOrder.DESCENDING, SortOrder.DESCENDING_NULLS_FIRST)
+
+    @property
+    def nulls_first(self) -> bool:
+        """Whether nulls come before all values."""
+        return self in (SortOrder.ASCENDING, SortOrder.DESCENDING_NULLS_FIRST)
+
+
 class SortKey(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag=True):
     """One key of an ordering over input columns."""
 
     ordinal: int
-    descending: bool = False
-    nulls_first: bool = True
+    order: SortOrder = SortOrder.ASCENDING
 
 
 class FrameUnit(Enum):

@@ -25,6 +25,7 @@ from sqlfront_values.expressions import (
     Column,
     Expr,
     SortKey,
+    SortOrder,
     WindowCall,
     map_columns,
     walk,
@@ -393,10 +394,10 @@ class LogicalAggregate(UnaryPlan, frozen=True):
 
 class LogicalWindow(UnaryPlan, frozen=True):
     """The input row followed by one column per call. All calls share the partitioning and the ordering, whose
-    expressions are over the input row (``order`` as (expression, descending, nulls first))."""
+    expressions are over the input row (``order`` as pairs of expression and order)."""
 
     partition: tuple[Expr, ...]
-    order: tuple[tuple[Expr, bool, bool], ...]
+    order: tuple[tuple[Expr, SortOrder], ...]
     calls: tuple[WindowCall, ...]
     names: tuple[str, ...]
 
@@ -431,13 +432,13 @@ class LogicalWindow(UnaryPlan, frozen=True):
         ]
 
     def operands(self) -> tuple[Expr, ...]:
-        order = (expression for expression, _, _ in self.order)
+        order = (expression for expression, _ in self.order)
         return (*self.partition, *order, *(operand for call in self.calls for operand in call.arguments))
 
     def with_operands(self, operands: tuple[Expr, ...]) -> LogicalPlan:
         rest = iter(operands)
         partition = tuple(islice(rest, len(self.partition)))
-        order = tuple((next(rest), descending, nulls_first) for _, descending, nulls_first in self.order)
+        order = tuple((next(rest), order) for _, order in self.order)
         calls = tuple(
             WindowCall(
                 call.function,

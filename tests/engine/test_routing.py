@@ -10,7 +10,7 @@ import pytest
 from sqlfront_engine.edges.merging import MergingInput
 from sqlfront_engine.edges.queues import NOTHING, BatchQueue, Input, Output
 from sqlfront_engine.edges.routing import AnyOf, BroadcastOutput, ByPriority, PartitionedOutput, RoundRobin
-from sqlfront_values.expressions import SortKey
+from sqlfront_values.expressions import SortKey, SortOrder
 from sqlfront_values.partitioning.partitions import partition_ids
 
 Make = Callable[[Sequence[BatchQueue]], Output]
@@ -218,13 +218,14 @@ def merge_all(sources: Sequence[Sequence[pa.RecordBatch]], keys: tuple[SortKey, 
 @pytest.mark.parametrize("seed", range(20))
 def test_merge_gives_the_sorted_union(seed: int) -> None:
     chosen = random.Random(seed)
-    keys = (SortKey(0, descending=seed % 2 == 1, nulls_first=seed % 3 == 0), SortKey(1))
+    order = tuple(SortOrder)[seed % 4]
+    keys = (SortKey(0, order), SortKey(1))
     rows = [(chosen.choice([None, *range(5)]), f"{chosen.randrange(20)}") for _ in range(200)]
 
     def rank(row: tuple[int | None, str]) -> tuple[int, int, str]:
         number = row[0] if row[0] is not None else 0
-        null_rank = (0 if keys[0].nulls_first else 2) if row[0] is None else 1
-        return (null_rank, -number if keys[0].descending else number, row[1])
+        null_rank = (0 if order.nulls_first else 2) if row[0] is None else 1
+        return (null_rank, -number if order.descends else number, row[1])
 
     sources: list[list[pa.RecordBatch]] = []
     for index in range(3):

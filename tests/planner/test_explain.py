@@ -49,6 +49,13 @@ def test_query_without_a_table() -> None:
     )
 
 
+@pytest.mark.parametrize("order", ["", " NULLS LAST", " DESC", " DESC NULLS FIRST"])
+def test_windows_order_shows_as_in_sql_without_defaults(order: str) -> None:
+    text = explain(planned(f"select rank() over (order by b{order}) from t"), extended=True)
+
+    assert f"by [] order by b#1{order}\n" in text
+
+
 def test_large_input_is_parallel() -> None:
     plan = plan_logical(bound("select l_tax from lineitem", known_catalog(TPCH)), Settings())
 

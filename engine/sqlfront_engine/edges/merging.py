@@ -57,10 +57,7 @@ class MergingInput:
     def _merge(self, heads: list[pa.RecordBatch]) -> pa.RecordBatch:
         together = concat_batches(heads)
         codes = combine_ranks(
-            [
-                ranks(together.column(key.ordinal), descending=key.descending, nulls_first=key.nulls_first)
-                for key in self._keys
-            ],
+            [ranks(together.column(key.ordinal), key.order) for key in self._keys],
             together.num_rows,
         ).values
         ends = np.cumsum([head.num_rows for head in heads])

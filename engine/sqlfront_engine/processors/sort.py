@@ -37,10 +37,7 @@ class Sort(Processor, frozen=True, tag_field="processor", tag=True):
 
 def sort_rows(batch: pa.RecordBatch, keys: Sequence[SortKey]) -> Rows:
     """The batch's row numbers in the order of the keys."""
-    codes = [
-        ranks(batch.column(key.ordinal), descending=key.descending, nulls_first=key.nulls_first)
-        for key in keys
-    ]
+    codes = [ranks(batch.column(key.ordinal), key.order) for key in keys]
     return sorting_order(combine_ranks(codes, batch.num_rows))
 
 

@@ -79,10 +79,7 @@ class _Best:
         return batch, first[sorting_order(Codes(codes.values[first], codes.bound))]
 
     def _codes(self, batch: pa.RecordBatch) -> Codes:
-        keys = [
-            ranks(batch.column(key.ordinal), descending=key.descending, nulls_first=key.nulls_first)
-            for key in self._keys
-        ]
+        keys = [ranks(batch.column(key.ordinal), key.order) for key in self._keys]
         return combine_ranks(keys, batch.num_rows)
 
     def _promising(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -113,14 +110,14 @@ class _Best:
             values = Text(column).sortable(0)
         if values is None:
             return None
-        if key.descending:
+        if key.order.descends:
             values = ~values
         valid = valid_mask(column)
         limits = np.iinfo(np.int64)
         return (
             values
             if valid is None
-            else np.where(valid, values, limits.min if key.nulls_first else limits.max)
+            else np.where(valid, values, limits.min if key.order.nulls_first else limits.max)
         )
 
 

@@ -28,6 +28,6 @@ def _sort(rows: list[Row], key: SortKey) -> None:
     ordinal = key.ordinal
     nulls = [row for row in rows if row[ordinal] is None]
     known = [row for row in rows if row[ordinal] is not None] if nulls else rows
-    known.sort(key=lambda row: row[ordinal], reverse=key.descending)  # type: ignore[arg-type,return-value]
+    known.sort(key=lambda row: row[ordinal], reverse=key.order.descends)  # type: ignore[arg-type,return-value]
     if nulls:
-        rows[:] = nulls + known if key.nulls_first else known + nulls
+        rows[:] = nulls + known if key.order.nulls_first else known + nulls

@@ -21,6 +21,7 @@ from sqlfront_values.columns.encoding import (
     value_range,
 )
 from sqlfront_values.errors import NotSupportedError
+from sqlfront_values.expressions import SortOrder
 from sqlfront_values.room import check
 from sqlfront_values.types import ddl, logical
 
@@ -41,11 +42,11 @@ def sortable(column: pa.Array) -> Integers | None:
     return bits ^ ((bits >> 63) & np.int64(2 ** (8 * canonical.itemsize - 1) - 1))
 
 
-def ranks(column: pa.Array, *, descending: bool = False, nulls_first: bool = True) -> Codes:
-    """Return codes that sort ascending as SQL's ``ORDER BY column [DESC] NULLS FIRST|LAST`` sorts the values;
+def ranks(column: pa.Array, order: SortOrder = SortOrder.ASCENDING) -> Codes:
+    """Return codes that sort ascending as SQL's ``ORDER BY column`` sorts the values in the given order;
     equal values have equal codes.
 
-    >>> ranks(pa.array([3, None, 1]), descending=True, nulls_first=True).values.tolist()
+    >>> ranks(pa.array([3, None, 1]), SortOrder.DESCENDING_NULLS_FIRST).values.tolist()
     [1, 0, 3]
     """
     if pa.types.is_null(column.type):
@@ -60,10 +61,10 @@ def ranks(column: pa.Array, *, descending: bool = False, nulls_first: bool = Tru
         values = _dense_ranks(values, _argsort(values))
         low, high = value_range(values, valid)
         bound = high - low + 1
-    codes = high - values if descending else values - low
+    codes = high - values if order.descends else values - low
     if valid is None:
         return Codes(codes, bound)
-    if nulls_first:
+    if order.nulls_first:
         return Codes(np.where(valid, codes + 1, 0), bound + 1)
     return Codes(np.where(valid, codes, bound), bound + 1)
 

@@ -71,10 +71,7 @@ def window_rows(
     length = batch.num_rows
     grouping = group_rows([batch.column(key) for key in partition_keys], length)
     keys = [Codes(grouping.ids, grouping.size)]
-    keys += [
-        ranks(batch.column(key.ordinal), descending=key.descending, nulls_first=key.nulls_first)
-        for key in order_keys
-    ]
+    keys += [ranks(batch.column(key.ordinal), key.order) for key in order_keys]
     codes = combine_ranks(keys, length)
     order = sorting_order(codes)
     check()

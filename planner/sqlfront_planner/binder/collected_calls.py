@@ -11,13 +11,22 @@ from sqlglot import exp
 
 from sqlfront_planner.expressions.rewriting import is_deterministic
 from sqlfront_planner.logical import LogicalPlan, LogicalWindow
-from sqlfront_values.expressions import AggregateCall, Column, Expr, Literal, Parameter, WindowCall, walk
+from sqlfront_values.expressions import (
+    AggregateCall,
+    Column,
+    Expr,
+    Literal,
+    Parameter,
+    SortOrder,
+    WindowCall,
+    walk,
+)
 
 #: An aliased expression of up to this many nodes is expanded wherever the alias is read.
 _MOST_COPIED: Final = 32
 
-#: An expression, whether it is descending, whether nulls come first.
-OrderItem = tuple[Expr, bool, bool]
+#: An item of a window's ORDER BY.
+WindowOrder = tuple[Expr, SortOrder]
 
 
 class AggregateOutput(Expr, frozen=True, tag_field="kind", tag=True):
@@ -93,7 +102,7 @@ class WindowItem(msgspec.Struct, frozen=True):
 
     call: WindowCall
     partition: tuple[Expr, ...]
-    order: tuple[OrderItem, ...]
+    order: tuple[WindowOrder, ...]
     name: str
     node: exp.Expr
 
@@ -104,7 +113,7 @@ class WindowItem(msgspec.Struct, frozen=True):
         return WindowItem(
             WindowCall(call.function, arguments, call.type, call.frame, call.ignore_nulls),
             tuple(rewrite(item, self.node) for item in self.partition),
-            tuple((rewrite(item, self.node), desc, first) for item, desc, first in self.order),
+            tuple((rewrite(item, self.node), order) for item, order in self.order),
             self.name,
             self.node,
         )
@@ -126,7 +135,7 @@ class Windows(msgspec.Struct):
     def apply(self, plan: LogicalPlan) -> tuple[LogicalPlan, dict[int, Column]]:
         """The plan with a Window node per distinct window, and the column of each call."""
         places: dict[int, Column] = {}
-        groups: dict[tuple[tuple[Expr, ...], tuple[OrderItem, ...]], list[int]] = {}
+        groups: dict[tuple[tuple[Expr, ...], tuple[WindowOrder, ...]], list[int]] = {}
         for index, item in enumerate(self.items):
             groups.setdefault((item.partition, item.order), []).append(index)
         for (partition, order), members in groups.items():

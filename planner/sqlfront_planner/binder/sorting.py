@@ -13,7 +13,7 @@ from sqlfront_planner.binder.trees.constants import may_be_position
 from sqlfront_planner.binder.trees.handlers import failure, refuse_unknown, unparenthesized
 from sqlfront_planner.logical import LogicalPlan, LogicalProject, LogicalSort
 from sqlfront_values import types
-from sqlfront_values.expressions import Column, Expr, Literal, SortKey
+from sqlfront_values.expressions import Column, Expr, Literal, SortKey, SortOrder
 from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.types import INT
 
@@ -30,8 +30,7 @@ class OrderItem(msgspec.Struct, frozen=True):
     """One item of ORDER BY: an expression over the row before the projection."""
 
     expression: Expr
-    descending: bool
-    nulls_first: bool
+    order: SortOrder
     node: exp.Expr
 
 
@@ -44,7 +43,7 @@ def bind_order(binder: ExpressionBinder, node: exp.Expr, outputs: Sequence[Expr]
     refuse_unknown(node, frozenset({"expressions"}))
     items = []
     for item in node.expressions:
-        descending, nulls_first = windows.direction(item)
+        order = windows.sort_order(item)
         for expression in _expressions(binder, item.this, outputs):
             if not coercion.is_orderable(expression.type):
                 raise failure(
@@ -54,7 +53,7 @@ def bind_order(binder: ExpressionBinder, node: exp.Expr, outputs: Sequence[Expr]
                     f'ordering on type "{types.sql_name(expression.type)}".',
                     item.this,
                 )
-            items.append(OrderItem(expression, descending, nulls_first, item.this))
+            items.append(OrderItem(expression, order, item.this))
     return items
 
 
@@ -95,7 +94,7 @@ def sorted_plan(
             carried.append(item.expression)
         place = carried.index(item.expression)
         if all(place != key.ordinal for key in keys):
-            keys.append(SortKey(place, item.descending, item.nulls_first))
+            keys.append(SortKey(place, item.order))
     hidden = tuple(f"order{place}" for place in range(len(outputs), len(carried)))
     projected = projection(plan, carried, (*names, *hidden))
     if not keys:

@@ -5,7 +5,7 @@ from typing import Final
 import pyarrow as pa
 from sqlglot import exp
 
-from sqlfront_planner.binder.collected_calls import OrderItem, WindowItem, WindowOutput, Windows
+from sqlfront_planner.binder.collected_calls import WindowItem, WindowOrder, WindowOutput, Windows
 from sqlfront_planner.binder.expressions.arguments import argument_kinds, check_count, coerce, function_name
 from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder
 from sqlfront_planner.binder.functions.aggregates import (
@@ -23,6 +23,7 @@ from sqlfront_values.expressions import (
     Expr,
     FrameUnit,
     Literal,
+    SortOrder,
     WindowCall,
     WindowFrame,
     walk,
@@ -65,7 +66,7 @@ def bind_window(binder: ExpressionBinder, node: exp.Window) -> Expr:
     call = _call(binder, function, condition, window, order, ignore_nulls=ignore_nulls)
     if len(binder.aliases_used) > aliases:
         raise unsupported("A reference to an alias of the same SELECT in a window", node)
-    inner = (*partition, *(item for item, _, _ in order), *call.arguments)
+    inner = (*partition, *(item for item, _ in order), *call.arguments)
     if any(isinstance(part, WindowOutput) for item in inner for part in walk(item)):
         raise unsupported("A window function inside another window function", node)
     return collector.add(WindowItem(call, partition, order, binder.name(node), node))
@@ -101,18 +102,20 @@ def _collector(binder: ExpressionBinder, node: exp.Window) -> Windows:
     return collector
 
 
-def ordering(binder: ExpressionBinder, node: exp.Expr | None) -> tuple[OrderItem, ...]:
-    """The items of an ORDER BY as (expression, descending, nulls first)."""
+def ordering(binder: ExpressionBinder, node: exp.Expr | None) -> tuple[WindowOrder, ...]:
+    """The items of a window's ORDER BY."""
     if node is None:
         return ()
     refuse_unknown(node, frozenset({"expressions"}))
-    return tuple((binder.bind(item.this), *direction(item)) for item in node.expressions)
+    return tuple((binder.bind(item.this), sort_order(item)) for item in node.expressions)
 
 
-def direction(item: exp.Expr) -> tuple[bool, bool]:
-    """Whether an item is descending, and whether nulls come first (Spark's default: nulls are least)."""
+def sort_order(item: exp.Expr) -> SortOrder:
+    """The order of an item of ORDER BY."""
     refuse_unknown(item, frozenset({"this", "desc", "nulls_first"}))
-    return bool(item.args.get("desc")), bool(item.args.get("nulls_first"))
+    if item.args.get("desc"):
+        return SortOrder.DESCENDING_NULLS_FIRST if item.args.get("nulls_first") else SortOrder.DESCENDING
+    return SortOrder.ASCENDING if item.args.get("nulls_first") else SortOrder.ASCENDING_NULLS_LAST
 
 
 def _unwrapped(node: exp.Expr) -> tuple[exp.Anonymous, exp.Expr | None, bool]:
@@ -143,7 +146,7 @@ def _call(
     node: exp.Anonymous,
     condition: exp.Expr | None,
     window: exp.Window,
-    order: tuple[OrderItem, ...],
+    order: tuple[WindowOrder, ...],
     *,
     ignore_nulls: bool,
 ) -> WindowCall:
@@ -178,7 +181,7 @@ def _aggregate(
     node: exp.Anonymous,
     condition: exp.Expr | None,
     window: exp.Window,
-    order: tuple[OrderItem, ...],
+    order: tuple[WindowOrder, ...],
     *,
     ignore_nulls: bool,
 ) -> WindowCall:
@@ -220,7 +223,7 @@ def _ranking(
     node: exp.Anonymous,
     entry: WindowFunction,
     window: exp.Window,
-    order: tuple[OrderItem, ...],
+    order: tuple[WindowOrder, ...],
     *,
     ignore_nulls: bool,
 ) -> WindowCall:
@@ -290,7 +293,7 @@ def _check_positive(count: Expr, what: str, node: exp.Expr) -> None:
 # ---- frames
 
 
-def _frame(binder: ExpressionBinder, window: exp.Window, order: tuple[OrderItem, ...]) -> WindowFrame:
+def _frame(binder: ExpressionBinder, window: exp.Window, order: tuple[WindowOrder, ...]) -> WindowFrame:
     """The frame of an aggregate: as written, else all rows of the partition up to the current row's peers, or
     all rows without an order."""
     spec = window.args.get("spec")

@@ -16,7 +16,7 @@ from sqlfront_planner.logical import (
     LogicalWindow,
     Subquery,
 )
-from sqlfront_values.expression_text import describe, describe_call, describe_key
+from sqlfront_values.expression_text import describe, describe_call, describe_key, describe_order
 from sqlfront_values.expressions import Column, Expr, walk
 
 
@@ -114,10 +114,5 @@ def _window(window: LogicalWindow) -> str:
     calls = ", ".join(
         f"{describe_call(call)} AS {name}" for call, name in zip(window.calls, window.names, strict=True)
     )
-    order = ", ".join(
-        describe(item)
-        + (" DESC" if descending else "")
-        + (" NULLS FIRST" if nulls_first == descending else "")
-        for item, descending, nulls_first in window.order
-    )
+    order = ", ".join(describe(item) + describe_order(order) for item, order in window.order)
     return f"Window: {calls} by [{_list(window.partition)}]{f' order by {order}' if order else ''}"

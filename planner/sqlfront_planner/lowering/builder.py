@@ -194,5 +194,5 @@ def narrowed(fragment: Fragment, ordinals: tuple[int, ...]) -> Fragment:
     for key in fragment.ordered:
         if key.ordinal not in places:
             break
-        ordered.append(SortKey(places[key.ordinal], key.descending, key.nulls_first))
+        ordered.append(SortKey(places[key.ordinal], key.order))
     return replace(fragment, partitioned=partitioned, ordered=tuple(ordered))

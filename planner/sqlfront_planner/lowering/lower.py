@@ -217,14 +217,12 @@ class _Lowering:
         columns, and removed again by the filter and projection (None: no filter, all columns) of the window's
         rows, whose schema is ``schema``."""
         child, places = _with_columns(
-            plan.input, (*plan.partition, *(expression for expression, _, _ in plan.order))
+            plan.input, (*plan.partition, *(expression for expression, _ in plan.order))
         )
         partition = places[: len(plan.partition)]
         order = tuple(
-            SortKey(place, descending, nulls_first)
-            for place, (_, descending, nulls_first) in zip(
-                places[len(plan.partition) :], plan.order, strict=True
-            )
+            SortKey(place, order)
+            for place, (_, order) in zip(places[len(plan.partition) :], plan.order, strict=True)
         )
         wide = replace(plan, input=child)
         result = windows.lower_window(self.builder, wide, partition, order, self.lower(child))

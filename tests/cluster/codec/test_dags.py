@@ -18,7 +18,7 @@ from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_engine.processors.union import Union
 from sqlfront_engine.testing import Batches
 from sqlfront_values.errors import InterfaceError, OperationalError
-from sqlfront_values.expressions import Call, Column, Literal, SortKey
+from sqlfront_values.expressions import Call, Column, Literal, SortKey, SortOrder
 from sqlfront_values.types import BIGINT, BOOLEAN
 from tests.engine.jobs import Collect
 
@@ -43,7 +43,7 @@ def everything() -> DAG:
     one = dag.vertex("one", Batches("a"), only_on=OnlyOn(partition=7))
     two = dag.vertex("two", Batches("b"), only_on=OnlyOn(member="m"))
     limit = dag.vertex("limit", Limit(3, 0), 1)
-    keys = (SortKey(0, descending=True), SortKey(1, nulls_first=False))
+    keys = (SortKey(0, SortOrder.DESCENDING_NULLS_FIRST), SortKey(1, SortOrder.ASCENDING_NULLS_LAST))
     dag.edge(Edge.from_(limit).to(sink, 0).to_one(5).ordered(keys).distribute_to("m"))
     dag.edge(Edge.from_(one, 1).to(union, 1).partitioned((1, 0)).distributed().priority(-2))
     dag.edge(Edge.from_(one, 0).to(union, 2).broadcast().queue_size(3))

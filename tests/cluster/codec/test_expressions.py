@@ -27,6 +27,7 @@ from sqlfront_values.expressions import (
     Previous,
     RunValue,
     SortKey,
+    SortOrder,
     WindowCall,
     WindowFrame,
 )
@@ -48,7 +49,7 @@ EXAMPLES = [
 ]
 ARGUMENTS = (COLUMN, Literal(INT, 1))
 CALLS = [
-    SortKey(1, descending=True, nulls_first=False),
+    SortKey(1, SortOrder.DESCENDING),
     WindowFrame(FrameUnit.ROWS, -1, None),
     AggregateCall("sum", ARGUMENTS, BIGINT, distinct=True, filter=CALL),
     AggregateCall("count", (), BIGINT),

@@ -28,6 +28,7 @@ from sqlfront_values.expressions import (
     FrameUnit,
     Literal,
     SortKey,
+    SortOrder,
     WindowCall,
     WindowFrame,
 )
@@ -45,7 +46,7 @@ EXAMPLES: dict[object, object] = {
     pa.DataType: decimal(12, 2),
     pa.Schema: pa.schema([pa.field("a", BIGINT, nullable=False), ("b", STRING)]),
     Literal: Literal(STRING, "x"),
-    SortKey: SortKey(2, descending=True),
+    SortKey: SortKey(2, SortOrder.DESCENDING_NULLS_FIRST),
     AggregateCall: AggregateCall("sum", (EXPRESSION,), BIGINT, filter=EXPRESSION),
     WindowCall: WindowCall("lag", (EXPRESSION,), DATE, WindowFrame(FrameUnit.ROWS, -1, None)),
     EngineExpr: EXPRESSION,

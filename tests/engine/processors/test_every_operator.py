@@ -63,6 +63,7 @@ from sqlfront_values.expressions import (
     FrameUnit,
     Literal,
     SortKey,
+    SortOrder,
     WindowCall,
     WindowFrame,
 )
@@ -137,9 +138,7 @@ def engine_examples() -> list[Example]:
         Example(ScalarRow(SCHEMA), [[BATCH.slice(1, 1)]], [(2, "b")]),
         Example(SetDifference("intersect"), [[BATCH], [BATCH.slice(0, 3)]], ROWS[:3]),
         Example(Sort((SortKey(0),)), [[BATCH]], ROWS),
-        Example(
-            TopN((SortKey(0, descending=True, nulls_first=False),), 2, 1), [[BATCH]], [(3, None), (2, "b")]
-        ),
+        Example(TopN((SortKey(0, SortOrder.DESCENDING),), 2, 1), [[BATCH]], [(3, None), (2, "b")]),
         Example(Union(("n", "s")), [[BATCH], [BATCH]], ROWS + ROWS),
         Example(Values(SCHEMA, tuple((Literal(BIGINT, n), Literal(STRING, s)) for n, s in ROWS)), [], ROWS),
         Example(

@@ -18,7 +18,7 @@ from sqlfront_engine.processors.top_n import TopN
 from sqlfront_engine.processors.union import Union
 from sqlfront_engine.testing import batch_of, run_processor, verify_processor
 from sqlfront_values.errors import DataError
-from sqlfront_values.expressions import Call, Column, Literal, SortKey
+from sqlfront_values.expressions import Call, Column, Literal, SortKey, SortOrder
 from sqlfront_values.types import BOOLEAN, DOUBLE, INT, STRING, decimal
 
 SCHEMA = pa.schema([("a", INT), ("s", STRING), ("f", DOUBLE), ("d", decimal(30, 2))])
@@ -81,23 +81,22 @@ def value_order(value: object) -> tuple[object, ...]:
     return (value.encode(),) if isinstance(value, str) else (value,)
 
 
-@pytest.mark.parametrize("descending", [False, True])
-@pytest.mark.parametrize("nulls_first", [False, True])
+@pytest.mark.parametrize("order", SortOrder)
 @pytest.mark.parametrize("ordinal", range(4))
-def test_sorting_by_every_type(ordinal: int, descending: bool, nulls_first: bool) -> None:
+def test_sorting_by_every_type(ordinal: int, order: SortOrder) -> None:
     known = [row for row in ROWS if row[ordinal] is not None]
     unknown = [row for row in ROWS if row[ordinal] is None]
-    known.sort(key=lambda row: value_order(row[ordinal]), reverse=descending)
-    column = [row[ordinal] for row in (unknown + known if nulls_first else known + unknown)]
+    known.sort(key=lambda row: value_order(row[ordinal]), reverse=order.descends)
+    column = [row[ordinal] for row in (unknown + known if order.nulls_first else known + unknown)]
     alone = BATCH.select([ordinal])
     expected = [(value,) for value in column]
-    order = (SortKey(0, descending, nulls_first),)
-    verify_processor(Sort(order), [[alone]], expected, ordered=True, orders=6)
-    verify_processor(TopN(order, 2, 1), [[alone]], expected[1:3], ordered=True, orders=6)
+    keys = (SortKey(0, order),)
+    verify_processor(Sort(keys), [[alone]], expected, ordered=True, orders=6)
+    verify_processor(TopN(keys, 2, 1), [[alone]], expected[1:3], ordered=True, orders=6)
 
 
 def test_several_keys_under_all_orders() -> None:
-    keys = (SortKey(0, descending=True, nulls_first=False), SortKey(1))
+    keys = (SortKey(0, SortOrder.DESCENDING), SortKey(1))
     expected = [ROWS[0], ROWS[5], ROWS[3], ROWS[2], ROWS[4], ROWS[1]]
     verify_processor(Sort(keys), [[BATCH]], expected, ordered=True)
     verify_processor(TopN(keys, 3, 1), [[BATCH]], expected[1:4], ordered=True)
@@ -108,7 +107,9 @@ def test_top_n_of_many_rows_looks_at_the_best_only() -> None:
     rows = [(f"key {randomness.randrange(10**6):06d}", number) for number in range(60_000)]
     schema = pa.schema([("s", STRING), ("n", INT)])
     batches = [batch_of(schema, rows[start : start + 9000]) for start in range(0, len(rows), 9000)]
-    (result,) = run_processor(TopN((SortKey(0, True), SortKey(1)), 50, 10), [batches])
+    (result,) = run_processor(
+        TopN((SortKey(0, SortOrder.DESCENDING_NULLS_FIRST), SortKey(1)), 50, 10), [batches]
+    )
 
     expected = sorted(rows, key=lambda row: row[1])
     expected.sort(key=lambda row: row[0], reverse=True)

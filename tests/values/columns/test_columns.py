@@ -15,6 +15,7 @@ from sqlfront_values.columns.matching import KeyDirectory
 from sqlfront_values.columns.ordering import combine_ranks, ranks, sorting_order
 from sqlfront_values.columns.presence import KeyPresence
 from sqlfront_values.columns.text import Text, TextTable
+from sqlfront_values.expressions import SortOrder
 from sqlfront_values.functions.aggregates.accumulators.base import Groups, best_text_rows
 from sqlfront_values.types import DICTIONARY_STRING
 
@@ -165,20 +166,19 @@ def place(value: object) -> tuple[object, ...]:
     return (value.encode() if isinstance(value, str) else value,)
 
 
-@pytest.mark.parametrize("descending", [False, True])
-@pytest.mark.parametrize("nulls_first", [False, True])
+@pytest.mark.parametrize("order", SortOrder)
 @pytest.mark.parametrize(
     "name", ["few integers", "integers far apart", "doubles", "strings", "dictionary", "wide decimals"]
 )
-def test_ranks_sort_like_values(name: str, nulls_first: bool, descending: bool) -> None:
+def test_ranks_sort_like_values(name: str, order: SortOrder) -> None:
     column = COLUMNS[name]
-    codes = ranks(column, descending=descending, nulls_first=nulls_first)
+    codes = ranks(column, order)
     values = column.to_pylist()
-    known = sorted((value for value in values if value is not None), key=place, reverse=descending)
+    known = sorted((value for value in values if value is not None), key=place, reverse=order.descends)
     nulls = [None] * values.count(None)
 
     in_order = [values[row] for row in sorting_order(codes).tolist()]
-    wanted = nulls + known if nulls_first else known + nulls
+    wanted = nulls + known if order.nulls_first else known + nulls
     assert [identity(value) for value in in_order] == [identity(value) for value in wanted]
     assert all(0 <= code < codes.bound for code in codes.values.tolist())
 

@@ -18,6 +18,7 @@ from sqlfront_values.columns.encoding import Codes, canonical, combine, encode
 from sqlfront_values.columns.grouping import group_codes
 from sqlfront_values.columns.lists import Lists, both_valid, inner, outer, put_together, take_apart
 from sqlfront_values.columns.ordering import combine_ranks, ranks, sorting_order
+from sqlfront_values.expressions import SortOrder
 from sqlfront_values.functions.registry import Datum, Invocation, Kernel, Kind, ScalarFunction, register
 from sqlfront_values.functions.rowwise import columnar
 from sqlfront_values.types import BIGINT, BOOLEAN
@@ -200,20 +201,20 @@ def _arrays_overlap(arguments: tuple[Datum, ...], invocation: Invocation) -> Dat
 # ---- order
 
 
-def _order(lists: Lists, elements: pa.Array, *, descending: bool, nulls_first: bool) -> Integers:
+def _order(lists: Lists, elements: pa.Array, order: SortOrder) -> Integers:
     """Return the places of the elements, sorted within their rows."""
     keys = [
         Codes(lists.rows(), max(1, len(lists.lengths))),
-        ranks(elements, descending=descending, nulls_first=nulls_first),
+        ranks(elements, order),
     ]
     return sorting_order(combine_ranks(keys, len(elements)))
 
 
-def _sorted(column: pa.Array, invocation: Invocation, *, descending: bool, nulls_first: bool) -> pa.Array:
+def _sorted(column: pa.Array, invocation: Invocation, order: SortOrder) -> pa.Array:
     lists = take_apart(column)
     elements = lists.flat()
-    order = _order(lists, elements, descending=descending, nulls_first=nulls_first)
-    return put_together(invocation.type, gather(elements, row_indices(order)), lists.lengths, lists.valid)
+    places = _order(lists, elements, order)
+    return put_together(invocation.type, gather(elements, row_indices(places)), lists.lengths, lists.valid)
 
 
 @columnar
@@ -226,26 +227,26 @@ def _sort_array(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
     if ascending is not None and not ascending.is_valid:
         return pa.nulls(invocation.length, invocation.type)
     upwards = ascending is None or ascending.as_py()
-    return _sorted(column, invocation, descending=not upwards, nulls_first=upwards)
+    return _sorted(column, invocation, SortOrder.ASCENDING if upwards else SortOrder.DESCENDING)
 
 
 @columnar
 def _array_sort(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
     """Sort arrays, with nulls last."""
-    return _sorted(arguments[0], invocation, descending=False, nulls_first=False)
+    return _sorted(arguments[0], invocation, SortOrder.ASCENDING_NULLS_LAST)
 
 
-def _extreme(*, descending: bool) -> Kernel:
+def _extreme(order: SortOrder) -> Kernel:
     """Return a kernel for the least or greatest element that is not null."""
 
     @columnar
     def kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
         lists = take_apart(arguments[0])
         elements = lists.flat()
-        order = _order(lists, elements, descending=descending, nulls_first=False)
+        found = _order(lists, elements, order)
         valid = lists.lengths > 0
         places = np.zeros(len(valid), np.int64)
-        places[valid] = order[lists.firsts()[valid]]
+        places[valid] = found[lists.firsts()[valid]]
         return outer(gather(elements, row_indices(places, valid)))
 
     return kernel
@@ -355,7 +356,7 @@ register(
         "array_min",
         (Kind.ARRAY,),
         _element,
-        _extreme(descending=False),
+        _extreme(SortOrder.ASCENDING_NULLS_LAST),
         null_propagating=False,
         example=("array_min(array(2, NULL, 1))", "1"),
     ),
@@ -363,7 +364,7 @@ register(
         "array_max",
         (Kind.ARRAY,),
         _element,
-        _extreme(descending=True),
+        _extreme(SortOrder.DESCENDING),
         null_propagating=False,
         example=("array_max(array(2, NULL, 1))", "2"),
     ),

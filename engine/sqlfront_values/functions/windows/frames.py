@@ -21,6 +21,7 @@ from sqlfront_values.arrow.arrays import from_numpy, numpy_view, valid_mask
 from sqlfront_values.columns.batches import Integers, Rows, concat_columns, gather, row_indices
 from sqlfront_values.columns.ordering import ranks, sorting_order
 from sqlfront_values.columns.window_rows import PositionRanges, WindowRows
+from sqlfront_values.expressions import SortOrder
 from sqlfront_values.functions import growth
 from sqlfront_values.functions.aggregates.accumulators.base import Accumulator, Groups, all_valid, peak
 from sqlfront_values.functions.aggregates.accumulators.extremes import Extreme, FirstOrLast
@@ -135,7 +136,8 @@ def _sum_doubles(
 def _extreme(accumulator: Extreme, rows: WindowRows, frame: PositionRanges, column: pa.Array) -> PlacedColumn:
     """Find the extreme of each frame: fold each row's place in the order of values by minimum, and map the
     least place back to its row."""
-    order = sorting_order(ranks(column, descending=accumulator.greatest, nulls_first=False))
+    nulls_last = SortOrder.DESCENDING if accumulator.greatest else SortOrder.ASCENDING_NULLS_LAST
+    order = sorting_order(ranks(column, nulls_last))
     places = np.empty(len(order), np.int64)
     places[order] = np.arange(len(order))
     best = _fold(places, rows, frame, np.minimum, len(order))

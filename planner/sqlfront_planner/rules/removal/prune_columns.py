@@ -66,7 +66,7 @@ def _prune(plan: LogicalPlan, needed: Needed) -> Pruned:
             return _prune_window(plan, needed)
         case LogicalSort():
             child, places = _prune(plan.input, needed | {key.ordinal for key in plan.keys})
-            keys = tuple(SortKey(places[key.ordinal], key.descending, key.nulls_first) for key in plan.keys)
+            keys = tuple(SortKey(places[key.ordinal], key.order) for key in plan.keys)
             return _narrow(replace(plan, input=child, keys=keys), places, needed)
         case LogicalLimit():
             child, places = _prune(plan.input, needed)

@@ -38,6 +38,7 @@ from sqlfront_values.expressions import (
     Expr,
     FrameUnit,
     Literal,
+    SortOrder,
     WindowCall,
     WindowFrame,
     columns_used,
@@ -235,7 +236,7 @@ def _pull_limit(plan: LogicalLimit | LogicalSort, settings: Settings) -> Decorre
         return replace(inner, plan=filtered(inner.plan, (FALSE,)), empty=None)
     extra, _tied = equalities(inner, "LIMIT")
     number = WindowCall("row_number", (), INT, WindowFrame(FrameUnit.ROWS, None, 0))
-    order = _order(plan, settings) or tuple((item, False, True) for item in extra[:1])
+    order = _order(plan, settings) or tuple((item, SortOrder.ASCENDING) for item in extra[:1])
     window = LogicalWindow(inner.plan, extra, order, (number,), ("row_number",))
     place = Column(INT, inner.plan.width, "row_number")
     parts: list[Expr] = []
@@ -248,7 +249,7 @@ def _pull_limit(plan: LogicalLimit | LogicalSort, settings: Settings) -> Decorre
     return DecorrelatedSubquery(rows, inner.predicates, inner.values, limited=inner.limited or count == 1)
 
 
-def _order(plan: LogicalPlan, settings: Settings) -> tuple[tuple[Expr, bool, bool], ...]:
+def _order(plan: LogicalPlan, settings: Settings) -> tuple[tuple[Expr, SortOrder], ...]:
     """The order of a limit's rows, over the row of the pulled-up plan, which sorts and projections don't
     change."""
     while isinstance(plan, LogicalLimit | LogicalProject):
@@ -256,8 +257,8 @@ def _order(plan: LogicalPlan, settings: Settings) -> tuple[tuple[Expr, bool, boo
     if not isinstance(plan, LogicalSort):
         return ()
     values = pull_up(plan.input, settings).values
-    order = tuple((values[key.ordinal], key.descending, key.nulls_first) for key in plan.keys)
-    _inner_only(tuple(item for item, _, _ in order), "ORDER BY")
+    order = tuple((values[key.ordinal], key.order) for key in plan.keys)
+    _inner_only(tuple(item for item, _ in order), "ORDER BY")
     return order
 
 

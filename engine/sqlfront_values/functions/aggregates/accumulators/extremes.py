@@ -11,6 +11,7 @@ from sqlfront_values.columns.batches import Integers, Mask, Rows
 from sqlfront_values.columns.encoding import as_integers
 from sqlfront_values.columns.ordering import ranks
 from sqlfront_values.columns.text import Text, is_hashable_text
+from sqlfront_values.expressions import SortOrder
 from sqlfront_values.functions.aggregates.accumulators.base import (
     Groups,
     best_rows,
@@ -40,7 +41,7 @@ class Extreme(msgspec.Struct, frozen=True):
                 return [self._of_integers(groups, numbers, values.type)]
         if is_hashable_text(values):
             return pick_rows([values], *best_text_rows(groups, Text(values), greatest=self.greatest))
-        order = ranks(values, descending=self.greatest).values
+        order = ranks(values, SortOrder.DESCENDING if self.greatest else SortOrder.ASCENDING).values
         return pick_rows([values], *best_rows(groups, order))
 
     def merge(self, groups: Groups, states: Sequence[pa.Array]) -> list[pa.Array]:
@@ -84,7 +85,7 @@ class ExtremeBy(msgspec.Struct, frozen=True):
 
     def _rows(self, groups: Groups, keys: pa.Array) -> tuple[Rows, Mask]:
         valid = valid_mask(keys)
-        order = ranks(keys, descending=self.greatest).values
+        order = ranks(keys, SortOrder.DESCENDING if self.greatest else SortOrder.ASCENDING).values
         if valid is None:
             return best_rows(groups, order, last=True)
         kept = np.flatnonzero(valid)
