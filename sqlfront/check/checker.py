@@ -29,6 +29,7 @@ from sqlfront.spark.reasons import reason_after, too_large
 from sqlfront.state.cached_table import CachedTable
 from sqlfront_connectors.base import Table, TableDefinition, WritableTable
 from sqlfront_connectors.memory import MemoryConnector
+from sqlfront_connectors.memory.keyed_table import KeyedTable
 from sqlfront_connectors.spark.table import SparkTable
 from sqlfront_engine.closing import ClosingContext
 from sqlfront_planner.binder import Arguments
@@ -279,7 +280,7 @@ class _Rehearsal(StatementRun, frozen=True):
             plan_logical(plan, self.context.settings, self.context.target)
         return iter(())
 
-    def memory_table(self, definition: TableDefinition) -> WritableTable:
+    def memory_table(self, definition: TableDefinition) -> KeyedTable:
         """An outline in place of the table."""
         return MemoryConnector(OutlineTable).create(definition)
 

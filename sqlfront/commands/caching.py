@@ -20,7 +20,7 @@ from sqlfront.state.context import Context, CopyBasis
 from sqlfront_connectors.base import Table, TableDefinition
 from sqlfront_connectors.files import FileTable
 from sqlfront_connectors.files.locations.paths import local_path
-from sqlfront_connectors.memory import MemoryTable
+from sqlfront_connectors.memory.keyed_table import KeyedTable
 from sqlfront_connectors.memory.spread.table import SpreadTable
 from sqlfront_planner.binder import bind_query
 from sqlfront_planner.catalog import Entry, FoundElsewhere, TableEntry, ViewEntry
@@ -72,11 +72,9 @@ def cache(run: StatementRun, statement: CacheTable) -> Made:
         last_part(statement.name), plan.schema, clustered_by=statement.clustered_by, buckets=statement.buckets
     )
     copy = run.memory_table(definition)
-    assert isinstance(copy, MemoryTable | SpreadTable)
-    if isinstance(origin, TableEntry) and isinstance(origin.table, MemoryTable | SpreadTable):
+    if isinstance(origin, TableEntry) and isinstance(origin.table, KeyedTable):
         copy.set_indexes(origin.table.snapshot().indexes)
-    if isinstance(copy, SpreadTable):
-        copy.reloaded = True
+    copy.reloaded = True
     entry = TableEntry(origin.name, CachedTable(origin, copy), origin.temporary, origin.parts[:-1])
     try:
         rows, basis = _fill(run, entry)
@@ -194,7 +192,6 @@ def _fill(run: StatementRun, entry: TableEntry) -> tuple[int, CopyBasis]:
     basis."""
     cached, context = entry.table, run.context
     assert isinstance(cached, CachedTable)
-    assert isinstance(cached.copy, MemoryTable | SpreadTable)
     spark = context.spark
     table = None if spark is None else spark.origin(entry)
     if spark is not None and table is not None:
@@ -210,9 +207,7 @@ def _fill(run: StatementRun, entry: TableEntry) -> tuple[int, CopyBasis]:
     return rows, basis
 
 
-def _fill_from_spark(
-    run: StatementRun, copy: MemoryTable | SpreadTable, table: "SparkTable"
-) -> tuple[int, CopyBasis]:
+def _fill_from_spark(run: StatementRun, copy: KeyedTable, table: "SparkTable") -> tuple[int, CopyBasis]:
     """Refill the copy with Spark's rows. Spark's tasks send the rows to the members directly if other
     processes can reach the members. Return the number of rows, and the copy's basis."""
     cluster = run.context.cluster

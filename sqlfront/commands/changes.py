@@ -18,6 +18,7 @@ from sqlfront.lanes import jobs
 from sqlfront.results.result import Result
 from sqlfront.state.plans import ChangePlan
 from sqlfront_connectors.memory import MemoryTable
+from sqlfront_connectors.memory.keyed_table import KeyedTable
 from sqlfront_connectors.memory.numbered_table import NumberedTable
 from sqlfront_connectors.memory.segments.numbering import numbers_of, places
 from sqlfront_connectors.memory.segments.row_paths import batch_of
@@ -36,7 +37,7 @@ from sqlfront_planner.table_changes import modification
 Change: TypeAlias = Delete | Update
 
 
-def change(run: StatementRun, statement: Change, name: str, table: MemoryTable | SpreadTable) -> Made:
+def change(run: StatementRun, statement: Change, name: str, table: KeyedTable) -> Made:
     """Plan and run the statement; cache the plan for repeated statements where that pays."""
     context, text, updates = run.context, statement.rows.sql, isinstance(statement, Update)
     catalog, key = context.catalog, context.plan_key
@@ -49,6 +50,7 @@ def change(run: StatementRun, statement: Change, name: str, table: MemoryTable |
         if isinstance(table, SpreadTable):
             count, rows = _change_spread(bound_run, statement, name, table, binding)
         else:
+            assert isinstance(table, MemoryTable)
             count, rows = _change_here(bound_run, statement, name, table, binding)
     if rows is not None and context.is_settled(key):
         plan = ChangePlan(table, name, updates, rows)
@@ -89,7 +91,7 @@ def _change_spread(
     return spread_changes.change_by_job(run, table, meant, updates=updates), None
 
 
-def _meant(statement: Change, name: str, table: MemoryTable | SpreadTable, binding: Binding) -> LogicalPlan:
+def _meant(statement: Change, name: str, table: KeyedTable, binding: Binding) -> LogicalPlan:
     """The logical plan of the affected rows of a :class:`ChangePlan`."""
     numbered = NumberedTable(table)
     if isinstance(statement, Update):
@@ -124,6 +126,7 @@ def _publish(run: StatementRun, plan: ChangePlan, values: Sequence[object]) -> i
     if isinstance(table, SpreadTable):
         assert isinstance(plan.rows, RowPlan)
         return spread_changes.change_by_rows(run, table, plan.rows, values, updates=plan.updates)
+    assert isinstance(table, MemoryTable)
     with table.turn():
         snapshot = table.snapshot()
         numbers, stored = _rows(run, plan, values)

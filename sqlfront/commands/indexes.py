@@ -13,9 +13,8 @@ from sqlfront.commands.run import NOTHING, Made, StatementRun, unsupported_opera
 from sqlfront.results.python_values import rows_batch
 from sqlfront.state.cached_table import CachedTable
 from sqlfront_connectors.base import Table
-from sqlfront_connectors.memory import MemoryTable
+from sqlfront_connectors.memory.keyed_table import KeyedTable
 from sqlfront_connectors.memory.segments.index import IndexDefinition
-from sqlfront_connectors.memory.spread.table import SpreadTable
 from sqlfront_planner.catalog import Entry, TableEntry
 from sqlfront_planner.statement import CreateIndex, CreateMode, DropIndex, ShowIndexes
 from sqlfront_planner.table_changes.named_columns import named_columns
@@ -104,7 +103,7 @@ def _ordinals(schema: pa.Schema, columns: tuple[str, ...], table: str) -> tuple[
     return ordinals
 
 
-def _tables(entry: Entry, what: str) -> tuple[MemoryTable | SpreadTable, ...]:
+def _tables(entry: Entry, what: str) -> tuple[KeyedTable, ...]:
     """The tables that share the entry's indexes, first the table that queries read; at least one. Raises
     NotSupportedError without such a table."""
     found = _indexable(entry)
@@ -113,10 +112,10 @@ def _tables(entry: Entry, what: str) -> tuple[MemoryTable | SpreadTable, ...]:
     return found
 
 
-def _indexable(entry: Entry) -> tuple[MemoryTable | SpreadTable, ...]:
+def _indexable(entry: Entry) -> tuple[KeyedTable, ...]:
     """The tables that share the entry's indexes; none if the entry can't have indexes."""
     table = entry.table if isinstance(entry, TableEntry) else None
     candidates: list[Table | None] = [table]
     if isinstance(table, CachedTable):
         candidates = [table.copy, table.origin.table if isinstance(table.origin, TableEntry) else None]
-    return tuple(each for each in candidates if isinstance(each, MemoryTable | SpreadTable))
+    return tuple(each for each in candidates if isinstance(each, KeyedTable))

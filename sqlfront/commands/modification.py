@@ -3,8 +3,7 @@ statements."""
 
 from sqlfront.commands.changes import Change, change
 from sqlfront.commands.run import Made, StatementRun, unsupported_operation
-from sqlfront_connectors.memory import MemoryTable
-from sqlfront_connectors.memory.spread.table import SpreadTable
+from sqlfront_connectors.memory.keyed_table import KeyedTable
 from sqlfront_planner.catalog import TableEntry
 from sqlfront_planner.statement import Delete
 
@@ -15,11 +14,11 @@ def modify(run: StatementRun, statement: Change) -> Made:
     return change(run, statement, entry.name, table)
 
 
-def modifiable(run: StatementRun, statement: Change) -> tuple[TableEntry, MemoryTable | SpreadTable]:
+def modifiable(run: StatementRun, statement: Change) -> tuple[TableEntry, KeyedTable]:
     """The entry and the table whose rows the statement changes. Raises NotSupportedError if the table's rows
     can't be changed."""
     entry = run.entry(statement.name)
-    if isinstance(entry, TableEntry) and isinstance(entry.table, MemoryTable | SpreadTable):
+    if isinstance(entry, TableEntry) and isinstance(entry.table, KeyedTable):
         return entry, entry.table
     what = "DELETE" if isinstance(statement, Delete) else "UPDATE TABLE"
     raise unsupported_operation(entry, what, "Memory tables do, as long as they are not cached.")

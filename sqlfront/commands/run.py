@@ -15,6 +15,7 @@ from sqlfront.state.cached_table import CachedTable
 from sqlfront.state.context import Context
 from sqlfront_connectors.base import Table, TableDefinition, WritableTable, insert_all
 from sqlfront_connectors.memory import MemoryConnector, MemoryTable
+from sqlfront_connectors.memory.keyed_table import KeyedTable
 from sqlfront_connectors.memory.spread.table import How, SpreadTable, place_anew
 from sqlfront_engine.jobs.light_job import LightJob
 from sqlfront_engine.jobs.query_run import QueryRun
@@ -118,7 +119,7 @@ class StatementRun(msgspec.Struct, frozen=True):
         values = self.arguments.values
         return jobs.submit(self.context, plan, values, timeout=self.timeout, query=self.query)
 
-    def memory_table(self, definition: TableDefinition) -> WritableTable:
+    def memory_table(self, definition: TableDefinition) -> KeyedTable:
         """A new memory table, spread over the session's members if there are several."""
         cluster = self.context.cluster
         alone = partial(MemoryTable, budget=self.context.engine.tables)

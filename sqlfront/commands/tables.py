@@ -12,8 +12,7 @@ from sqlfront.state.cached_table import CopyBehind, writable
 from sqlfront_connectors import registry
 from sqlfront_connectors.base import Table, TableDefinition, WritableTable
 from sqlfront_connectors.files import FileTable
-from sqlfront_connectors.memory import MemoryTable
-from sqlfront_connectors.memory.spread.table import SpreadTable
+from sqlfront_connectors.memory.keyed_table import KeyedTable
 from sqlfront_planner.binder import bind_query
 from sqlfront_planner.catalog import GLOBAL_TEMP, Entry, FoundElsewhere, TableEntry, ViewEntry, already_exists
 from sqlfront_planner.logical import LogicalPlan
@@ -277,7 +276,7 @@ def _turn(entry: Entry, *, overwrite: bool) -> AbstractContextManager[object]:
     order."""
     origin = origin_of(entry)
     table = origin.table if isinstance(origin, TableEntry) else None
-    if isinstance(table, MemoryTable | SpreadTable) and (overwrite or origin is not entry):
+    if isinstance(table, KeyedTable) and (overwrite or origin is not entry):
         return table.turn()
     return nullcontext()
 

@@ -4,6 +4,7 @@ import msgspec
 import pyarrow as pa
 
 from sqlfront_connectors.base import Partitioning, Snapshot, Table, TableWrite, WritableTable
+from sqlfront_connectors.memory.keyed_table import KeyedTable
 from sqlfront_planner.catalog import Entry, TableEntry
 from sqlfront_values.errors import Error, ProgrammingError
 
@@ -14,7 +15,7 @@ class CachedTable(msgspec.Struct, frozen=True):
     the origin lacks."""
 
     origin: Entry
-    copy: WritableTable
+    copy: KeyedTable
 
     @property
     def schema(self) -> pa.Schema:

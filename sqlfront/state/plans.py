@@ -9,8 +9,7 @@ from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.row_lowering.row_plan import RowPlan
 
 if TYPE_CHECKING:
-    from sqlfront_connectors.memory import MemoryTable
-    from sqlfront_connectors.memory.spread.table import SpreadTable
+    from sqlfront_connectors.memory.keyed_table import KeyedTable
 
 
 class ChangePlan(msgspec.Struct, frozen=True, eq=False):
@@ -18,7 +17,7 @@ class ChangePlan(msgspec.Struct, frozen=True, eq=False):
     for UPDATE with their new values, for DELETE with the clustering columns if the table is spread. ``name``
     is the table's name."""
 
-    table: "MemoryTable | SpreadTable"
+    table: "KeyedTable"
     name: str
     updates: bool
     rows: RowPlan | QueryPlan

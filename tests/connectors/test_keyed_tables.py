@@ -8,7 +8,7 @@ import pytest
 
 from sqlfront_connectors.base import Partitioning, RowValues, ScanPieces, ScanRequest, insert_all
 from sqlfront_connectors.memory import MemoryTable
-from sqlfront_connectors.memory.contract import KeyedSnapshot, KeyedTable
+from sqlfront_connectors.memory.keyed_table import KeyedSnapshot, KeyedTable
 from sqlfront_connectors.memory.numbered_table import NumberedTable
 from sqlfront_connectors.memory.segments.index import IndexDefinition
 from sqlfront_connectors.memory.segments.numbering import places

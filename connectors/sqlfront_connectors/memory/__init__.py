@@ -5,8 +5,8 @@ versions, each a tuple of segments: the first segment holds nearly all rows, ord
 inserts add small segments, a delete marks rows, and a merge rewrites segments that have gathered many
 changes. A reader takes one version and keeps it; a writer publishes the next version at once.
 
-Both tables, of one process and spread over members, fulfil one contract (``contract``). This folder has what
-they share: ``common`` (parts of versions, tables and inserts), ``scan`` (the source of a job),
+Both tables, of one process and spread over members, fulfil one contract (``keyed_table``, with the shared
+parts of versions, tables and inserts). This folder also has ``scan`` (the source of a job),
 ``numbered_table`` (rows with the numbers that name the rows of an UPDATE or DELETE); the table of one
 process, ``table``; and ``connector`` (CREATE TABLE). Its rooms:
 

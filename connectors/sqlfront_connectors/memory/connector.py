@@ -4,13 +4,14 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-from sqlfront_connectors.base import Partitioning, TableDefinition, WritableTable
+from sqlfront_connectors.base import Partitioning, TableDefinition
+from sqlfront_connectors.memory.keyed_table import KeyedTable
 from sqlfront_connectors.memory.table import MemoryTable
 from sqlfront_values.errors import ProgrammingError
 from sqlfront_values.partitioning.partitions import DEFAULT_PARTITIONS
 
 #: A maker of empty memory tables of a name, schema and partitioning.
-MakeTable = Callable[[str, pa.Schema, Partitioning | None], WritableTable]
+MakeTable = Callable[[str, pa.Schema, Partitioning | None], KeyedTable]
 
 
 class MemoryConnector:
@@ -25,7 +26,7 @@ class MemoryConnector:
         """``memory``."""
         return "memory"
 
-    def create(self, definition: TableDefinition) -> WritableTable:
+    def create(self, definition: TableDefinition) -> KeyedTable:
         """Make an empty table. Raises ProgrammingError for a clause that a memory table has no use for."""
         if definition.schema is None:
             raise ProgrammingError(f"table {definition.name}: USING memory needs columns or AS SELECT")

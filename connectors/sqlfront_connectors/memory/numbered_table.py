@@ -17,7 +17,7 @@ from sqlfront_connectors.base import (
     ScanRequest,
     TableStatistics,
 )
-from sqlfront_connectors.memory.contract import KeyedTable
+from sqlfront_connectors.memory.keyed_table import KeyedTable
 from sqlfront_connectors.memory.scan import MemoryScan
 from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_engine.processors.sources.values import Values

@@ -15,7 +15,7 @@ from sqlfront_connectors.base import (
     ScanPlan,
     ScanRequest,
 )
-from sqlfront_connectors.memory.common import CommonSnapshot, CommonTable
+from sqlfront_connectors.memory.keyed_table import KeyedSnapshot, KeyedTable
 from sqlfront_connectors.memory.scan import MemoryScan
 from sqlfront_connectors.memory.segments.chunks import count_chunks
 from sqlfront_connectors.memory.segments.index import IndexDefinition
@@ -33,7 +33,7 @@ _identities = itertools.count(1)
 _MANY_ROWS: Final = 4096
 
 
-class MemorySnapshot(CommonSnapshot):
+class MemorySnapshot(KeyedSnapshot):
     """One version of a table of this process. The column statistics are computed on first use."""
 
     def __init__(
@@ -81,10 +81,10 @@ class MemorySnapshot(CommonSnapshot):
             return None
 
 
-class MemoryTable(CommonTable):
+class MemoryTable(KeyedTable):
     """A table held in this process (see :mod:`sqlfront_connectors.memory`)."""
 
-    is_spread: Final = False
+    is_spread = False
 
     def __init__(
         self,

@@ -33,7 +33,7 @@ from sqlfront_connectors.base import (
     ScanPlan,
     ScanRequest,
 )
-from sqlfront_connectors.memory.common import CommonSnapshot, CommonTable
+from sqlfront_connectors.memory.keyed_table import KeyedSnapshot, KeyedTable
 from sqlfront_connectors.memory.segments.index import IndexDefinition
 from sqlfront_connectors.memory.segments.share import key_columns
 from sqlfront_connectors.memory.spread.chunk_counts import decode_count, encode_count
@@ -106,7 +106,7 @@ class TableVersion(msgspec.Struct, frozen=True):
     indexes: tuple[IndexDefinition, ...] = ()
 
 
-class SpreadSnapshot(CommonSnapshot):
+class SpreadSnapshot(KeyedSnapshot):
     """A version of a spread table; the members report the statistics when they make their shares. The shares
     stay on their members for as long as this object lives; every job that reads the shares refers to the
     object."""
@@ -193,14 +193,13 @@ class SpreadSnapshot(CommonSnapshot):
             raise _gone(self.name, self.held, gone, reloaded=self._reloaded)
 
 
-class SpreadTable(CommonTable):
+class SpreadTable(KeyedTable):
     """A memory table with a share on each member.
 
-    ``identity``: its name in the cluster, unique for all time. ``reloaded``: if members with parts of the
-    table are lost, the table is filled anew from the source of its rows.
+    ``identity``: its name in the cluster, unique for all time.
     """
 
-    is_spread: Final = True
+    is_spread = True
 
     def __init__(
         self,
@@ -213,7 +212,6 @@ class SpreadTable(CommonTable):
         super().__init__(name, schema, partitioning)
         self.members = members
         self.identity = identity or f"memory:{secrets.token_hex(8)}"
-        self.reloaded = False
         self._writer = threading.RLock()
         self._turns, self._turn, self._begun = 0, "", 0
         # Held only for a moment; the thread that hears of changes takes the lock, too.

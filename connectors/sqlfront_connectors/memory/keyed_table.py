@@ -1,21 +1,33 @@
-"""The parts of memory tables that don't depend on the place of the rows."""
+"""The contract of memory tables, of one process or spread over the members of a cluster, and the parts that
+don't depend on the place of the rows."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from contextlib import AbstractContextManager
+from typing import ClassVar, TypeVar
 
 import pyarrow as pa
 
-from sqlfront_connectors.base import Partitioning, ScanPieces, ScanRequest, TableStatistics
+from sqlfront_connectors.base import (
+    Partitioning,
+    RowPath,
+    RowValues,
+    ScanPieces,
+    ScanPlan,
+    ScanRequest,
+    TableStatistics,
+)
 from sqlfront_connectors.memory.scan import MemoryScan, key_literals
 from sqlfront_connectors.memory.segments.chunks import judged
 from sqlfront_connectors.memory.segments.index import IndexDefinition
 from sqlfront_connectors.memory.segments.table_memory import TableMemory
+from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_values.expressions import Expr
 
 Source = TypeVar("Source", bound=MemoryScan)
 
 
-class CommonSnapshot:
+class KeyedSnapshot(ABC):
     """One version of a memory table."""
 
     def __init__(
@@ -50,6 +62,20 @@ class CommonSnapshot:
         the rows; and estimated distinct counts."""
         return self._statistics
 
+    @abstractmethod
+    def scan(self, request: ScanRequest) -> ScanPlan:
+        """Scan the rows, by key where the request has keys."""
+
+    @abstractmethod
+    def row_path(
+        self, by: tuple[int, ...], columns: tuple[int, ...], query: QueryRun | None = None
+    ) -> RowPath | None:
+        """Return the path to rows by the clustering key or an index; None if there is no quick path."""
+
+    @abstractmethod
+    def small_rows(self, columns: tuple[int, ...], limit: int) -> Sequence[RowValues] | None:
+        """Return all rows if the version has at most ``limit`` rows, all in this process; else None."""
+
     def exact_filters(self, filters: tuple[Expr, ...]) -> tuple[Expr, ...]:
         """Return no filter: the scan finds rows by keys only."""
         return ()
@@ -60,9 +86,9 @@ class CommonSnapshot:
             return ()
         return (ScanPieces("chunks", *self._count_chunks(judged(request.filters))),)
 
+    @abstractmethod
     def _count_chunks(self, filters: tuple[Expr, ...]) -> tuple[int, int]:
         """Return the number of chunks that the filters don't rule out, and the number of all chunks."""
-        raise NotImplementedError
 
     def _source(self, make: Callable[..., Source], resource: str, request: ScanRequest) -> Source:
         """Make the source of a scan: a :class:`~sqlfront_connectors.memory.scan.MemoryScan` or a subclass."""
@@ -81,9 +107,15 @@ class CommonSnapshot:
         )
 
 
-class CommonTable:
-    """A memory table."""
+class KeyedTable(ABC):
+    """A memory table: readers find rows by key, and writers publish whole versions."""
 
+    #: The placement of the rows: True if each member of a cluster has a share of the rows, False if all rows
+    #: are in this process.
+    is_spread: ClassVar[bool]
+    #: Whether the table is filled anew from the source of its rows if members with parts of the table are
+    #: lost.
+    reloaded = False
     #: The accounting of the rows and indexes in this process; None = no accounting.
     memory: TableMemory | None = None
 
@@ -107,10 +139,27 @@ class CommonTable:
         """The partitioning by CLUSTERED BY, or None."""
         return self._partitioning
 
+    @abstractmethod
+    def snapshot(self) -> KeyedSnapshot:
+        """Return the version that was published last."""
+
+    @abstractmethod
+    def drop(self) -> None:
+        """Drop the table. The rows go with their last reader: a reader that has just looked up the table's
+        name still finds the rows."""
+
+    @abstractmethod
+    def turn(self) -> AbstractContextManager[object]:
+        """Return a context manager within which nobody else publishes a version."""
+
+    @abstractmethod
     def publish(self, batches: Sequence[pa.RecordBatch], *, overwrite: bool) -> int:
         """Publish the rows (after all present rows, or instead of them) as the next version, at once. Returns
         the number of rows."""
-        raise NotImplementedError
+
+    @abstractmethod
+    def set_indexes(self, indexes: tuple[IndexDefinition, ...]) -> None:
+        """Publish a version of the same rows with exactly these indexes."""
 
     def begin_insert(self, *, overwrite: bool = False, time_zone: str = "UTC") -> "MemoryWrite":
         """Start an insert that its commit publishes. ``time_zone`` has no effect: the table stores no time as
@@ -121,7 +170,7 @@ class CommonTable:
 class MemoryWrite:
     """An insert into a memory table under way; the rows stay in this process until the commit."""
 
-    def __init__(self, table: CommonTable, *, overwrite: bool) -> None:
+    def __init__(self, table: KeyedTable, *, overwrite: bool) -> None:
         self._table = table
         self._overwrite = overwrite
         self._batches: list[pa.RecordBatch] = []
