@@ -9,15 +9,11 @@ from msgspec.structs import asdict
 
 from sqlfront_engine.file_access import FileAccess
 from sqlfront_values.errors import ProgrammingError, spark_error
-from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.zones import names as zone_names
 
 if TYPE_CHECKING:
     from pyspark.resource import ResourceProfile
-
-    from sqlfront_values.zones import names as zone_names
 else:
-    zone_names = lazy_module("sqlfront_values.zones.names")
-    # The annotation needs the name at run time, too: ``inspect.signature(Config)`` evaluates annotations.
     ResourceProfile = object
 
 MEBIBYTE: Final = 1 << 20

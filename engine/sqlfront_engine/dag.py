@@ -14,7 +14,7 @@ change from then on.
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Final, Self, TypeVar
+from typing import Final, Self, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -23,14 +23,9 @@ from sqlfront_engine.processor import Processor
 from sqlfront_values.arrow.arrays import from_values
 from sqlfront_values.errors import InterfaceError
 from sqlfront_values.expressions import Literal, SortKey
-from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.partitioning import partitions
 from sqlfront_values.settings import DEFAULT_PARTITIONS
 from sqlfront_values.types import physical
-
-if TYPE_CHECKING:
-    from sqlfront_values.partitioning import partitions
-else:
-    partitions = lazy_module("sqlfront_values.partitioning.partitions")
 
 #: Batches that a queue holds at most unless the edge says otherwise.
 DEFAULT_QUEUE_SIZE: Final = 1024

@@ -27,10 +27,14 @@ from sqlfront_engine.closing import ClosingContext
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 from sqlfront_engine.forks import when_forgotten
 from sqlfront_engine.job_statistics import JobStatistics, JobStatus, JobSummary
+from sqlfront_engine.jobs import execution as executions
+from sqlfront_engine.jobs import light_job as light_jobs
 from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_engine.machine_memory import machine_memory
 from sqlfront_engine.memory import MemoryBudget, MemoryStatistics, OperatorAccount
+from sqlfront_engine.plans import execution_plan as plans
 from sqlfront_engine.processor import NO_RESOURCES
+from sqlfront_engine.processors.sources import held_rows
 from sqlfront_engine.scheduler import (
     BlockingRunner,
     Clock,
@@ -42,24 +46,14 @@ from sqlfront_engine.scheduler import (
     available_cores,
 )
 from sqlfront_values.errors import InterfaceError
-from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.settings import DEFAULT_PARTITIONS, DEFAULT_SETTINGS, EMBEDDED, Settings
 
 if TYPE_CHECKING:
     from sqlfront_engine.dag import DAG
-    from sqlfront_engine.jobs import execution as executions
-    from sqlfront_engine.jobs import light_job as light_jobs
     from sqlfront_engine.jobs.execution import Execution
     from sqlfront_engine.jobs.light_job import LightJob
-    from sqlfront_engine.plans import execution_plan as plans
     from sqlfront_engine.plans.execution_plan import ExecutionPlan, ExecutionSite
-    from sqlfront_engine.processors.sources import held_rows
     from sqlfront_engine.processors.sources.held_rows import HeldBatches
-else:  # row programs need no job
-    executions = lazy_module("sqlfront_engine.jobs.execution")
-    plans = lazy_module("sqlfront_engine.plans.execution_plan")
-    light_jobs = lazy_module("sqlfront_engine.jobs.light_job")
-    held_rows = lazy_module("sqlfront_engine.processors.sources.held_rows")
 
 #: The part of the machine's memory that operators may hold unless the engine is told otherwise.
 MEMORY_SHARE: Final = 0.6

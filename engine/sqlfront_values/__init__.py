@@ -22,3 +22,9 @@ The packages, in reading order; each imports only packages that stand before it 
 * :mod:`.functions`: the registry of scalar, aggregate and window functions, and their kernels.
 * :mod:`.evaluate`: expressions compiled to closures over batches.
 """
+
+from sqlfront_values.lazy_modules import lazy_submodules
+
+lazy_submodules(
+    __name__, "evaluate", "evaluation_errors", "expression_text", "literal_values", "spark_conditions"
+)

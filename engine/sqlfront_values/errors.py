@@ -16,14 +16,9 @@ Code raises Spark's conditions through :func:`spark_error`, which knows each con
 the classes. The SQLSTATE follows from the condition (:mod:`.spark_conditions`).
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from sqlfront_values.lazy_modules import lazy_module
-
-if TYPE_CHECKING:
-    from sqlfront_values import spark_conditions
-else:
-    spark_conditions = lazy_module("sqlfront_values.spark_conditions")
+from sqlfront_values import spark_conditions
 
 #: The most characters of SQL that an error quotes from one line, and of each end of a long message.
 LONGEST_QUOTATION: Final = 1000

@@ -19,18 +19,13 @@ import msgspec
 import pyarrow as pa
 from msgspec.structs import force_setattr
 
-from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values import literal_values
 from sqlfront_values.stacks import on_fresh_stack
 from sqlfront_values.types import BOOLEAN
 
 if TYPE_CHECKING:
-    from sqlfront_values import literal_values
-
     LiteralValue: TypeAlias = object
 else:
-    literal_values = lazy_module("sqlfront_values.literal_values")
-    #: For msgspec, a literal's value is undecoded at first: only the literal's type tells how to read the
-    #: bytes.
     LiteralValue = msgspec.Raw
 
 

@@ -1,19 +1,25 @@
 """Modules that are loaded when one of their names is first used.
 
 ``import sqlfront`` and a small query need a sixth of the code base; the rest must not slow the start of a
-process. A module that only some queries need is therefore declared, below the imports, as
+process. The package of a module that only some queries need therefore declares, above its own imports,
+
+    lazy_submodules(__name__, "windows")
+
+Then ``from sqlfront_planner.binder import windows`` loads nothing, and the first use of a name, as in
+``windows.bind_window``, loads the module. Annotations that name its classes are strings. A module of another
+project is declared where it is used, below the imports, as
 
     if TYPE_CHECKING:
-        from sqlfront_planner.binder import windows
+        from pyspark import errors as spark_errors
     else:
-        windows = lazy_module("sqlfront_planner.binder.windows")
+        spark_errors = lazy_module("pyspark.errors")
 
-and its names are used as ``windows.bind_window``. Annotations that name its classes are strings. If a table
-maps names to modules (:data:`sqlfront_values.functions.registry.AREAS`), the table's owner loads the modules.
-
-A lazy module counts as an import for the order of the packages (``tests/architecture`` checks the order).
+If a table maps names to modules (:data:`sqlfront_values.functions.registry.AREAS`), the table's owner loads
+the modules. A lazy module counts as an import for the order of the packages (``tests/architecture`` checks
+the order).
 """
 
+import sys
 from importlib import import_module
 from types import ModuleType
 
@@ -27,7 +33,19 @@ class _LazyModule(ModuleType):
         self.__dict__[name] = value
         return value
 
+    def __setattr__(self, name: str, value: object) -> None:
+        setattr(import_module(self.__name__), name, value)
+
 
 def lazy_module(name: str) -> ModuleType:
     """Return a stand-in for the module of that absolute name, loaded on first use; any thread may use it."""
     return _LazyModule(name)
+
+
+def lazy_submodules(package: str, *names: str) -> None:
+    """Have ``from package import name`` give a stand-in for the module until the module is loaded.
+
+    ``package`` is in ``sys.modules``; importing a module replaces the stand-in in its package.
+    """
+    for name in names:
+        setattr(sys.modules[package], name, _LazyModule(f"{package}.{name}"))

@@ -21,3 +21,7 @@ file, in rooms by sort), with ``expressions`` (properties of bound expressions) 
 rows); ``plan``, ``run_values``, ``literal_lifting`` and ``plan_cache`` (reuse of plans); ``explain``.
 ``pipeline`` builds DAGs without SQL.
 """
+
+from sqlfront_values.lazy_modules import lazy_submodules
+
+lazy_submodules(__name__, "run_values", "types")

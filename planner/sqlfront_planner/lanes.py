@@ -7,15 +7,12 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from sqlfront_planner.logical import LogicalJoin, LogicalPlan, LogicalScan, walk_plan
+from sqlfront_planner.pruning import joins
 from sqlfront_planner.shared_rows import SharedRows
 from sqlfront_planner.statistics.cardinality import Cardinality, column_bytes, table_rows
-from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
-    from sqlfront_planner.pruning import joins
     from sqlfront_planner.pruning.scans import KeyConditions
-else:
-    joins = lazy_module("sqlfront_planner.pruning.joins")
 
 #: Queries of up to this many input rows run on the caller's thread.
 INLINE_ROWS: Final = 10_000

@@ -19,6 +19,7 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from sqlfront_engine.join_kinds import FILTERING_JOINS, JoinKind
+from sqlfront_values import expression_text as display
 from sqlfront_values.expressions import (
     AggregateCall,
     Call,
@@ -30,16 +31,12 @@ from sqlfront_values.expressions import (
     map_columns,
     walk,
 )
-from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.memo import Memo
 from sqlfront_values.stacks import on_fresh_stack
 from sqlfront_values.types import BOOLEAN
 
 if TYPE_CHECKING:
     from sqlfront_connectors.base import Snapshot, Table
-    from sqlfront_values import expression_text as display
-else:
-    display = lazy_module("sqlfront_values.expression_text")
 
 
 #: Results of :func:`_table_part` by the identity of the schema. The entry holds the schema, so that the

@@ -8,14 +8,12 @@ from sqlfront_values.errors import InternalError
 from sqlfront_values.expressions import Expr, Literal, RunValue
 from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.settings import Settings
+from sqlfront_values.zones import names as zone_names
 
 if TYPE_CHECKING:
     import getpass
-
-    from sqlfront_values.zones import names as zone_names
 else:
     getpass = lazy_module("getpass")
-    zone_names = lazy_module("sqlfront_values.zones.names")
 
 #: The clock of a run.
 Now = Callable[[], datetime]

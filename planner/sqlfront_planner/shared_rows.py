@@ -9,13 +9,14 @@ queries that call nondeterministic functions; a view is bound anew for each use,
 import itertools
 from collections import Counter
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pyarrow as pa
 from msgspec import structs
 from msgspec.structs import replace
 
 from sqlfront_connectors import base
+from sqlfront_engine.processors.sources import held_rows
 from sqlfront_planner.expressions.rewriting import is_deterministic, map_operands
 from sqlfront_planner.logical import (
     LogicalAggregate,
@@ -31,12 +32,6 @@ from sqlfront_planner.logical import (
 )
 from sqlfront_planner.statistics.cardinality import Cardinality
 from sqlfront_values.expressions import AggregateCall, Expr, transform
-from sqlfront_values.lazy_modules import lazy_module
-
-if TYPE_CHECKING:
-    from sqlfront_engine.processors.sources import held_rows
-else:
-    held_rows = lazy_module("sqlfront_engine.processors.sources.held_rows")
 
 _ADDING: Final = frozenset({"sum", "avg", "mean", "try_sum", "try_avg"})
 _COUNTING: Final = frozenset({"count", "count_if", "approx_count_distinct"})

@@ -9,8 +9,9 @@ statements. A query inside of a statement keeps the positions in the whole text.
 """
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from sqlfront_planner.statements import commands
 from sqlfront_planner.statements.query_parser import lead, parse_query
 from sqlfront_planner.statements.structs import (
     CacheTable,
@@ -46,12 +47,6 @@ from sqlfront_planner.statements.structs import (
 )
 from sqlfront_planner.syntax.check import check_syntax
 from sqlfront_planner.tokens.tokenizing import refuse_unread
-from sqlfront_values.lazy_modules import lazy_module
-
-if TYPE_CHECKING:
-    from sqlfront_planner.statements import commands
-else:
-    commands = lazy_module("sqlfront_planner.statements.commands")
 
 __all__ = [
     "CacheTable",

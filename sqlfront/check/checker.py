@@ -25,6 +25,7 @@ from sqlfront.lanes.file_checks import check_files
 from sqlfront.lanes.light import LightWay
 from sqlfront.lanes.request import StatementRequest
 from sqlfront.session import Session
+from sqlfront.spark import mixed
 from sqlfront.spark.reasons import reason_after, too_large
 from sqlfront.state.cached_table import CachedTable
 from sqlfront_connectors.base import Table, TableDefinition, WritableTable
@@ -43,14 +44,11 @@ from sqlfront_planner.statements.query_parser import lead
 from sqlfront_planner.table_changes.modification import remaining, updated
 from sqlfront_planner.tokens.marks import PositionalParameter
 from sqlfront_values.errors import Error, NotSupportedError
-from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from sqlfront.spark import mixed, ways
-else:
-    mixed = lazy_module("sqlfront.spark.mixed")
+    from sqlfront.spark import ways
 
 #: Substitutes for unknown arguments, tried one after the other: most functions take strings for other types.
 _GUESSES: Final[tuple[object, ...]] = ("1", 1)

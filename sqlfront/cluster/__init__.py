@@ -8,6 +8,10 @@ besides running jobs, ``caretaker`` keeps tables alive when members are lost. ``
 ``opening`` opens the members of a new session.
 """
 
+from sqlfront_values.lazy_modules import lazy_module, lazy_submodules
+
+lazy_submodules(__name__, "caretaker", "embedded", "processes")
+
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Protocol
@@ -27,7 +31,6 @@ from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 from sqlfront_engine.jobs.light_job import LightJob
 from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_planner.catalog import Catalog, PathTables
-from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
     from sqlfront.cluster.documents import Documents

@@ -2,18 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from sqlfront.cluster import Cluster
+from sqlfront.cluster import Cluster, embedded, processes
 from sqlfront.config import Config, Launcher
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess
-from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-    from sqlfront.cluster import embedded, processes
-else:
-    embedded = lazy_module("sqlfront.cluster.embedded")
-    processes = lazy_module("sqlfront.cluster.processes")
 
 
 def open_cluster(

@@ -27,17 +27,13 @@ from sqlfront_connectors.memory.spread.documents import (
     version_of,
 )
 from sqlfront_connectors.memory.spread.table import SpreadTable, TableVersion
+from sqlfront_connectors.spark.executors import cluster as executors
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 from sqlfront_planner.catalog import Catalog, PathTables
 from sqlfront_values.errors import OperationalError, ProgrammingError
-from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-    from sqlfront_connectors.spark.executors import cluster as executors
-else:
-    executors = lazy_module("sqlfront_connectors.spark.executors.cluster")
 
 #: Maximum number of seconds for leaving the cluster.
 _LEAVE_TIMEOUT: Final = 2.0

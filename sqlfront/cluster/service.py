@@ -5,6 +5,8 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 import sqlfront_connectors.registry  # noqa: F401 - makes the connectors' processors known to the member
+from sqlfront.cluster import caretaker as caretakers
+from sqlfront.cluster import processes
 from sqlfront.config import Config
 from sqlfront_cluster.launchers.running import RunningMember
 from sqlfront_connectors.memory.exchange.holding import GRACE, ShareHolder
@@ -12,12 +14,8 @@ from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
     from sqlfront import session as sessions
-    from sqlfront.cluster import caretaker as caretakers
-    from sqlfront.cluster import processes
 else:
     sessions = lazy_module("sqlfront.session")
-    caretakers = lazy_module("sqlfront.cluster.caretaker")
-    processes = lazy_module("sqlfront.cluster.processes")
 
 
 class TableService(ShareHolder):

@@ -3,20 +3,15 @@
 import datetime
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pyarrow as pa
 
 from sqlfront.results.row import Row
+from sqlfront_values import evaluation_errors as failures
 from sqlfront_values.arrow.arrays import from_values, to_python
 from sqlfront_values.columns.batches import make_batch
 from sqlfront_values.errors import DataError
-from sqlfront_values.lazy_modules import lazy_module
-
-if TYPE_CHECKING:
-    from sqlfront_values import evaluation_errors as failures
-else:
-    failures = lazy_module("sqlfront_values.evaluation_errors")
 
 #: Number of rows that become Python objects at a time.
 SLICE_ROWS: Final = 1024

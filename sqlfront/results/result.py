@@ -10,6 +10,7 @@ import msgspec
 import pyarrow as pa
 from msgspec.structs import replace
 
+from sqlfront.results import boxes, run_explained
 from sqlfront.results.python_values import in_zone, rows_batch, slices, tuples
 from sqlfront.results.row import Row
 from sqlfront.results.run_facts import NO_FACTS, RunFacts
@@ -17,29 +18,22 @@ from sqlfront_engine.closing import ClosingContext
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.row_lowering.row_plan import RowPlan
+from sqlfront_values.arrow import forms
 from sqlfront_values.arrow.intervals import exported, exported_schema
 from sqlfront_values.errors import Error, InterfaceError, NotSupportedError, OperationalError, spark_error
-from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.room import BatchTooLargeError
 from sqlfront_values.settings import Settings
 from sqlfront_values.types import ddl, holds_interval, logical
+from sqlfront_values.zones import names as zone_names
 
 if TYPE_CHECKING:
     import pandas
     import polars
 
-    from sqlfront.results import boxes, run_explained
     from sqlfront_connectors.spark.run import SparkRun
     from sqlfront_engine.jobs.light_job import LightJob
     from sqlfront_engine.jobs.query_run import Progress
     from sqlfront_planner.explain import explanation as explanations
-    from sqlfront_values.arrow import forms
-    from sqlfront_values.zones import names as zone_names
-else:
-    boxes = lazy_module("sqlfront.results.boxes")
-    forms = lazy_module("sqlfront_values.arrow.forms")
-    zone_names = lazy_module("sqlfront_values.zones.names")
-    run_explained = lazy_module("sqlfront.results.run_explained")
 
 #: The reason for the lane of statements other than queries.
 COMMAND_REASON: Final = "a statement that is not a query"

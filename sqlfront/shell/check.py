@@ -12,16 +12,12 @@ from typing import TYPE_CHECKING
 from sqlfront.check.checker import CheckedLane
 from sqlfront.check.files import check_file
 from sqlfront.config import Config
+from sqlfront.spark import start
 from sqlfront.state.options import Options
 from sqlfront_values.errors import OperationalError, ProgrammingError
-from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-    from sqlfront.spark import start
-else:
-    start = lazy_module("sqlfront.spark.start")
 
 
 class CheckExitCode(IntEnum):

@@ -6,24 +6,18 @@ import sys
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from types import FrameType
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from sqlfront.config import Config, Launcher
 from sqlfront.results.result import Result
 from sqlfront.session import Session
+from sqlfront.shell import check, cluster
 from sqlfront.shell.encryption_arguments import add_encryption
 from sqlfront.shell.formats import FORMATS, print_result
 from sqlfront.shell.progress import ProgressLine
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.statement import split_statements
 from sqlfront_values.errors import Error, OperationalError
-from sqlfront_values.lazy_modules import lazy_module
-
-if TYPE_CHECKING:
-    from sqlfront.shell import check, cluster
-else:
-    check = lazy_module("sqlfront.shell.check")
-    cluster = lazy_module("sqlfront.shell.cluster")
 
 
 class ExitCode(IntEnum):

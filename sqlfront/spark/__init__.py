@@ -10,3 +10,7 @@ no Spark, and all others through a real DataFrame (``pandas_frames``: the rows a
 ``attached`` has the session class. Calls to Spark are in :mod:`sqlfront_connectors.spark`; nothing here
 imports pyspark.
 """
+
+from sqlfront_values.lazy_modules import lazy_submodules
+
+lazy_submodules(__name__, "mixed", "start")

@@ -52,14 +52,16 @@ def test_every_lazy_module_exists() -> None:
         f"{module}: {name}"
         for module, source in modules().items()
         for node in ast.walk(source.tree)
-        if (name := _lazy_name(node)).startswith("sqlfront") and name not in modules()
+        for name in _lazy_names(node, module)
+        if name.startswith("sqlfront") and name not in modules()
     ]
 
     assert unknown == []
 
 
 def test_functions_import_no_module_of_the_house() -> None:
-    """There is one way to load a module on first use: ``lazy_module``. Exempt: the connectors' registry."""
+    """A package declares by ``lazy_submodules`` which of its modules load on first use. Exempt: the
+    connectors' registry."""
     found = [
         f"{module}: {ast.unparse(node)}"
         for module, source in modules().items()
@@ -72,11 +74,13 @@ def test_functions_import_no_module_of_the_house() -> None:
     assert [place for place in found if not place.startswith("sqlfront_connectors.registry:")] == []
 
 
-def _lazy_name(node: ast.AST) -> str:
+def _lazy_names(node: ast.AST, module: str) -> list[str]:
     match node:
         case ast.Call(func=ast.Name(id="lazy_module"), args=[ast.Constant(value=str(name))]):
-            return name
-    return ""
+            return [name]
+        case ast.Call(func=ast.Name(id="lazy_submodules"), args=[_, *names]):
+            return [f"{module}.{ast.literal_eval(name)}" for name in names]
+    return []
 
 
 def test_only_the_modules_listed_here_name_modules_of_pyspark() -> None:

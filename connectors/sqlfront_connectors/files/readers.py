@@ -1,32 +1,23 @@
 """The readers of files, by format."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 import pyarrow as pa
 from msgspec.structs import replace
 
+from sqlfront_connectors.files.csv import csv_format
+from sqlfront_connectors.files.json import json_format
 from sqlfront_connectors.files.locations.listing import DataFile
+from sqlfront_connectors.files.orc import orc_format
+from sqlfront_connectors.files.parquet import parquet_format
+from sqlfront_connectors.files.text import text_format
 from sqlfront_connectors.files.version import FileVersion
 from sqlfront_engine.file_access import FileAccess
 from sqlfront_engine.memory import UNLIMITED, OperatorAccount
 from sqlfront_engine.processor import ProcessorContext
 from sqlfront_values.expressions import EngineExpr, columns_used, map_columns
-from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.settings import DEFAULT_SETTINGS
-
-if TYPE_CHECKING:
-    from sqlfront_connectors.files.csv import csv_format
-    from sqlfront_connectors.files.json import json_format
-    from sqlfront_connectors.files.orc import orc_format
-    from sqlfront_connectors.files.parquet import parquet_format
-    from sqlfront_connectors.files.text import text_format
-else:
-    csv_format = lazy_module("sqlfront_connectors.files.csv.csv_format")
-    json_format = lazy_module("sqlfront_connectors.files.json.json_format")
-    orc_format = lazy_module("sqlfront_connectors.files.orc.orc_format")
-    parquet_format = lazy_module("sqlfront_connectors.files.parquet.parquet_format")
-    text_format = lazy_module("sqlfront_connectors.files.text.text_format")
 
 #: The formats that are read by pieces of a file, and the names of these pieces.
 COLUMNAR: Final = {"orc": "stripes", "parquet": "row groups"}

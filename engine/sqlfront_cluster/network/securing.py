@@ -6,16 +6,10 @@ Connections over Unix sockets never are: the kernel shows them only to this user
 import socket
 import ssl
 from threading import Lock
-from typing import TYPE_CHECKING
 
 from sqlfront_cluster.network.channels import Channel, TlsChannel
+from sqlfront_cluster.network.tls import authority
 from sqlfront_cluster.network.tls.contexts import TlsSettings
-from sqlfront_values.lazy_modules import lazy_module
-
-if TYPE_CHECKING:
-    from sqlfront_cluster.network.tls import authority
-else:
-    authority = lazy_module("sqlfront_cluster.network.tls.authority")
 
 
 class ChannelMaker:

@@ -3,3 +3,7 @@
 ``placement`` chooses the members and the partitions of each vertex, ``blueprint`` is the DAG's shape on one
 member (made once and kept), ``execution_plan`` makes tasklets and queues from the blueprint for one job.
 """
+
+from sqlfront_values.lazy_modules import lazy_submodules
+
+lazy_submodules(__name__, "execution_plan")

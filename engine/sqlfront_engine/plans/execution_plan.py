@@ -6,11 +6,12 @@ locked DAG and its rebound copies. Planning an execution then only makes the obj
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, assert_never
+from typing import Final, assert_never
 
 import msgspec
 
 from sqlfront_engine.dag import DAG, DEFAULT_QUEUE_SIZE, Routing
+from sqlfront_engine.edges import merging
 from sqlfront_engine.edges.exchange import EdgeStream, RemoteInput, RemoteOutput, Wire
 from sqlfront_engine.edges.queues import QUEUE_BYTES, BatchQueue, Input, Output, Wakeable
 from sqlfront_engine.edges.routing import (
@@ -39,13 +40,7 @@ from sqlfront_engine.processor import NO_RESOURCES, Processor, ProcessorContext
 from sqlfront_engine.processors.forward import Forward
 from sqlfront_engine.shares import SharedObject
 from sqlfront_engine.tasklet import NO_INPUT, UNLINKED, Listener, Tasklet
-from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.settings import DEFAULT_PARTITIONS, DEFAULT_SETTINGS, EMBEDDED, Settings
-
-if TYPE_CHECKING:
-    from sqlfront_engine.edges import merging
-else:
-    merging = lazy_module("sqlfront_engine.edges.merging")
 
 #: All queues of a job together may hold one part in QUEUE_SHARE of its memory limit (each queue at least one
 #: batch of any size).

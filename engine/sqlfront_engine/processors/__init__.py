@@ -7,3 +7,7 @@ version.
 helpers for taking an input, ``reduction`` drops rows without a partner before a join, ``registry`` lists the
 processors that other members may run, and :mod:`.user_code` has the operators around a user's function.
 """
+
+from sqlfront_values.lazy_modules import lazy_submodules
+
+lazy_submodules(__name__, "filter", "set_difference", "union")

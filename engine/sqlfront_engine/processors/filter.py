@@ -1,19 +1,13 @@
 """The filter: WHERE and HAVING."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
 from sqlfront_engine.row_programs.compiler import RowCompiler
 from sqlfront_engine.row_programs.program import RowStep
+from sqlfront_values import expression_text as display
 from sqlfront_values.evaluate import compile_filter
 from sqlfront_values.expressions import EngineExpr
-from sqlfront_values.lazy_modules import lazy_module
-
-if TYPE_CHECKING:
-    from sqlfront_values import expression_text as display
-else:
-    display = lazy_module("sqlfront_values.expression_text")
 
 
 class Filter(Processor, frozen=True, tag_field="processor", tag=True):

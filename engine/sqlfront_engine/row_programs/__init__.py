@@ -13,3 +13,7 @@ job, with the job's answer or error. So each error has a single place, the kerne
 Reading order: ``program`` (the contract), ``expressions`` and ``aggregates`` (values), ``row_makers``,
 ``keys``, ``sorting`` and ``computed`` (rows), ``compiler`` (which a processor's ``rows`` asks for functions).
 """
+
+from sqlfront_values.lazy_modules import lazy_submodules
+
+lazy_submodules(__name__, "computed")

@@ -1,22 +1,17 @@
 """The compiler of expressions for the vertices of one row program."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pyarrow as pa
 
+from sqlfront_engine.row_programs import computed
 from sqlfront_engine.row_programs.expressions import Constants, compiled
 from sqlfront_engine.row_programs.program import Evaluate, ProgramRun, Row, RowFunction, RowStep
 from sqlfront_engine.row_programs.row_makers import MakeRows, rows_maker
 from sqlfront_values.expressions import Column, Expr
-from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.settings import Settings
 from sqlfront_values.types import INT, INTERVALS, VOID
-
-if TYPE_CHECKING:
-    from sqlfront_engine.row_programs import computed
-else:
-    computed = lazy_module("sqlfront_engine.row_programs.computed")
 
 _COLLECTIONS: Final = (pa.list_(VOID), pa.struct([]), pa.map_(INT, INT))
 #: The ids of types whose values aren't complete single Python objects.

@@ -5,3 +5,7 @@
 dictionary); ``dictionaries`` computes once per distinct string; ``intervals`` converts Spark's intervals to
 and from Arrow's.
 """
+
+from sqlfront_values.lazy_modules import lazy_submodules
+
+lazy_submodules(__name__, "forms")

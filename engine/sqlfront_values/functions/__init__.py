@@ -13,3 +13,7 @@ The areas:
 * :mod:`.nested`: arrays, maps and structs
 * :mod:`.aggregates` and :mod:`.windows`, each with a contract and a registry of its own
 """
+
+from sqlfront_values.lazy_modules import lazy_submodules
+
+lazy_submodules(__name__, "registry")

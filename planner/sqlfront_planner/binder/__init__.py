@@ -14,6 +14,10 @@ statement, :mod:`.scope` resolves names. :mod:`.collected_calls` holds the calls
 :mod:`.lateral_aliases` the columns that later columns read, :mod:`.outer_columns` the rules on correlation.
 """
 
+from sqlfront_values.lazy_modules import lazy_submodules
+
+lazy_submodules(__name__, "lateral_aliases", "outer_columns", "windows")
+
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 

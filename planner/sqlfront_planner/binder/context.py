@@ -12,6 +12,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sqlfront_planner import shared_rows
+from sqlfront_planner import types as coercion
 from sqlfront_planner.binder.scope import BoundQuery
 from sqlfront_planner.catalog import Catalog
 from sqlfront_planner.logical import LogicalPlan, LogicalScan
@@ -21,16 +22,11 @@ from sqlfront_values import types
 from sqlfront_values.errors import ProgrammingError, spark_error
 from sqlfront_values.expressions import Expr, Literal, Parameter
 from sqlfront_values.java.surrogates import well_formed
-from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.settings import Settings
+from sqlfront_values.zones import names as zone_names
 
 if TYPE_CHECKING:
     from sqlfront_connectors.base import Snapshot, Table
-    from sqlfront_planner import types as coercion
-    from sqlfront_values.zones import names as zone_names
-else:
-    coercion = lazy_module("sqlfront_planner.types")
-    zone_names = lazy_module("sqlfront_values.zones.names")
 
 _INT_BOUND: Final = 2**31
 _BIGINT_BOUND: Final = 2**63

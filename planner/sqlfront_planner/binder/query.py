@@ -3,15 +3,18 @@ one SELECT."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 import pyarrow as pa
 from msgspec.structs import replace
 from sqlglot import exp
 
+from sqlfront_planner import types as coercion
 from sqlfront_planner.binder.context import LEVELS_OF_A_STACK, StatementContext
 from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder, cast_to
+from sqlfront_planner.binder.names import suggestions
+from sqlfront_planner.binder.relations import from_clause
 from sqlfront_planner.binder.scope import EMPTY_SCOPE, BoundQuery, Scope, output_scope
 from sqlfront_planner.binder.select import bind_select
 from sqlfront_planner.binder.sorting import bind_order, check_rows_comparable, sorted_plan
@@ -26,24 +29,12 @@ from sqlfront_planner.logical import (
     SetKind,
     distinct_nodes,
 )
-from sqlfront_values import types
+from sqlfront_values import evaluate, types
 from sqlfront_values.errors import ProgrammingError
 from sqlfront_values.expressions import walk
-from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.room import check
 from sqlfront_values.stacks import on_fresh_stack
 from sqlfront_values.types import INT
-
-if TYPE_CHECKING:
-    from sqlfront_planner import types as coercion
-    from sqlfront_planner.binder.names import suggestions
-    from sqlfront_planner.binder.relations import from_clause
-    from sqlfront_values import evaluate
-else:
-    evaluate = lazy_module("sqlfront_values.evaluate")
-    coercion = lazy_module("sqlfront_planner.types")
-    suggestions = lazy_module("sqlfront_planner.binder.names.suggestions")
-    from_clause = lazy_module("sqlfront_planner.binder.relations.from_clause")
 
 _MODIFIERS: Final = frozenset({"with_", "order", "limit", "offset"})
 _CLAUSES: Final = ("where", "group", "having", "order", "limit", "offset")

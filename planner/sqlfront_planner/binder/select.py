@@ -12,9 +12,15 @@ import pyarrow as pa
 from msgspec.structs import replace
 from sqlglot import exp
 
+from sqlfront_planner.binder import lateral_aliases, outer_columns
 from sqlfront_planner.binder.collected_calls import Aggregates, SelectItem, WindowOutput, Windows, as_read
+from sqlfront_planner.binder.expressions import casts
+from sqlfront_planner.binder.expressions import columns as column_binder
 from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder, OutputNames
+from sqlfront_planner.binder.groups import group_by, group_names, group_rows
+from sqlfront_planner.binder.names import suggestions
 from sqlfront_planner.binder.names.expression_names import result_name
+from sqlfront_planner.binder.relations import from_clause
 from sqlfront_planner.binder.scope import ONE_ROW, BoundQuery, Relation, Scope, ScopeColumn, output_scope
 from sqlfront_planner.binder.sorting import (
     OrderItem,
@@ -28,27 +34,10 @@ from sqlfront_planner.logical import LogicalAggregate, LogicalFilter, LogicalPla
 from sqlfront_planner.statements.query_parser import CHANGES
 from sqlfront_values.errors import Error, ProgrammingError
 from sqlfront_values.expressions import Call, Expr, transform, walk
-from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.types import BOOLEAN
 
 if TYPE_CHECKING:
-    from sqlfront_planner.binder import lateral_aliases, outer_columns
-    from sqlfront_planner.binder.expressions import casts
-    from sqlfront_planner.binder.expressions import columns as column_binder
-    from sqlfront_planner.binder.groups import group_by, group_names, group_rows
-    from sqlfront_planner.binder.names import suggestions
     from sqlfront_planner.binder.protocols import Queries
-    from sqlfront_planner.binder.relations import from_clause
-else:
-    lateral_aliases = lazy_module("sqlfront_planner.binder.lateral_aliases")
-    casts = lazy_module("sqlfront_planner.binder.expressions.casts")
-    column_binder = lazy_module("sqlfront_planner.binder.expressions.columns")
-    group_names = lazy_module("sqlfront_planner.binder.groups.group_names")
-    group_rows = lazy_module("sqlfront_planner.binder.groups.group_rows")
-    group_by = lazy_module("sqlfront_planner.binder.groups.group_by")
-    outer_columns = lazy_module("sqlfront_planner.binder.outer_columns")
-    suggestions = lazy_module("sqlfront_planner.binder.names.suggestions")
-    from_clause = lazy_module("sqlfront_planner.binder.relations.from_clause")
 
 _KNOWN: Final = frozenset(
     [

@@ -2,28 +2,20 @@
 the select list."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 import pyarrow as pa
 from sqlglot import exp
 
+from sqlfront_planner import types as coercion
+from sqlfront_planner.binder import outer_columns, windows
 from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder
 from sqlfront_planner.binder.trees.constants import may_be_position
 from sqlfront_planner.binder.trees.handlers import failure, refuse_unknown, unparenthesized
 from sqlfront_planner.logical import LogicalPlan, LogicalProject, LogicalSort
 from sqlfront_values import types
 from sqlfront_values.expressions import Column, Expr, Literal, SortKey, SortOrder
-from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.types import INT
-
-if TYPE_CHECKING:
-    from sqlfront_planner import types as coercion
-    from sqlfront_planner.binder import outer_columns, windows
-else:
-    coercion = lazy_module("sqlfront_planner.types")
-    outer_columns = lazy_module("sqlfront_planner.binder.outer_columns")
-    windows = lazy_module("sqlfront_planner.binder.windows")
 
 
 class OrderItem(msgspec.Struct, frozen=True):

@@ -4,3 +4,7 @@
 without its cast. ``constant_facts`` and ``derived_predicates`` find the conditions that follow from other
 conditions.
 """
+
+from sqlfront_values.lazy_modules import lazy_submodules
+
+lazy_submodules(__name__, "preimages")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from itertools import islice
 from operator import is_not
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from msgspec import structs
 
@@ -33,13 +33,8 @@ from sqlfront_values.expressions import (
     operands_of,
     walk,
 )
-from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.functions import registry
 from sqlfront_values.types import BOOLEAN
-
-if TYPE_CHECKING:
-    from sqlfront_values.functions import registry
-else:
-    registry = lazy_module("sqlfront_values.functions.registry")
 
 TRUE: Final = Literal(BOOLEAN, True)
 FALSE: Final = Literal(BOOLEAN, False)

@@ -11,6 +11,10 @@ Reading order: :func:`lower` below (one case per node), then ``builder`` (fragme
 ``joins``, ``aggregates``, ``windows``, ``sorts``.
 """
 
+from sqlfront_values.lazy_modules import lazy_submodules
+
+lazy_submodules(__name__, "aggregates", "joins", "sorts", "windows")
+
 from sqlfront_planner.lowering.builder import Store
 from sqlfront_planner.lowering.lower import Lowered, lower, lower_distributed
 

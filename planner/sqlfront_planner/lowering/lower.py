@@ -9,7 +9,9 @@ from msgspec.structs import replace
 
 from sqlfront_engine.dag import DAG, Distribution
 from sqlfront_engine.join_kinds import FILTERING_JOINS
+from sqlfront_engine.processors import set_difference, union
 from sqlfront_engine.processors.sink import ResultSink
+from sqlfront_engine.processors.sources import scalar_row
 from sqlfront_engine.processors.sources.values import Values as ValuesProcessor
 from sqlfront_planner.expressions.rewriting import is_deterministic, remap, substitute
 from sqlfront_planner.lanes import COLLECT_ROWS
@@ -29,29 +31,18 @@ from sqlfront_planner.logical import (
     LogicalWindow,
     SetKind,
 )
+from sqlfront_planner.lowering import aggregates, joins, sorts, windows
 from sqlfront_planner.lowering.builder import Builder, Fragment, ScanVertex, Store
 from sqlfront_planner.lowering.scans import lower_rows, lower_scan
 from sqlfront_planner.pruning.scans import KeyConditions
 from sqlfront_planner.statistics.cardinality import Cardinality
 from sqlfront_values.errors import InternalError
 from sqlfront_values.expressions import Column, Expr, Literal, SortKey, conjuncts
-from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.room import check
 from sqlfront_values.stacks import LEVELS_OF_A_STACK, on_fresh_stack
 
 if TYPE_CHECKING:
-    from sqlfront_engine.processors import set_difference, union
     from sqlfront_engine.processors.set_difference import SetKind as DifferenceKind
-    from sqlfront_engine.processors.sources import scalar_row
-    from sqlfront_planner.lowering import aggregates, joins, sorts, windows
-else:
-    aggregates = lazy_module("sqlfront_planner.lowering.aggregates")
-    joins = lazy_module("sqlfront_planner.lowering.joins")
-    windows = lazy_module("sqlfront_planner.lowering.windows")
-    set_difference = lazy_module("sqlfront_engine.processors.set_difference")
-    scalar_row = lazy_module("sqlfront_engine.processors.sources.scalar_row")
-    union = lazy_module("sqlfront_engine.processors.union")
-    sorts = lazy_module("sqlfront_planner.lowering.sorts")
 
 _DIFFERENCES: Final[dict[SetKind, "DifferenceKind"]] = {
     SetKind.INTERSECT: "intersect",

@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from msgspec.structs import replace
 
+from sqlfront_connectors import base as tables
 from sqlfront_engine.processor import BATCH_ROWS, Processor
+from sqlfront_engine.processors import filter
+from sqlfront_engine.processors.joins import key_filter
 from sqlfront_engine.processors.project import FilterProject
 from sqlfront_engine.processors.project import Project as ProjectProcessor
 from sqlfront_planner.expressions.rewriting import remap
@@ -14,19 +17,11 @@ from sqlfront_planner.logical import LogicalScan
 from sqlfront_planner.lowering.builder import Builder, Fragment, ScanVertex, narrowed
 from sqlfront_planner.statistics.cardinality import table_rows
 from sqlfront_values.expressions import Column, Expr, columns_used, conjunction
-from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.settings import DEFAULT_PARTITIONS
 
 if TYPE_CHECKING:
-    from sqlfront_connectors import base as tables
-    from sqlfront_engine.processors import filter
-    from sqlfront_engine.processors.joins import key_filter
     from sqlfront_planner.pruning.joins import KeysFromJoin
     from sqlfront_planner.pruning.key_condition import KeyCondition
-else:
-    filter = lazy_module("sqlfront_engine.processors.filter")
-    tables = lazy_module("sqlfront_connectors.base")
-    key_filter = lazy_module("sqlfront_engine.processors.joins.key_filter")
 
 
 def lower_scan(builder: Builder, scan: LogicalScan) -> tuple[Fragment, Expr | None]:

@@ -13,5 +13,9 @@ time.
 
 from typing import Final
 
+from sqlfront_values.lazy_modules import lazy_submodules
+
+lazy_submodules(__name__, "analysis", "constraints", "joins")
+
 #: The most keys that are looked up one by one, unless a setting says otherwise.
 MOST_KEYS: Final = 1000

@@ -5,16 +5,12 @@ from typing import TYPE_CHECKING
 
 from sqlfront_connectors import base
 from sqlfront_planner.logical import LogicalScan
-from sqlfront_planner.pruning import MOST_KEYS
-from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_planner.pruning import MOST_KEYS, analysis
 from sqlfront_values.settings import Settings
 from sqlfront_values.types import is_fractional
 
 if TYPE_CHECKING:
-    from sqlfront_planner.pruning import analysis
     from sqlfront_planner.pruning.key_condition import KeyCondition
-else:
-    analysis = lazy_module("sqlfront_planner.pruning.analysis")
 
 
 class KeyConditions:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 import msgspec
 import pyarrow as pa
@@ -12,20 +12,13 @@ from sqlfront_engine.dag import DAG
 from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_engine.row_programs.keys import Keys
 from sqlfront_engine.row_programs.program import Find, NotByRows, ProgramRun, Row, RowFunction, RowStep
+from sqlfront_planner import run_values
+from sqlfront_planner.binder.names import expression_names
 from sqlfront_planner.lanes import Lane
+from sqlfront_planner.pruning import constraints
 from sqlfront_values.errors import DataError
 from sqlfront_values.expressions import Expr, Literal, Parameter, RunValue
-from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.settings import Settings
-
-if TYPE_CHECKING:
-    from sqlfront_planner import run_values
-    from sqlfront_planner.binder.names import expression_names
-    from sqlfront_planner.pruning import constraints
-else:
-    expression_names = lazy_module("sqlfront_planner.binder.names.expression_names")
-    run_values = lazy_module("sqlfront_planner.run_values")
-    constraints = lazy_module("sqlfront_planner.pruning.constraints")
 
 #: Errors of a program for inputs that need a job, such as a timestamp that Python can't represent.
 UNFIT: Final = (OverflowError, ValueError, TooManyRows)

@@ -5,3 +5,7 @@
 ``modification_parser``. ``dotted_names`` reads the names of relations. The entry is
 :func:`sqlfront_planner.statement.parse`.
 """
+
+from sqlfront_values.lazy_modules import lazy_submodules
+
+lazy_submodules(__name__, "commands")

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from itertools import pairwise, product
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from sqlglot import exp
 from sqlglot.errors import ParseError
@@ -13,11 +13,11 @@ from sqlfront_planner.statements.structs import Query
 from sqlfront_planner.syntax.comments import comment_end
 from sqlfront_planner.syntax.lexer import tokens_of
 from sqlfront_planner.syntax.recognizer import keywords_as_names
+from sqlfront_planner.tokens import nesting
 from sqlfront_planner.tokens.checks import check
 from sqlfront_planner.tokens.rewriting import rewrite
 from sqlfront_planner.tokens.tokenizing import parse_tokens, tokenize, unknown_type_at, unread_at
 from sqlfront_values.errors import DatabaseError, NotSupportedError
-from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.stacks import on_fresh_stack
 
 #: The key in the meta data of the SELECT that represents DELETE or UPDATE.
@@ -38,11 +38,6 @@ def lead(sql: str, start: int = 0) -> tuple[int, int] | None:
         start = end
     return None
 
-
-if TYPE_CHECKING:
-    from sqlfront_planner.tokens import nesting
-else:
-    nesting = lazy_module("sqlfront_planner.tokens.nesting")
 
 #: Texts of at most this many tokens are neither deep nor long.
 _FEW_TOKENS: Final = 100

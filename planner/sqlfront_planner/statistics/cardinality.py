@@ -1,7 +1,5 @@
 """Estimates of a plan's rows, from the statistics of its tables."""
 
-from typing import TYPE_CHECKING
-
 from msgspec.structs import replace
 
 from sqlfront_connectors import base
@@ -22,14 +20,9 @@ from sqlfront_planner.logical import (
     SetKind,
     table_row,
 )
+from sqlfront_planner.statistics import selectivity as selectivities
 from sqlfront_values.expressions import Cast, Column, Expr, conjunction
-from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.stacks import deep
-
-if TYPE_CHECKING:
-    from sqlfront_planner.statistics import selectivity as selectivities
-else:
-    selectivities = lazy_module("sqlfront_planner.statistics.selectivity")
 
 #: The assumed rows of a table without row count or size.
 UNKNOWN_ROWS = 10_000.0

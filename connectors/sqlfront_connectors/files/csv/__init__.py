@@ -5,3 +5,7 @@ separators of several characters), ``lines`` (bytes, texts and lines), ``values`
 ``inference``, ``agreement`` (the cases in which Arrow's reader agrees with Spark), ``csv_format``,
 ``writer``.
 """
+
+from sqlfront_values.lazy_modules import lazy_submodules
+
+lazy_submodules(__name__, "csv_format")

@@ -8,3 +8,7 @@ token by token, with Spark's continuation after an error), ``columns``, ``condit
 its parser), ``json_format`` (the format). The tokens are those of
 :mod:`sqlfront_values.functions.json.tokens`.
 """
+
+from sqlfront_values.lazy_modules import lazy_submodules
+
+lazy_submodules(__name__, "json_format")

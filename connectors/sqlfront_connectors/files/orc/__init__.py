@@ -5,3 +5,7 @@ In: the bytes of a file. Out: the description of its columns and stripes, or the
 ``chunks`` (compressed chunks), ``protobuf`` (messages), ``footer`` (the footers of the file and its stripes),
 ``runs`` and ``streams`` (values).
 """
+
+from sqlfront_values.lazy_modules import lazy_submodules
+
+lazy_submodules(__name__, "orc_format")

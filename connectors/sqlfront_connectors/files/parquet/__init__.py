@@ -5,3 +5,7 @@ In: the bytes of a footer. Out: row groups with the statistics of their columns,
 order: ``thrift`` (messages), ``footer``, ``pages`` (their headers), ``types`` (the Spark types as which a
 column can be read), ``odd_floats`` (conditions for which Spark may leave out rows).
 """
+
+from sqlfront_values.lazy_modules import lazy_submodules
+
+lazy_submodules(__name__, "parquet_format")

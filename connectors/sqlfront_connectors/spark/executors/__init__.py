@@ -6,3 +6,7 @@ for enough executors and slots), ``job`` (the barrier job whose tasks are the me
 spares that job), ``member`` (the work of each task), ``packages`` and ``bootstrap`` (transport of our code to
 executors that lack it, for any function of ours in any task).
 """
+
+from sqlfront_values.lazy_modules import lazy_submodules
+
+lazy_submodules(__name__, "bootstrap", "cluster")

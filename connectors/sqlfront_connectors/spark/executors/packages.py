@@ -18,15 +18,13 @@ from importlib.machinery import SourceFileLoader
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
+from sqlfront_connectors.spark.executors import bootstrap
 from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
     from pyspark import cloudpickle
-
-    from sqlfront_connectors.spark.executors import bootstrap
 else:
     cloudpickle = lazy_module("pyspark.cloudpickle")
-    bootstrap = lazy_module("sqlfront_connectors.spark.executors.bootstrap")
 
 #: The packages in the archive.
 PACKAGES: Final = ("sqlfront_values", "sqlfront_engine", "sqlfront_cluster", "sqlfront_connectors")

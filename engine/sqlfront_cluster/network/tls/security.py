@@ -1,17 +1,12 @@
 """A cluster's secret and its connections' encryption."""
 
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import msgspec
 from msgspec.structs import replace
 
+from sqlfront_cluster.network.tls import authority
 from sqlfront_cluster.network.tls.contexts import TlsSettings
-from sqlfront_values.lazy_modules import lazy_module
-
-if TYPE_CHECKING:
-    from sqlfront_cluster.network.tls import authority
-else:
-    authority = lazy_module("sqlfront_cluster.network.tls.authority")
 
 
 class Security(msgspec.Struct, frozen=True):

@@ -4,3 +4,7 @@
 condition. ``join_rows`` makes output batches from pairs of rows for both. ``key_filter`` filters a scan by
 the keys of a join's other side.
 """
+
+from sqlfront_values.lazy_modules import lazy_submodules
+
+lazy_submodules(__name__, "key_filter")

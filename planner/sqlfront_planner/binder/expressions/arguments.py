@@ -1,12 +1,13 @@
 """Arguments of calls: number, types, and implicit casts."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pyarrow as pa
 from sqlglot import exp
 
 from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder, cast_to
+from sqlfront_planner.binder.names import spark_functions
 from sqlfront_planner.binder.names.suggestions import nearest_words, quoted
 from sqlfront_planner.binder.trees.handlers import failure, unsupported
 from sqlfront_planner.logical import OuterColumn
@@ -27,12 +28,6 @@ from sqlfront_values.functions import registry
 from sqlfront_values.functions.aggregates.registry import aggregate_names
 from sqlfront_values.functions.registry import ArgumentType, Kind, ScalarFunction
 from sqlfront_values.functions.windows.registry import window_names
-from sqlfront_values.lazy_modules import lazy_module
-
-if TYPE_CHECKING:
-    from sqlfront_planner.binder.names import spark_functions
-else:
-    spark_functions = lazy_module("sqlfront_planner.binder.names.spark_functions")
 
 _COMMON: Final = frozenset({Kind.COMMON, Kind.COMMON_ARRAY, Kind.COMMON_MAP})
 _BYTES: Final = Kind.STRING_OR_BINARY

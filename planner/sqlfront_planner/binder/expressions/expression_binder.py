@@ -15,26 +15,22 @@ import pyarrow as pa
 from msgspec.structs import replace
 from sqlglot import exp
 
+from sqlfront_planner import types as coercion
 from sqlfront_planner.binder.context import LEVELS_OF_A_STACK, StatementContext
 from sqlfront_planner.binder.names.expression_names import name_of
 from sqlfront_planner.binder.scope import Scope
 from sqlfront_planner.binder.trees.handlers import failure, handler_of, refuse_unknown, span, unsupported
+from sqlfront_planner.expressions import preimages
 from sqlfront_values import types
 from sqlfront_values.errors import Error
 from sqlfront_values.expressions import Cast, Expr, Literal
-from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.room import check
 from sqlfront_values.stacks import on_fresh_stack
 from sqlfront_values.types import BIGINT, BOOLEAN, DOUBLE, INT, SMALLINT, TINYINT, is_decimal
 
 if TYPE_CHECKING:
-    from sqlfront_planner import types as coercion
     from sqlfront_planner.binder.collected_calls import Aggregates, Windows
     from sqlfront_planner.binder.protocols import Queries
-    from sqlfront_planner.expressions import preimages
-else:
-    coercion = lazy_module("sqlfront_planner.types")
-    preimages = lazy_module("sqlfront_planner.expressions.preimages")
 
 _BITS = {TINYINT: 7, SMALLINT: 15, INT: 31, BIGINT: 63}
 

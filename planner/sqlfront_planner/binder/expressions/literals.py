@@ -1,24 +1,18 @@
 """Binding of literals: numbers, strings, intervals, parameters, and words that stand for a run value."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from sqlglot import exp
 
 from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder
+from sqlfront_planner.binder.trees import interval_literals
 from sqlfront_planner.binder.trees.constants import CURRENT, negative_literal, number
 from sqlfront_planner.binder.trees.handlers import failure, handles
 from sqlfront_planner.statements.query_parser import CHANGES
 from sqlfront_values.expressions import Expr, Literal, RunValue
-from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.room import check
 from sqlfront_values.types import BINARY, BOOLEAN, STRING, VOID
-
-if TYPE_CHECKING:
-    from sqlfront_planner.binder.trees import interval_literals
-else:
-    interval_literals = lazy_module("sqlfront_planner.binder.trees.interval_literals")
-
 
 #: In a longer list the literals are part of the plan, to limit the number of parameters.
 _MOST_PARAMETERS: Final = 2_000

@@ -5,11 +5,12 @@
 
 from collections.abc import Callable
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pyarrow as pa
 from sqlglot import exp
 
+from sqlfront_planner.binder.expressions import time_arithmetic
 from sqlfront_planner.binder.expressions.arguments import mixed_types
 from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder, cast_to
 from sqlfront_planner.binder.expressions.literals import lifted
@@ -30,7 +31,6 @@ from sqlfront_values import types
 from sqlfront_values.errors import Error
 from sqlfront_values.expressions import Call, Cast, Expr, Literal, Parameter, connected
 from sqlfront_values.functions.numbers import decimal_rules
-from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.types import (
     BIGINT,
     BOOLEAN,
@@ -45,11 +45,6 @@ from sqlfront_values.types import (
     is_numeric,
     is_string,
 )
-
-if TYPE_CHECKING:
-    from sqlfront_planner.binder.expressions import time_arithmetic
-else:
-    time_arithmetic = lazy_module("sqlfront_planner.binder.expressions.time_arithmetic")
 
 ARITHMETIC: Final[dict[type[exp.Expr], str]] = {
     exp.Add: "add",

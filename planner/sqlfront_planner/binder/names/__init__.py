@@ -4,3 +4,7 @@
 ``window_names``. ``suggestions`` finds the known names nearest to a wrong name; ``spark_functions`` lists the
 names of Spark's functions.
 """
+
+from sqlfront_values.lazy_modules import lazy_submodules
+
+lazy_submodules(__name__, "call_names", "spark_functions", "suggestions", "window_names")

@@ -14,27 +14,17 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sqlfront_planner.binder.context import MovedBy
+from sqlfront_planner.binder.names import call_names, window_names
+from sqlfront_planner.binder.trees import chains, interval_literals, precedence, type_names
 from sqlfront_planner.binder.trees.constants import CURRENT, constant_text, negative_literal, number
 from sqlfront_planner.binder.trees.handlers import field_name, parts_of, unparenthesized
 from sqlfront_planner.tokens.marks import NotNullMark, ShiftRightUnsigned, UnaryPlus
-from sqlfront_values import types
+from sqlfront_values import evaluate, types
 from sqlfront_values.expressions import Cast, Literal
-from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.stacks import on_fresh_stack
 
 if TYPE_CHECKING:
-    from sqlfront_planner.binder.names import call_names, window_names
     from sqlfront_planner.binder.protocols import Binder
-    from sqlfront_planner.binder.trees import chains, interval_literals, precedence, type_names
-    from sqlfront_values import evaluate
-else:
-    evaluate = lazy_module("sqlfront_values.evaluate")
-    call_names = lazy_module("sqlfront_planner.binder.names.call_names")
-    chains = lazy_module("sqlfront_planner.binder.trees.chains")
-    precedence = lazy_module("sqlfront_planner.binder.trees.precedence")
-    interval_literals = lazy_module("sqlfront_planner.binder.trees.interval_literals")
-    type_names = lazy_module("sqlfront_planner.binder.trees.type_names")
-    window_names = lazy_module("sqlfront_planner.binder.names.window_names")
 
 _BINARY: Final[dict[type[exp.Expr], str]] = {
     exp.Add: "+",

@@ -1,12 +1,11 @@
 """Table functions in FROM: ``range``."""
 
-from typing import TYPE_CHECKING
-
 from sqlglot import exp
 
 from sqlfront_planner.binder.expressions.arguments import check_count, function_name
 from sqlfront_planner.binder.expressions.casts import can_cast
 from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder
+from sqlfront_planner.binder.names import spark_functions
 from sqlfront_planner.binder.names.suggestions import quoted
 from sqlfront_planner.binder.protocols import Queries
 from sqlfront_planner.binder.relations.range_table import RangeTable
@@ -15,13 +14,7 @@ from sqlfront_planner.binder.trees.handlers import failure, unsupported
 from sqlfront_values.errors import Error
 from sqlfront_values.evaluate import evaluate_scalar
 from sqlfront_values.expressions import Cast, transform
-from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.types import BIGINT, VOID, sql_name
-
-if TYPE_CHECKING:
-    from sqlfront_planner.binder.names import spark_functions
-else:
-    spark_functions = lazy_module("sqlfront_planner.binder.names.spark_functions")
 
 
 def table_function(queries: Queries, call: exp.Anonymous, node: exp.Expr) -> RangeTable:

@@ -10,20 +10,18 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 from sqlglot import exp
 
+from sqlfront_planner import types as coercion
 from sqlfront_planner.binder.trees.handlers import failure, unsupported
 from sqlfront_values import types
 from sqlfront_values.errors import Error
 from sqlfront_values.expressions import Literal
 from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.types import BIGINT, DOUBLE, FLOAT, INT, SMALLINT, TINYINT, IntervalType
+from sqlfront_values.zones import names as zone_names
 
 if TYPE_CHECKING:
-    from sqlfront_planner import types as coercion
     from sqlfront_values.casts import interval_texts
-    from sqlfront_values.zones import names as zone_names
 else:
-    zone_names = lazy_module("sqlfront_values.zones.names")
-    coercion = lazy_module("sqlfront_planner.types")
     interval_texts = lazy_module("sqlfront_values.casts.interval_texts")
 
 _NUMBER: Final = r"(-?)(\d+|\d*\.\d*)(e[+-]?\d+)?(bd|[lsydf])?"

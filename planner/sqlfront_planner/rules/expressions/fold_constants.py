@@ -2,27 +2,21 @@
 
 from contextlib import suppress
 from operator import is_not
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pyarrow as pa
 
 from sqlfront_planner.expressions.rewriting import rewrite_operands, within
 from sqlfront_planner.logical import LogicalPlan, Subquery
+from sqlfront_values import evaluate
 from sqlfront_values.arrow.arrays import from_values, to_python
 from sqlfront_values.errors import DataError
 from sqlfront_values.expressions import Call, Case, Cast, Chain, Column, Expr, Literal, Parameter, Previous
-from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.functions import registry
 from sqlfront_values.room import TooLargeError
 from sqlfront_values.settings import Settings
 from sqlfront_values.stacks import on_fresh_stack
 from sqlfront_values.types import is_integral
-
-if TYPE_CHECKING:
-    from sqlfront_values import evaluate
-    from sqlfront_values.functions import registry
-else:
-    evaluate = lazy_module("sqlfront_values.evaluate")
-    registry = lazy_module("sqlfront_values.functions.registry")
 
 #: Expressions that are never folded.
 _KEPT: Final = (Column, Literal)
