@@ -1,6 +1,6 @@
 """Statements other than queries: their effects on the session, and the rows that they give.
 
-``run`` has the shared parts. ``tables``, ``modification`` (with ``changes`` and ``spread_changes``),
+``run`` has the shared parts. ``tables``, ``modification`` (with ``changes``),
 ``indexes`` and ``caching`` change tables, views and copies of these; ``inspection`` has statements that show
 something; ``killing`` ends other sessions' queries.
 """

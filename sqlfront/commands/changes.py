@@ -1,35 +1,32 @@
 """DELETE and UPDATE of a memory table: planned once for repeated statements.
 
-The affected rows are found as a query's rows are, by a row program or by a job; the new version shares all
-other rows with the version before. ``spread_changes`` has the differences for tables on several members.
+The affected rows are found as a query's rows are: a few rows by a row program, else by a job. The new version
+shares all other rows with the version before. In a job on several members, each member finds the affected
+rows by their numbers and makes its share of the new version. If rows have to move to other members, all rows
+are stored anew.
 """
 
 import time
 from collections.abc import Sequence
-from typing import TypeAlias, cast
+from contextlib import suppress
+from typing import TypeAlias
 
-import pyarrow as pa
 from msgspec.structs import replace
 
-from sqlfront.commands import spread_changes
 from sqlfront.commands.caching import following
 from sqlfront.commands.run import Made, StatementRun, overflow_of, result_of, wrote
-from sqlfront.lanes import jobs
 from sqlfront.results.result import Result
 from sqlfront.state.plans import ChangePlan
 from sqlfront_connectors.memory import MemoryTable
 from sqlfront_connectors.memory.keyed_table import KeyedTable
 from sqlfront_connectors.memory.numbered_table import NumberedTable
-from sqlfront_connectors.memory.segments.numbering import numbers_of, places
-from sqlfront_connectors.memory.segments.row_paths import batch_of
-from sqlfront_connectors.memory.segments.segment import RowNumbers
-from sqlfront_connectors.memory.spread.table import SpreadTable
+from sqlfront_connectors.memory.spread.table import How, SpreadTable
 from sqlfront_engine.row_programs.program import NotByRows
 from sqlfront_planner.binder import Binding, bind_query
 from sqlfront_planner.logical import LogicalPlan
 from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.plan_cache import with_literals
-from sqlfront_planner.planning import plan_logical, plan_rows, plan_small
+from sqlfront_planner.planning import plan_rows, plan_small
 from sqlfront_planner.row_lowering.row_plan import RowPlan
 from sqlfront_planner.statement import Delete, Update, parse
 from sqlfront_planner.table_changes import modification
@@ -47,57 +44,41 @@ def change(run: StatementRun, statement: Change, name: str, table: KeyedTable) -
         binding = bind_query(statement.rows, catalog, context.bind_settings, arguments)
         modification.check_table(binding.plan, table, name)
         bound_run = replace(run, request=replace(run.request, arguments=binding.arguments))
-        if isinstance(table, SpreadTable):
-            count, rows = _change_spread(bound_run, statement, name, table, binding)
-        else:
-            assert isinstance(table, MemoryTable)
-            count, rows = _change_here(bound_run, statement, name, table, binding)
+        count, rows = _change(bound_run, statement, name, table, binding)
     if rows is not None and context.is_settled(key):
         plan = ChangePlan(table, name, updates, rows)
         context.plans.add(text, run.arguments, key, binding, plan, pins=False, catalog_version=version)
     return wrote(count)
 
 
-def _change_here(
-    run: StatementRun, statement: Change, name: str, table: MemoryTable, binding: Binding
-) -> tuple[int, RowPlan | None]:
-    """Return the number of affected rows, and the row program that has found the rows."""
-    context, values = run.context, run.arguments.values
-    meant = _meant(statement, name, table, binding)
-    rows = plan_small(replace(binding, plan=meant, titles={}), context.settings, context.target)
-    plan = ChangePlan(table, name, isinstance(statement, Update), rows)
-    try:
-        return _publish(run, plan, values), rows if isinstance(rows, RowPlan) else None
-    except NotByRows:
-        rows = plan_logical(meant, context.settings, context.target)
-        return _publish(run, replace(plan, rows=rows), values), None
-
-
-def _change_spread(
-    run: StatementRun, statement: Change, name: str, table: SpreadTable, binding: Binding
+def _change(
+    run: StatementRun, statement: Change, name: str, table: KeyedTable, binding: Binding
 ) -> tuple[int | None, RowPlan | None]:
-    """Return the number of affected rows of a table on several members (None: unknown), and the row program
-    that has found the rows."""
-    if spread_changes.moves(table, statement, name):
-        return spread_changes.store_anew(run, statement, name, table, binding.plan), None
-    context, updates = run.context, isinstance(statement, Update)
-    meant = _meant(statement, name, table, binding)
-    rows = plan_rows(replace(binding, plan=meant, titles={}), context.settings, context.target)
-    if rows is not None:
-        try:
-            return _publish(run, ChangePlan(table, name, updates, rows), run.arguments.values), rows
-        except NotByRows:
-            pass
-    return spread_changes.change_by_job(run, table, meant, updates=updates), None
-
-
-def _meant(statement: Change, name: str, table: KeyedTable, binding: Binding) -> LogicalPlan:
-    """The logical plan of the affected rows of a :class:`ChangePlan`."""
-    numbered = NumberedTable(table)
+    """Return the number of affected rows (None: unknown), and the row program that has found the rows."""
+    if _moves(statement, name, table):
+        return _store_anew(run, statement, name, table, binding.plan), None
+    context, updates, numbered = run.context, isinstance(statement, Update), NumberedTable(table)
     if isinstance(statement, Update):
-        return modification.changed(binding.plan, numbered, statement.columns, name)
-    keys = spread_changes.keys_of(table) if isinstance(table, SpreadTable) else ()
-    return modification.deleted(binding.plan, numbered, keys)
+        meant = modification.changed(binding.plan, numbered, statement.columns, name)
+    else:
+        meant = modification.deleted(binding.plan, numbered, table.home_columns)
+    plan = plan_rows if table.is_spread else plan_small  # a spread table's job stores the rows, too
+    found = plan(replace(binding, plan=meant, titles={}), context.settings, context.target)
+    if isinstance(found, RowPlan):
+        with suppress(NotByRows):
+            return _by_rows(run, ChangePlan(table, name, updates, found), run.arguments.values), found
+        found = None
+    return _by_job(run, table, meant, found, updates=updates), None
+
+
+def _moves(statement: Change, name: str, table: KeyedTable) -> bool:
+    """Whether rows may belong to other members with their new values, or rows have to move already."""
+    if not table.in_place:
+        return True
+    if isinstance(statement, Delete) or not table.home_columns:
+        return False
+    changed = modification.places(statement.columns, table.schema, name)
+    return not set(changed).isdisjoint(table.home_columns)
 
 
 def change_again(run: StatementRun, plan: ChangePlan, values: Sequence[object]) -> Result:
@@ -106,7 +87,7 @@ def change_again(run: StatementRun, plan: ChangePlan, values: Sequence[object]) 
     began, context = time.perf_counter(), run.context
     try:
         with following(run, lambda: plan.table), overflow_of(plan.name):
-            count = _publish(run, plan, values)
+            count = _by_rows(run, plan, values)
     except NotByRows:
         request = run.request
         statement = parse(request.text)
@@ -120,30 +101,50 @@ def change_again(run: StatementRun, plan: ChangePlan, values: Sequence[object]) 
     return result_of(context, made, time.perf_counter() - began)
 
 
-def _publish(run: StatementRun, plan: ChangePlan, values: Sequence[object]) -> int:
-    """Publish the next version of the table; return the number of affected rows."""
-    table = plan.table
-    if isinstance(table, SpreadTable):
-        assert isinstance(plan.rows, RowPlan)
-        return spread_changes.change_by_rows(run, table, plan.rows, values, updates=plan.updates)
-    assert isinstance(table, MemoryTable)
+def _by_rows(run: StatementRun, plan: ChangePlan, values: Sequence[object]) -> int:
+    """Change the rows that a row program gives. Return their number. Raises NotByRows if the change needs a
+    job or rows have to move."""
+    table, context = plan.table, run.context
+    query = context.limited("", run.timeout, run.query)
     with table.turn():
-        snapshot = table.snapshot()
-        numbers, stored = _rows(run, plan, values)
-        table.replace_rows(snapshot, places(snapshot.segments, numbers), stored)
-    return len(numbers)
+        if not table.in_place:
+            raise NotByRows
+        rows = plan.rows.rows(values, context.settings, query)
+        table.change_rows(rows, stores=plan.updates, query=query)
+    return len(rows)
 
 
-def _rows(
-    run: StatementRun, plan: ChangePlan, values: Sequence[object]
-) -> tuple[Sequence[int] | RowNumbers, list[pa.RecordBatch]]:
-    """The numbers of the affected rows, and the replacing rows."""
-    schema = plan.table.schema
-    if isinstance(plan.rows, QueryPlan):
-        job = jobs.submit(run.context, plan.rows, values, timeout=run.timeout, query=run.query)
-        batches = list(job.batches())
-        width = list(range(len(schema)))
-        return numbers_of(batches), [batch.select(width) for batch in batches] if plan.updates else []
-    rows = plan.rows.rows(values, run.context.settings)
-    numbers = [cast("int", row[-1]) for row in rows]
-    return numbers, [batch_of(rows, schema)] if rows and plan.updates else []
+def _by_job(
+    run: StatementRun, table: KeyedTable, meant: LogicalPlan, job: QueryPlan | None, *, updates: bool
+) -> int:
+    """Change the rows of the plan ``meant``, which includes the columns that locate the rows. ``job``: the
+    plan of a job that reads the rows, None = not planned yet. Return the number of the rows."""
+    if isinstance(table, MemoryTable):
+        batches = run.rows(meant) if job is None else run.submit(job).batches()
+        return table.change_batches(list(batches), stores=updates)
+    assert isinstance(table, SpreadTable)
+    home, before = table.home_columns, _count(table)
+    how, keys = (How.UPDATE, home) if updates else (How.DELETE, tuple(range(len(home))))
+    with table.next_version(how) as version:
+        written = run.publish(version, meant, keys)
+    return written if updates else before - _count(table)
+
+
+def _store_anew(
+    run: StatementRun, statement: Change, name: str, table: KeyedTable, bound: LogicalPlan
+) -> int | None:
+    """Store all rows, as they are after the statement, in place of the table's rows. Return the number of
+    affected rows; None for an UPDATE whose condition is random, since the condition is evaluated once to
+    count the rows and once to change them. The caller holds the table's turn."""
+    if isinstance(statement, Update):
+        matched = modification.matched(bound, table.schema)
+        meant = None if matched is None else sum(batch.num_rows for batch in run.rows(matched))
+        if meant != 0:
+            rows = modification.updated(bound, statement.columns, name, table.schema)
+            run.store(table, rows, overwrite=True)
+        return meant
+    return _count(table) - run.store(table, modification.remaining(bound, table.schema), overwrite=True)
+
+
+def _count(table: KeyedTable) -> int:
+    return table.snapshot().statistics.rows or 0

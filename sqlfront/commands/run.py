@@ -16,7 +16,7 @@ from sqlfront.state.context import Context
 from sqlfront_connectors.base import Table, TableDefinition, WritableTable, insert_all
 from sqlfront_connectors.memory import MemoryConnector, MemoryTable
 from sqlfront_connectors.memory.keyed_table import KeyedTable
-from sqlfront_connectors.memory.spread.table import How, SpreadTable, place_anew
+from sqlfront_connectors.memory.spread.table import NextVersion, SpreadTable
 from sqlfront_engine.jobs.light_job import LightJob
 from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_planner.binder import Arguments, bind
@@ -130,21 +130,16 @@ class StatementRun(msgspec.Struct, frozen=True):
         if self.context.cluster is None or not isinstance(table, SpreadTable):
             zone = self.context.settings.time_zone
             return insert_all(table, self.rows(plan), overwrite=overwrite, time_zone=zone)
-        with table.turn():
-            if not overwrite and not table.in_place:
-                place_anew(table)
-            return self.publish(table, plan, How.OVERWRITE if overwrite else How.APPEND)
+        with table.storing(overwrite=overwrite) as version:
+            return self.publish(version, plan, version.keys)
 
-    def publish(
-        self, table: SpreadTable, plan: LogicalPlan, how: How, keys: tuple[int, ...] | None = None
-    ) -> int:
-        """Make the plan's rows the next version of a spread table; ``keys`` are the clustering columns in the
-        plan, None = the table's. Return the number of rows written."""
+    def publish(self, version: NextVersion, plan: LogicalPlan, keys: tuple[int, ...]) -> int:
+        """Publish the next version of a spread table, made from the plan's rows; ``keys`` are the clustering
+        columns in the plan. Return the number of rows written."""
         context = self.context
-        with table.next_version(how) as version:
-            store = Store(table.name, version.processor, version.keys if keys is None else keys)
-            planned = plan_logical(plan, context.settings, context.target, store)
-            return version.publish(self.submit(planned).batches())
+        store = Store(version.table.name, version.processor, keys)
+        planned = plan_logical(plan, context.settings, context.target, store)
+        return version.publish(self.submit(planned).batches())
 
     def writing(self, table: Table) -> AbstractContextManager[bool]:
         """A context in which no other session of the cluster writes to the table's files; see

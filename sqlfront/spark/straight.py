@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from sqlfront.commands.run import StatementRun
 from sqlfront.lanes.request import StatementRequest
-from sqlfront_connectors.memory.spread.table import How, SpreadSnapshot
+from sqlfront_connectors.memory.spread.table import SpreadSnapshot
 from sqlfront_connectors.spark.failures import ours
 from sqlfront_connectors.spark.transfer import loading
 from sqlfront_planner.binder import NO_ARGUMENTS
@@ -93,7 +93,7 @@ def _stored(run: StatementRun, plan: LogicalPlan) -> Iterator[LogicalScan]:
     table = run.context.cluster.table("result", schema, None)
     try:
         columns = tuple(Column(column.type, place) for place, column in enumerate(row))
-        run.publish(table, LogicalProject(plan, columns, names), How.OVERWRITE)
+        run.store(table, LogicalProject(plan, columns, names), overwrite=True)
         yield LogicalScan(table.name, table, table.snapshot(), tuple(range(len(row))))
     finally:
         table.drop()

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 class ChangePlan(msgspec.Struct, frozen=True, eq=False):
-    """A plan of a DELETE or UPDATE. ``rows`` gives the affected rows, with their numbers in the last column:
-    for UPDATE with their new values, for DELETE with the clustering columns if the table is spread. ``name``
-    is the table's name."""
+    """A plan of a DELETE or UPDATE. ``rows`` gives the affected rows as
+    :meth:`~sqlfront_connectors.memory.keyed_table.KeyedTable.change_rows` takes them; ``updates`` is true for
+    UPDATE. ``name`` is the table's name."""
 
     table: "KeyedTable"
     name: str
     updates: bool
-    rows: RowPlan | QueryPlan
+    rows: RowPlan
 
     @property
     def lane(self) -> Lane:
@@ -33,5 +33,5 @@ class ChangePlan(msgspec.Struct, frozen=True, eq=False):
         return self.rows.reason
 
 
-#: A program over a few rows, a job, or a change of the rows that a program or job gives.
+#: A program over a few rows, a job, or a change of the rows that a program gives.
 Plan: TypeAlias = RowPlan | QueryPlan | ChangePlan

@@ -6,15 +6,12 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import pytest
 
-from sqlfront_connectors.base import Partitioning, RowValues, ScanPieces, ScanRequest, insert_all
+from sqlfront_connectors.base import Partitioning, ScanPieces, ScanRequest, insert_all
 from sqlfront_connectors.memory import MemoryTable
 from sqlfront_connectors.memory.keyed_table import KeyedSnapshot, KeyedTable
-from sqlfront_connectors.memory.numbered_table import NumberedTable
+from sqlfront_connectors.memory.numbered_table import HOME, NumberedTable
 from sqlfront_connectors.memory.segments.index import IndexDefinition
-from sqlfront_connectors.memory.segments.numbering import places
-from sqlfront_connectors.memory.segments.row_paths import batch_of
-from sqlfront_connectors.memory.spread.changes import change_rows
-from sqlfront_connectors.memory.spread.table import How, SpreadTable
+from sqlfront_connectors.memory.spread.table import SpreadTable
 from sqlfront_values.expressions import Call, Column, Literal
 from sqlfront_values.types import BIGINT, BOOLEAN, STRING
 from tests.connectors.test_spread import ALL, Members, rows
@@ -75,17 +72,12 @@ def change(table: KeyedTable, keys: Sequence[int], value: str | None = None) -> 
     with table.turn():
         path = NumberedTable(table).snapshot().row_path((0,), (0, 1, 2))
         assert path is not None
-        changed: list[RowValues] = [
-            (row[0], value, row[2]) for of_key in path.find([(key,) for key in keys]) for row in of_key
-        ]
-        if isinstance(table, MemoryTable):
-            snapshot = table.snapshot()
-            added = [] if value is None else [batch_of(changed, SCHEMA)]
-            table.replace_rows(snapshot, places(snapshot.segments, [row[2] for row in changed]), added)  # type: ignore[misc]
-            return
-        assert isinstance(table, SpreadTable)
-        with table.next_version(How.DELETE if value is None else How.UPDATE) as version:
-            change_rows(version, changed, (0,), stores=value is not None)
+        found = [row for of_key in path.find([(key,) for key in keys]) for row in of_key]
+        if value is None:
+            gone = [(*(row[place] for place in table.home_columns), row[2]) for row in found]
+            table.change_rows(gone, stores=False)
+        else:
+            table.change_rows([(row[0], value, row[2]) for row in found], stores=True)
 
 
 # ---- writes
@@ -211,3 +203,20 @@ def test_chunks_without_matching_rows_are_counted(keyed: KeyedTable) -> None:
 
 def test_the_placement_is_known(members: tuple[int, Members], keyed: KeyedTable) -> None:
     assert keyed.is_spread == bool(members[0])
+    assert keyed.home_columns == ((0,) if members[0] else ())
+    assert keyed.in_place
+
+
+def test_a_row_has_a_home_without_clustering_columns(members: tuple[int, Members]) -> None:
+    table = made(members, None)
+    numbered = NumberedTable(table).schema
+
+    assert [numbered[place] for place in table.home_columns] == ([HOME] if members[0] else [])
+
+
+def test_a_change_of_no_rows_publishes_nothing(keyed: KeyedTable) -> None:
+    before = keyed.snapshot()
+    change(keyed, [])
+    change(keyed, [-1], "new")
+
+    assert keyed.snapshot() is before

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from sqlfront_cluster.codec.rows import encode_rows
 from sqlfront_connectors.base import ColumnStatistics
 from sqlfront_connectors.memory.numbered_table import NumberedTable
-from sqlfront_connectors.memory.spread.changes import change_rows
 from sqlfront_connectors.memory.spread.row_changes import RowChange, encode_change
 from sqlfront_connectors.memory.spread.share_statistics import (
     ShareStatistics,
@@ -21,7 +20,7 @@ from sqlfront_connectors.memory.spread.share_statistics import (
     encode_statistics,
 )
 from sqlfront_connectors.memory.spread.store import STORE, decode_question
-from sqlfront_connectors.memory.spread.table import How, SpreadTable
+from sqlfront_connectors.memory.spread.table import SpreadTable
 from sqlfront_values.errors import OperationalError
 from sqlfront_values.types import DAY_TIME_INTERVAL, TIMESTAMP
 from tests.connectors.test_spread import ALL, Members
@@ -46,14 +45,12 @@ def numbered(spread: SpreadTable, *keys: int) -> Rows:
 
 def update(spread: SpreadTable, *keys: int) -> None:
     rows = [(key, "new", number) for key, _, number in numbered(spread, *keys)]
-    with spread.next_version(How.UPDATE) as version:
-        change_rows(version, rows, (0,), stores=True)
+    spread.change_rows(rows, stores=True)
 
 
 def delete(spread: SpreadTable, *keys: int) -> None:
     rows = [(key, number) for key, _, number in numbered(spread, *keys)]
-    with spread.next_version(How.DELETE) as version:
-        change_rows(version, rows, (0,), stores=False)
+    spread.change_rows(rows, stores=False)
 
 
 def test_a_change_costs_one_request_to_each_other_member(members: Members) -> None:
@@ -110,8 +107,8 @@ def test_a_change_that_fails_was_never_made(members: Members) -> None:
     key, keys = spread.snapshot().held.key, members.keys()
     rows = numbered(spread, 1)
     members.deal_anew(["embedded-0", "embedded-1", "embedded-2"])
-    with pytest.raises(OperationalError, match="have moved"), spread.next_version(How.DELETE) as version:
-        change_rows(version, [(1, rows[0][-1])], (0,), stores=False)
+    with pytest.raises(OperationalError, match="have moved"):
+        spread.change_rows([(1, rows[0][-1])], stores=False)
 
     assert spread.snapshot().held.key == key
     assert members.keys() == keys
@@ -123,8 +120,8 @@ def test_a_stopped_query_changes_nothing(members: Members) -> None:
     query = members.cluster.coordinator.engine.begin_query()
     rows = [(other, number) for _, _, number in numbered(spread, other)]
     query.cancel()
-    with pytest.raises(OperationalError) as caught, spread.next_version(How.DELETE) as version:
-        change_rows(version, rows, (0,), stores=False, query=query)
+    with pytest.raises(OperationalError) as caught:
+        spread.change_rows(rows, stores=False, query=query)
 
     assert caught.value.sqlstate == "HY008"
     assert spread.snapshot().held.key == key

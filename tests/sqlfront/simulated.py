@@ -23,7 +23,6 @@ from sqlfront_cluster.network.tls.security import Security
 from sqlfront_cluster.network.transport import Peer
 from sqlfront_connectors.base import Partitioning, ScanRequest
 from sqlfront_connectors.memory.numbered_table import NumberedTable
-from sqlfront_connectors.memory.spread.changes import change_rows
 from sqlfront_connectors.memory.spread.processors import StoreShare
 from sqlfront_connectors.memory.spread.table import How, NextVersion, SpreadTable, TableVersion, place_anew
 from sqlfront_engine.dag import DAG, Edge
@@ -379,9 +378,10 @@ class TableTown(Kept):
                 found = [row for rows in path.find([(key,) for key in sorted(chosen)]) for row in rows]
                 if not found:
                     return
-                with table.next_version(How.DELETE if value is None else How.UPDATE) as version:
-                    rows = [(key, value, number) for key, _, number in found]
-                    change_rows(version, rows, (0,), stores=value is not None)
+                if value is None:
+                    table.change_rows([(key, number) for key, _, number in found], stores=False)
+                else:
+                    table.change_rows([(key, value, number) for key, _, number in found], stores=True)
 
         return Statement(at, code)
 

@@ -157,6 +157,29 @@ class KeyedTable(ABC):
         """Publish the rows (after all present rows, or instead of them) as the next version, at once. Returns
         the number of rows."""
 
+    @property
+    def in_place(self) -> bool:
+        """True if the rows lie where jobs look for their partitions."""
+        return True
+
+    @property
+    def home_columns(self) -> tuple[int, ...]:
+        """The columns that determine the member of a row, as ordinals of the
+        :class:`~sqlfront_connectors.memory.numbered_table.NumberedTable`; empty if all rows are in this
+        process."""
+        return ()
+
+    @abstractmethod
+    def change_rows(self, rows: Sequence[RowValues], *, stores: bool, query: QueryRun | None = None) -> None:
+        """Publish a version without the given rows of the current version, without a job. The last value of a
+        row is its number. With ``stores`` the values before the number are a row that replaces the deleted
+        row and has the same values in :attr:`home_columns`; else they are the values of these columns. The
+        caller has the turn. No rows: publish nothing.
+
+        Raises the errors of a lookup; then nothing is published. ``query``: a wait for members ends with the
+        query.
+        """
+
     @abstractmethod
     def set_indexes(self, indexes: tuple[IndexDefinition, ...]) -> None:
         """Publish a version of the same rows with exactly these indexes."""

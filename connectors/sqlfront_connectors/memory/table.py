@@ -4,7 +4,7 @@ import itertools
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Final
+from typing import Final, cast
 
 import pyarrow as pa
 
@@ -20,6 +20,8 @@ from sqlfront_connectors.memory.scan import MemoryScan
 from sqlfront_connectors.memory.segments.chunks import count_chunks
 from sqlfront_connectors.memory.segments.index import IndexDefinition
 from sqlfront_connectors.memory.segments.merging import NO_ROWS, merged
+from sqlfront_connectors.memory.segments.numbering import numbers_of, places
+from sqlfront_connectors.memory.segments.row_paths import batch_of
 from sqlfront_connectors.memory.segments.segment import RowNumbers, Segment, build_segments
 from sqlfront_connectors.memory.segments.share import TableShare
 from sqlfront_connectors.memory.segments.table_memory import TableMemory
@@ -139,6 +141,22 @@ class MemoryTable(KeyedTable):
             if version is not self._current:
                 raise InternalError(f"`{self.name}` has another version than the one to be changed")
             self._current = self._next(version.segments, batches, gone=deleted)
+
+    def change_rows(self, rows: Sequence[RowValues], *, stores: bool, query: QueryRun | None = None) -> None:
+        """Publish a version without the given rows; see :class:`KeyedTable`."""
+        snapshot = self._current
+        gone = places(snapshot.segments, [cast("int", row[-1]) for row in rows])
+        self.replace_rows(snapshot, gone, [batch_of(rows, self._schema)] if rows and stores else ())
+
+    def change_batches(self, batches: Sequence[pa.RecordBatch], *, stores: bool) -> int:
+        """Publish a version without the rows whose numbers are in the batches' last column; with ``stores``
+        the columns before hold the rows that replace the deleted rows. Returns the number of rows. The caller
+        has the turn."""
+        snapshot, numbers = self._current, numbers_of(batches)
+        width = list(range(len(self._schema)))
+        stored = [batch.select(width) for batch in batches] if stores else ()
+        self.replace_rows(snapshot, places(snapshot.segments, numbers), stored)
+        return len(numbers)
 
     def set_indexes(self, indexes: tuple[IndexDefinition, ...]) -> None:
         """Publish a version of the same rows with exactly these indexes; the indexes of large segments are

@@ -3,14 +3,14 @@
 Every member makes its share of the new version. A member without changed rows keeps its old share.
 """
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, cast
 
 import msgspec
 
 from sqlfront_cluster.codec.rows import encode_rows, rows_decoder
 from sqlfront_cluster.codec.values import malformed
-from sqlfront_connectors.base import RowValues
+from sqlfront_connectors.base import Key, RowValues
 from sqlfront_connectors.memory.segments.merging import merged
 from sqlfront_connectors.memory.segments.numbering import places
 from sqlfront_connectors.memory.segments.row_paths import batch_of
@@ -44,6 +44,26 @@ def encode_change(
     """Encode a :class:`RowChange`."""
     rows = msgspec.Raw(encode_rows(added)) if added else _NO_ROWS
     return _encode(RowChange(version, base, table, dealt, tuple(gone), rows))
+
+
+def by_owner(
+    rows: Sequence[RowValues],
+    hash_key: Callable[[Key], int],
+    keys: tuple[int, ...],
+    owners: Sequence[str],
+    *,
+    stores: bool,
+) -> dict[str, tuple[list[int], list[RowValues]]]:
+    """The numbers of the rows to delete and the rows to add, by the owner of the rows' partition. ``keys``:
+    the places of the clustering columns' values in each of ``rows``; the last value of a row is its number.
+    ``stores``: the values before the number are a row to add."""
+    shares: dict[str, tuple[list[int], list[RowValues]]] = {owner: ([], []) for owner in owners}
+    for row in rows:
+        gone, added = shares[owners[hash_key(tuple(row[key] for key in keys)) % len(owners)]]
+        gone.append(cast("int", row[-1]))
+        if stores:
+            added.append(row[:-1])
+    return shares
 
 
 def changed_share(share: TableShare, change: RowChange) -> tuple[TableShare, bytes]:

@@ -39,9 +39,11 @@ from sqlfront_connectors.memory.segments.share import key_columns
 from sqlfront_connectors.memory.spread.chunk_counts import decode_count, encode_count
 from sqlfront_connectors.memory.spread.lookup import NO_KEYS, Lookup
 from sqlfront_connectors.memory.spread.processors import ChangeShare, ShareScan, StoreShare
+from sqlfront_connectors.memory.spread.row_changes import by_owner, encode_change
 from sqlfront_connectors.memory.spread.row_path import Askable, RowRequest, SpreadPath
 from sqlfront_connectors.memory.spread.share_statistics import (
     ShareStatistics,
+    decode_reports,
     merged,
     nothing,
     read_reports,
@@ -57,6 +59,7 @@ from sqlfront_engine.processors.sources.values import Values
 from sqlfront_values.errors import OperationalError
 from sqlfront_values.expressions import Expr
 from sqlfront_values.memo import Memo
+from sqlfront_values.partitioning.partitions import key_hasher
 
 _ROWS: Final = "rows"
 #: The SQLSTATE of reading a table of which parts are lost for good.
@@ -242,6 +245,11 @@ class SpreadTable(KeyedTable):
         held = self._current.held
         return held.key is None or held.dealt == self.members.member_list.dealt
 
+    @property
+    def home_columns(self) -> tuple[int, ...]:
+        """The clustering columns; for a table without clustering the column behind the table's columns."""
+        return (len(self._schema),) if self._partitioning is None else self._partitioning.columns
+
     @contextmanager
     def turn(self) -> Iterator[str]:
         """Return a context manager within which no other session writes; its value is the text of
@@ -278,6 +286,13 @@ class SpreadTable(KeyedTable):
         """Send the rows to their members, and publish all rows as one new version; returns their number."""
         with self.storing(overwrite=overwrite) as version:
             return self._publish(version, batches)
+
+    def change_rows(self, rows: Sequence[RowValues], *, stores: bool, query: QueryRun | None = None) -> None:
+        """Publish a version without the given rows of a table with clustering columns by one question to each
+        member; see :class:`KeyedTable`."""
+        if rows:
+            with self.next_version(How.UPDATE if stores else How.DELETE) as version:
+                version.change_rows(rows, query)
 
     def set_indexes(self, indexes: tuple[IndexDefinition, ...]) -> None:
         """Publish a version of the same rows with exactly these indexes, after all members have made their
@@ -364,6 +379,22 @@ class NextVersion:
         shares, written = read_reports(reports)
         self.publish_shares(shares)
         return written
+
+    def change_rows(self, rows: Sequence[RowValues], query: QueryRun | None) -> None:
+        """Have every member make its share of the new version, and publish the version; see
+        :meth:`KeyedTable.change_rows`. ``query``: the wait for members ends with the query."""
+        table, base, members = self.table, self.base, self.members
+        assert base.key is not None
+        assert table.partitioning is not None
+        stores = self._how is How.UPDATE
+        kinds = [table.schema.field(column).type for column in self.keys]
+        keys = self.keys if stores else tuple(range(len(self.keys)))
+        shares = by_owner(rows, key_hasher(kinds), keys, members.owners, stores=stores)
+        encode = partial(encode_change, self.processor.key, base.key, table.name, members.dealt)
+        questions = {owner: encode(gone, added) for owner, (gone, added) in shares.items()}
+        answers = table.members.ask(STORE, questions, query)
+        reports = [answers[owner] for owner in sorted(answers)]
+        self.publish_shares(decode_reports(reports, table.schema))
 
     def publish_shares(self, shares: Sequence[ShareStatistics]) -> None:
         """Publish the new version with the statistics of each share."""
