@@ -20,12 +20,13 @@ Row(word='the', n=100)
 import time
 from collections.abc import Collection, Iterator, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import pyarrow as pa
 from msgspec.structs import replace
 
 from sqlfront.results.result import Result, Statistics
+from sqlfront.state.context import Context
 from sqlfront_connectors.base import Table
 from sqlfront_connectors.files.text.text_lines import text_lines
 from sqlfront_connectors.memory.spread.processors import ShareScan
@@ -49,9 +50,6 @@ from sqlfront_planner.pipeline.submission import plan_for
 from sqlfront_planner.statements.dotted_names import name_parts
 from sqlfront_values.errors import OperationalError, ProgrammingError
 from sqlfront_values.expressions import Literal
-
-if TYPE_CHECKING:
-    from sqlfront.state.context import Context
 
 __all__ = [
     "Aggregation",
@@ -88,7 +86,7 @@ def table(session: "HasCatalog", name: str) -> Table:
 
 
 def run(
-    context: "Context",
+    context: Context,
     pipeline: Pipeline,
     arguments: Sequence[Literal] = (),
     required_partitions: Collection[int] | None = None,

@@ -31,18 +31,16 @@ and gets a thread of its own.
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, Final, Protocol, final
+from typing import ClassVar, Final, Protocol, final
 
 import msgspec
 import pyarrow as pa
 
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess
+from sqlfront_engine.row_programs.compiler import RowCompiler
+from sqlfront_engine.row_programs.program import RowStep
 from sqlfront_engine.shares import SharedObject
 from sqlfront_values.settings import Settings
-
-if TYPE_CHECKING:
-    from sqlfront_engine.row_programs.compiler import RowCompiler
-    from sqlfront_engine.row_programs.program import RowStep
 
 #: Upper bound of rows that one step of a cooperative processor handles.
 BATCH_ROWS: Final = 65_536
@@ -135,7 +133,7 @@ class Processor(msgspec.Struct, frozen=True, array_like=True, tag_field="process
         """Run the operator; see the module's docstring."""
         raise NotImplementedError
 
-    def rows(self, inputs: "Sequence[RowStep]", compiler: "RowCompiler") -> "RowStep | None":
+    def rows(self, inputs: Sequence[RowStep], compiler: RowCompiler) -> RowStep | None:
         """Compile the operator to a function over Python rows for queries of a few rows, see
         :mod:`sqlfront_engine.row_programs`. ``inputs``: the vertices at the inputs, by ordinal. None: the
         operator runs in a job only."""

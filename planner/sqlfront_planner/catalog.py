@@ -7,14 +7,12 @@ may be called from several threads: a change makes a new version, and readers ne
 import threading
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 import msgspec
 
+from sqlfront_connectors.base import Table
 from sqlfront_values.errors import NotSupportedError, spark_error
-
-if TYPE_CHECKING:
-    from sqlfront_connectors.base import Table
 
 DEFAULT_DATABASE: Final = "default"
 DEFAULT_CATALOG: Final = "spark_catalog"
@@ -28,7 +26,7 @@ class TableEntry(msgspec.Struct, frozen=True, eq=False):
     qualifier), or is global (GLOBAL_TEMP)."""
 
     name: str
-    table: "Table"
+    table: Table
     temporary: bool = False
     database: tuple[str, ...] = ()
 
@@ -178,7 +176,7 @@ class Catalog:
         except FoundElsewhere:
             return False
 
-    def path_table(self, parts: tuple[str, ...]) -> "Table | None":
+    def path_table(self, parts: tuple[str, ...]) -> Table | None:
         """The table of ``format.`path```, or None if the name isn't of that form or the format is unknown."""
         if len(parts) != 2 or self._path_tables is None:
             return None

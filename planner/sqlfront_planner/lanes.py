@@ -2,17 +2,15 @@
 
 from collections.abc import Iterable
 from enum import Enum, StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
 from sqlfront_planner.logical import LogicalJoin, LogicalPlan, LogicalScan, walk_plan
 from sqlfront_planner.pruning import joins
+from sqlfront_planner.pruning.scans import KeyConditions
 from sqlfront_planner.shared_rows import SharedRows
 from sqlfront_planner.statistics.cardinality import Cardinality, column_bytes, table_rows
-
-if TYPE_CHECKING:
-    from sqlfront_planner.pruning.scans import KeyConditions
 
 #: Queries of up to this many input rows run on the caller's thread.
 INLINE_ROWS: Final = 10_000
@@ -74,7 +72,7 @@ class Choice(msgspec.Struct, frozen=True):
 
 
 def input_size(
-    plans: Iterable[LogicalPlan], cardinality: Cardinality, conditions: "KeyConditions | None" = None
+    plans: Iterable[LogicalPlan], cardinality: Cardinality, conditions: KeyConditions | None = None
 ) -> InputSize:
     """The estimated input of the scans of a query's plans. A scan by a bounded number of keys (``conditions``
     holds the scans' key conditions), or by the keys of a join's other side, reads the rows that it finds; any

@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 from itertools import islice
 from operator import is_not
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 import pyarrow as pa
 from msgspec.structs import replace
 
+from sqlfront_connectors.base import Snapshot, Table
 from sqlfront_engine.join_kinds import FILTERING_JOINS, JoinKind
 from sqlfront_values import expression_text as display
 from sqlfront_values.expressions import (
@@ -34,10 +35,6 @@ from sqlfront_values.expressions import (
 from sqlfront_values.memo import Memo
 from sqlfront_values.stacks import on_fresh_stack
 from sqlfront_values.types import BOOLEAN
-
-if TYPE_CHECKING:
-    from sqlfront_connectors.base import Snapshot, Table
-
 
 #: Results of :func:`_table_part` by the identity of the schema. The entry holds the schema, so that the
 #: identity stays valid.
@@ -169,8 +166,8 @@ class LogicalScan(LogicalPlan, frozen=True):
     all)."""
 
     name: str
-    table: "Table"
-    snapshot: "Snapshot"
+    table: Table
+    snapshot: Snapshot
     columns: tuple[int, ...]
     filters: tuple[Expr, ...] = ()
     limit: int | None = None

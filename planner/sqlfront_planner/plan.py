@@ -1,16 +1,19 @@
 """A query's plan: made once, bound for each run."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 import pyarrow as pa
 from msgspec import structs
 from msgspec.structs import replace
 
+from sqlfront_engine.dag import DAG
+from sqlfront_engine.processor import Processor
 from sqlfront_planner import run_values
 from sqlfront_planner.lanes import Lane, Regime
 from sqlfront_planner.logical import LogicalPlan
+from sqlfront_planner.lowering import Lowered
+from sqlfront_planner.lowering.builder import ScanVertex
 from sqlfront_planner.rules.expressions import fold_constants as folding
 from sqlfront_values.errors import InternalError, OperationalError
 from sqlfront_values.expressions import (
@@ -26,12 +29,6 @@ from sqlfront_values.expressions import (
 )
 from sqlfront_values.settings import Settings
 
-if TYPE_CHECKING:
-    from sqlfront_engine.dag import DAG
-    from sqlfront_engine.processor import Processor
-    from sqlfront_planner.lowering import Lowered
-    from sqlfront_planner.lowering.builder import ScanVertex
-
 
 class Template(msgspec.Struct, frozen=True):
     """A DAG, the objects for its sources, and the parts that differ from run to run. ``distributed``: the DAG
@@ -41,16 +38,16 @@ class Template(msgspec.Struct, frozen=True):
     parameters or values of the run; ``reads`` are all scans.
     """
 
-    dag: "DAG"
+    dag: DAG
     resources: Mapping[str, object]
-    scans: "tuple[ScanVertex, ...]" = ()
-    fields: "tuple[tuple[str, Processor, tuple[str, ...]], ...]" = ()
+    scans: tuple[ScanVertex, ...] = ()
+    fields: tuple[tuple[str, Processor, tuple[str, ...]], ...] = ()
     distributed: bool = False
-    reads: "tuple[ScanVertex, ...]" = ()
+    reads: tuple[ScanVertex, ...] = ()
 
     def bind(
         self, arguments: Sequence[object] = (), values: "run_values.RunValues | None" = None
-    ) -> "tuple[DAG, Mapping[str, object]]":
+    ) -> tuple[DAG, Mapping[str, object]]:
         """The DAG of one run, without parameters, and the objects for its sources; the template's own if
         nothing differs. Raises OperationalError (SQLSTATE 40001) if the rows no longer lie where the plan
         needs them.
@@ -122,7 +119,7 @@ class QueryPlan(msgspec.Struct, frozen=True):
     shared: tuple[SharedPlan, ...] = ()
 
     @property
-    def dag(self) -> "DAG":
+    def dag(self) -> DAG:
         """The physical plan, with its parameters."""
         return self.template.dag
 
@@ -133,13 +130,13 @@ class QueryPlan(msgspec.Struct, frozen=True):
 
     def bind(
         self, arguments: Sequence[object] = (), values: "run_values.RunValues | None" = None
-    ) -> "tuple[DAG, Mapping[str, object]]":
+    ) -> tuple[DAG, Mapping[str, object]]:
         """The DAG of one run and the objects for its sources besides the shared rows, see
         :meth:`Template.bind`."""
         return self.template.bind(arguments, values)
 
 
-def template_of(lowered: "Lowered") -> Template:
+def template_of(lowered: Lowered) -> Template:
     """The template of a lowered plan."""
     sources = {scan.vertex for scan in lowered.scans}
     scans = tuple(scan for scan in lowered.scans if any(map(is_open, scan.request.filters)))

@@ -19,10 +19,11 @@ from sqlfront_values.lazy_modules import lazy_submodules
 lazy_submodules(__name__, "lateral_aliases", "outer_columns", "windows")
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
+from sqlfront_connectors.base import Snapshot, Table
 from sqlfront_planner.binder.context import NO_ARGUMENTS, Arguments, BindSettings, StatementContext
 from sqlfront_planner.binder.expressions import literals  # noqa: F401 - registers the handlers that every process needs
 from sqlfront_planner.binder.query import QueryBinder
@@ -32,9 +33,6 @@ from sqlfront_planner.logical import LogicalPlan, repeats
 from sqlfront_planner.statements.structs import Query
 from sqlfront_values.errors import Error, too_complex
 from sqlfront_values.expressions import Parameter
-
-if TYPE_CHECKING:
-    from sqlfront_connectors.base import Snapshot, Table
 
 #: From this many uses of common table expressions on, the binder checks the size of the plan.
 _MANY_USES: Final = 8
@@ -65,7 +63,7 @@ class Binding(msgspec.Struct, frozen=True):
     relations: tuple[str, ...]
     temporary: tuple[str, ...]
     lookups: Lookups
-    snapshots: "tuple[tuple[Table, Snapshot], ...]"
+    snapshots: tuple[tuple[Table, Snapshot], ...]
     repeatable: bool
 
 

@@ -4,13 +4,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
 from enum import Enum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
+from sqlfront_connectors.base import Snapshot, Table
 from sqlfront_planner import shared_rows
 from sqlfront_planner import types as coercion
 from sqlfront_planner.binder.scope import BoundQuery
@@ -24,9 +25,6 @@ from sqlfront_values.expressions import Expr, Literal, Parameter
 from sqlfront_values.java.surrogates import well_formed
 from sqlfront_values.settings import Settings
 from sqlfront_values.zones import names as zone_names
-
-if TYPE_CHECKING:
-    from sqlfront_connectors.base import Snapshot, Table
 
 _INT_BOUND: Final = 2**31
 _BIGINT_BOUND: Final = 2**63
@@ -247,17 +245,17 @@ class StatementContext(msgspec.Struct):
     _held: list[LogicalPlan] = msgspec.field(default_factory=list)
     _filled: dict[int, Literal] = msgspec.field(default_factory=dict)
     _shared: dict[int, tuple[LogicalPlan, LogicalScan]] = msgspec.field(default_factory=dict)
-    _snapshots: "dict[int, tuple[Table, Snapshot]]" = msgspec.field(default_factory=dict)
-    _path_tables: "dict[tuple[str, ...], Table | None]" = msgspec.field(default_factory=dict)
+    _snapshots: dict[int, tuple[Table, Snapshot]] = msgspec.field(default_factory=dict)
+    _path_tables: dict[tuple[str, ...], Table | None] = msgspec.field(default_factory=dict)
 
-    def snapshot(self, table: "Table") -> "Snapshot":
+    def snapshot(self, table: Table) -> Snapshot:
         """The version of the table that the statement reads."""
         entry = self._snapshots.get(id(table))
         if entry is None:
             entry = self._snapshots[id(table)] = (table, table.snapshot())
         return entry[1]
 
-    def snapshots(self) -> "Iterable[tuple[Table, Snapshot]]":
+    def snapshots(self) -> Iterable[tuple[Table, Snapshot]]:
         """The tables that the statement reads, with the versions."""
         return self._snapshots.values()
 
@@ -266,7 +264,7 @@ class StatementContext(msgspec.Struct):
         """Whether the statement reads tables that no catalog knows."""
         return bool(self._path_tables)
 
-    def path_table(self, parts: tuple[str, ...]) -> "Table | None":
+    def path_table(self, parts: tuple[str, ...]) -> Table | None:
         """The table of a path, see :meth:`~sqlfront_planner.catalog.Catalog.path_table`; all uses of a name
         get one table."""
         if parts not in self._path_tables:

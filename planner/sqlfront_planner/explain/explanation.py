@@ -6,7 +6,6 @@ field requires another :attr:`Explanation.version`.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING
 
 import msgspec
 import pyarrow as pa
@@ -15,15 +14,13 @@ from msgspec.structs import replace
 from sqlfront_connectors.base import Key
 from sqlfront_engine.dag import DAG, Distribution, Edge, Routing, Vertex
 from sqlfront_engine.job_statistics import JobStatistics, VertexStatistics
+from sqlfront_planner import run_values
 from sqlfront_planner.explain.plan_text import plan_text
 from sqlfront_planner.explain.scan_pruning import scan_prunings
 from sqlfront_planner.plan import QueryPlan, Template
 from sqlfront_planner.shared_rows import shared_rows
 from sqlfront_values.expression_text import describe
 from sqlfront_values.expressions import Literal
-
-if TYPE_CHECKING:
-    from sqlfront_planner import run_values
 
 
 class VertexPlace(Enum):
@@ -191,7 +188,7 @@ class RunArguments(msgspec.Struct, frozen=True):
     """A plan's values of one run: ``arguments`` for its parameters, ``values`` for its run values."""
 
     arguments: Sequence[object] = ()
-    values: "run_values.RunValues | None" = None
+    values: run_values.RunValues | None = None
 
 
 #: Finds the participants of a DAG's job; returns None if there is only one member.

@@ -1,7 +1,6 @@
 """The pruning of a plan's scans in one run, for EXPLAIN and for statistics."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
@@ -10,14 +9,12 @@ from sqlfront_connectors import base
 from sqlfront_connectors.base import Key
 from sqlfront_planner import run_values
 from sqlfront_planner.lowering.builder import ScanVertex
+from sqlfront_planner.plan import Template
 from sqlfront_planner.rules.expressions import fold_constants as folding
 from sqlfront_values.errors import OperationalError
 from sqlfront_values.expressions import Expr, transform
 from sqlfront_values.partitioning import partitions
 from sqlfront_values.settings import Settings
-
-if TYPE_CHECKING:
-    from sqlfront_planner.plan import Template
 
 
 class ScanPruning(msgspec.Struct, frozen=True):
@@ -40,7 +37,7 @@ class ScanPruning(msgspec.Struct, frozen=True):
 
 
 def scan_prunings(
-    template: "Template", arguments: Sequence[object] = (), values: "run_values.RunValues | None" = None
+    template: Template, arguments: Sequence[object] = (), values: "run_values.RunValues | None" = None
 ) -> tuple[ScanPruning, ...]:
     """The pruning of each scan of a plan in a run with these arguments (see :meth:`~.plan.Template.bind`)."""
     values = values or run_values.RunValues(Settings())

@@ -1,22 +1,18 @@
 """Insertion of a pipeline's rows into a table, by the table's own insert."""
 
-from typing import TYPE_CHECKING
-
 import pyarrow as pa
 
+from sqlfront_connectors.base import TableWrite, WritableTable
 from sqlfront_engine.processor import ProcessorContext
 from sqlfront_engine.processors.user_code.values import to_physical
 from sqlfront_values.errors import InternalError
-
-if TYPE_CHECKING:
-    from sqlfront_connectors.base import TableWrite, WritableTable
 
 
 class Insertion:
     """A factory of inserts into a table: the job's resource of a
     :class:`~sqlfront_engine.processors.user_code.sinks.ResourceSink`."""
 
-    def __init__(self, table: "WritableTable", *, overwrite: bool) -> None:
+    def __init__(self, table: WritableTable, *, overwrite: bool) -> None:
         self._table = table
         self._overwrite = overwrite
 
@@ -30,7 +26,7 @@ class Insertion:
 class _Insert:
     """An atomic insert: committed after the last row, else aborted."""
 
-    def __init__(self, write: "TableWrite", schema: pa.Schema) -> None:
+    def __init__(self, write: TableWrite, schema: pa.Schema) -> None:
         self._write = write
         self._schema = schema
         self._complete = False

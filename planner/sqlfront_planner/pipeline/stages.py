@@ -1,11 +1,12 @@
 """The builder of pipelines: each method adds a step."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias, get_args
+from typing import TypeAlias, get_args
 
 import pyarrow as pa
 from msgspec.structs import replace
 
+from sqlfront_connectors.base import Table, WritableTable
 from sqlfront_engine.dag import OnlyOn
 from sqlfront_engine.join_kinds import FILTERING_JOINS, JoinKind
 from sqlfront_engine.processor import Processor
@@ -34,9 +35,6 @@ from sqlfront_values.errors import InterfaceError, ProgrammingError
 from sqlfront_values.types import ddl
 from sqlfront_values.user_functions import UserFunction
 
-if TYPE_CHECKING:
-    from sqlfront_connectors.base import Table, WritableTable
-
 #: A step's output: one column, whose values the function returns directly, or several columns, returned as
 #: tuples.
 Output: TypeAlias = pa.Field | pa.Schema
@@ -56,7 +54,7 @@ class Pipeline:
 
     def read(
         self,
-        source: "OpenedSource | Table",
+        source: OpenedSource | Table,
         *,
         name: str | None = None,
         parallelism: int | None = None,
@@ -281,9 +279,7 @@ class Stage:
         ``only_on``: the place of the only instance in the whole cluster."""
         return self._write(replace(sink, schema=self.schema), name or sink.title, parallelism, only_on)
 
-    def insert_into(
-        self, table: "WritableTable", *, overwrite: bool = False, name: str = "insert"
-    ) -> Pipeline:
+    def insert_into(self, table: WritableTable, *, overwrite: bool = False, name: str = "insert") -> Pipeline:
         """Insert the rows into a table whose columns have equal types in equal order. The insert is atomic:
         if the job fails before the last row, no row is inserted."""
         mine, theirs = (", ".join(map(ddl, each.types)) for each in (self.schema, table.schema))

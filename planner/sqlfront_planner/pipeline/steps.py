@@ -4,11 +4,12 @@ A step refers to inputs by position, states the schema of the output (logical ty
 as :class:`~sqlfront_values.user_functions.UserFunction`.
 """
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import msgspec
 import pyarrow as pa
 
+from sqlfront_connectors.base import Table, WritableTable
 from sqlfront_engine.dag import OnlyOn
 from sqlfront_engine.join_kinds import JoinKind
 from sqlfront_engine.processor import Processor
@@ -16,9 +17,6 @@ from sqlfront_engine.processors.user_code.services import Service
 from sqlfront_engine.processors.user_code.transform import OperationKind
 from sqlfront_values.expressions import AggregateCall, Expr
 from sqlfront_values.user_functions import UserFunction
-
-if TYPE_CHECKING:
-    from sqlfront_connectors.base import Table, WritableTable
 
 #: The names of the kinds of joins that a pipeline can have.
 JoinName = Literal["inner", "left", "right", "full", "semi", "anti"]
@@ -51,7 +49,7 @@ class ReadStep(Step, frozen=True, tag_field="step", tag=True):
 class ReadTable(Step, frozen=True, tag_field="step", tag=True):
     """Read all rows of a table's version at submission."""
 
-    table: "Table"
+    table: Table
 
 
 class Apply(Step, frozen=True, tag_field="step", tag=True):
@@ -102,7 +100,7 @@ class WriteStep(Step, frozen=True, tag_field="step", tag=True):
 class WriteTable(Step, frozen=True, tag_field="step", tag=True):
     """Write rows into a table, in one insert."""
 
-    table: "WritableTable"
+    table: WritableTable
     overwrite: bool = False
 
 

@@ -6,11 +6,10 @@ rows for which the condition is null. New values are computed from the old row, 
 stored as INSERT stores values.
 """
 
-from typing import TYPE_CHECKING
-
 import pyarrow as pa
 from msgspec import structs
 
+from sqlfront_connectors.base import Table
 from sqlfront_planner.expressions.rewriting import is_deterministic
 from sqlfront_planner.logical import LogicalFilter, LogicalPlan, LogicalProject, LogicalScan
 from sqlfront_planner.table_changes.insertion import store_assigned
@@ -19,11 +18,8 @@ from sqlfront_values.errors import InternalError, OperationalError, ProgrammingE
 from sqlfront_values.expressions import Call, Case, Column, Expr, Literal
 from sqlfront_values.types import BOOLEAN, VOID, sql_name
 
-if TYPE_CHECKING:
-    from sqlfront_connectors.base import Table
 
-
-def deleted(bound: LogicalPlan, numbered: "Table", keys: tuple[int, ...]) -> LogicalPlan:
+def deleted(bound: LogicalPlan, numbered: Table, keys: tuple[int, ...]) -> LogicalPlan:
     """The columns ``keys`` and the numbers of the rows that DELETE removes. ``bound`` yields the table's
     columns and the condition. ``numbered`` is the table with further columns at the end; the last column is
     the row number."""
@@ -32,7 +28,7 @@ def deleted(bound: LogicalPlan, numbered: "Table", keys: tuple[int, ...]) -> Log
     return _select(rows, (*(row[key] for key in keys), row[-1]))
 
 
-def changed(bound: LogicalPlan, numbered: "Table", columns: tuple[str, ...], name: str) -> LogicalPlan:
+def changed(bound: LogicalPlan, numbered: Table, columns: tuple[str, ...], name: str) -> LogicalPlan:
     """The rows that UPDATE changes, with their new values and the further columns of ``numbered``. ``bound``
     yields the table's columns, a value for each of ``columns``, and the condition; ``name`` is the table's
     name."""
@@ -72,7 +68,7 @@ def updated(bound: LogicalPlan, columns: tuple[str, ...], table: str, schema: pa
     return LogicalProject(rows, tuple(items), tuple(schema.names))
 
 
-def check_table(bound: LogicalPlan, table: "Table", name: str) -> None:
+def check_table(bound: LogicalPlan, table: Table, name: str) -> None:
     """Raise OperationalError with SQLSTATE 40001 unless ``bound`` reads ``table``, the table that ``name``
     named before."""
     if _scan(bound).table is not table:
@@ -106,7 +102,7 @@ def _assignments(
     }
 
 
-def _meant(bound: LogicalPlan, numbered: "Table") -> LogicalFilter:
+def _meant(bound: LogicalPlan, numbered: Table) -> LogicalFilter:
     """The rows for which the condition is true, with their numbers."""
     scan = _scan(bound)
     rows = _with_condition(bound, scan.table.schema)
