@@ -86,26 +86,20 @@ def _read(source: ArrowSource) -> pa.Table:
 class ArrowSnapshot:
     """The only version of an :class:`ArrowTable`."""
 
+    #: Always 0.
+    version = 0
+
     def __init__(self, name: str, schema: pa.Schema, batches: tuple[pa.RecordBatch, ...]) -> None:
         self._name = name
         self._resource = f"arrow:{next(_identities)}"
         self._schema = schema
         self._batches = batches
-        self._statistics = TableStatistics(
+        #: The exact counts and bounds; estimated distinct counts.
+        self.statistics = TableStatistics(
             rows=sum(batch.num_rows for batch in batches),
             size=sum(batch.nbytes for batch in batches),
             columns=LazyStatistics(schema, self._look),
         )
-
-    @property
-    def version(self) -> int:
-        """Always 0."""
-        return 0
-
-    @property
-    def statistics(self) -> TableStatistics:
-        """The exact counts and bounds; estimated distinct counts."""
-        return self._statistics
 
     def _look(self, ordinal: int) -> ColumnStatistics:
         return column_statistics([batch.column(ordinal) for batch in self._batches])
@@ -123,6 +117,10 @@ class ArrowSnapshot:
 
 class ArrowTable:
     """A read-only table over Arrow data."""
+
+    format = "arrow"
+    #: No partitioning.
+    partitioning: Partitioning | None = None
 
     def __init__(self, name: str, data: ArrowSource) -> None:
         """``data``: see the module. A reader, a dataset or a LazyFrame is read to its end, once.
@@ -145,34 +143,18 @@ class ArrowTable:
             reason = str(error).partition("\n")[0]
             raise DataError(f"{name}: reading the {type(data).__name__} failed: {reason}") from error
         self.name = name
-        self._schema = logical_schema(source.schema)
-        batches = tuple(
-            _convert(batch, self._schema, name) for batch in source.to_batches() if batch.num_rows
-        )
-        self._snapshot = ArrowSnapshot(name, self._schema, batches)
+        #: The logical column names and types.
+        self.schema = logical_schema(source.schema)
+        batches = tuple(_convert(batch, self.schema, name) for batch in source.to_batches() if batch.num_rows)
+        self._snapshot = ArrowSnapshot(name, self.schema, batches)
 
     @classmethod
     def of(cls, name: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> "ArrowTable":
         """Make a table over rows in physical form, whose columns are in the order of the logical schema."""
         table = cls.__new__(cls)
-        table.name, table._schema = name, schema
+        table.name, table.schema = name, schema
         table._snapshot = ArrowSnapshot(name, schema, tuple(batches))
         return table
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The logical column names and types."""
-        return self._schema
-
-    @property
-    def format(self) -> str:
-        """``arrow``."""
-        return "arrow"
-
-    @property
-    def partitioning(self) -> Partitioning | None:
-        """No partitioning."""
-        return None
 
     def snapshot(self) -> ArrowSnapshot:
         """Return the data as registered."""

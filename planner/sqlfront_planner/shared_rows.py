@@ -47,6 +47,13 @@ class SharedRows:
     """The rows of ``plan`` as a table; the table is its own only snapshot. A run computes each object once,
     for all scans of the object. ``name`` is for display."""
 
+    #: The name of the format, ``shared``.
+    format = "shared"
+    #: None: the rows are not partitioned by key.
+    partitioning: base.Partitioning | None = None
+    #: The version, always 0.
+    version = 0
+
     def __init__(self, name: str, plan: LogicalPlan) -> None:
         self.name = name
         self.plan = plan
@@ -57,21 +64,6 @@ class SharedRows:
     def schema(self) -> pa.Schema:
         """The plan's schema."""
         return self.plan.schema
-
-    @property
-    def format(self) -> str:
-        """The name of the format, ``shared``."""
-        return "shared"
-
-    @property
-    def partitioning(self) -> "base.Partitioning | None":
-        """None: the rows are not partitioned by key."""
-        return None
-
-    @property
-    def version(self) -> int:
-        """The version, always 0."""
-        return 0
 
     @property
     def statistics(self) -> "base.TableStatistics":

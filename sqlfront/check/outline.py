@@ -30,7 +30,7 @@ class OutlineSnapshot(MemorySnapshot):
     def statistics(self) -> TableStatistics:
         """Statistics as if each row had a key of its own."""
         alone = {
-            self._schema.names[by[0]]: ColumnStatistics(distinct=_ROWS) for by in self.keys if len(by) == 1
+            self.schema.names[by[0]]: ColumnStatistics(distinct=_ROWS) for by in self.keys if len(by) == 1
         }
         return TableStatistics(rows=_ROWS, columns=alone)
 

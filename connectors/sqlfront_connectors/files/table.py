@@ -93,6 +93,9 @@ class FileTable:
     dropped. ``access``: the files that may be opened for the table. Every insert calls ``on_insert`` after
     its files have appeared."""
 
+    #: No partitioning: files have no hash partitions.
+    partitioning: Partitioning | None = None
+
     def __init__(
         self,
         name: str,
@@ -120,11 +123,6 @@ class FileTable:
     def format(self) -> str:
         """``parquet``, ``csv``, ..."""
         return self.version.format
-
-    @property
-    def partitioning(self) -> Partitioning | None:
-        """No partitioning: files have no hash partitions."""
-        return None
 
     @property
     def partition_columns(self) -> tuple[str, ...]:

@@ -18,13 +18,10 @@ class MemoryConnector:
     """The connector of ``USING memory [CLUSTERED BY (k, ...) [INTO n BUCKETS]]``. ``make`` makes the tables,
     by default in this process."""
 
+    format = "memory"
+
     def __init__(self, make: MakeTable = MemoryTable) -> None:
         self._make = make
-
-    @property
-    def format(self) -> str:
-        """``memory``."""
-        return "memory"
 
     def create(self, definition: TableDefinition) -> KeyedTable:
         """Make an empty table. Raises ProgrammingError for a clause that a memory table has no use for."""

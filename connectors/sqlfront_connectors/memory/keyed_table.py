@@ -41,7 +41,8 @@ class KeyedSnapshot(ABC):
         statistics: TableStatistics,
     ) -> None:
         self.name = name
-        self._schema = schema
+        #: The table's logical column names and types.
+        self.schema = schema
         self._partitioning = partitioning
         #: A number that grows with every commit.
         self.version = version
@@ -50,11 +51,6 @@ class KeyedSnapshot(ABC):
         #: The clustering columns, and the columns of each index.
         self.keys = keys
         self._statistics = statistics
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The table's logical column names and types."""
-        return self._schema
 
     @property
     def statistics(self) -> TableStatistics:
@@ -97,7 +93,7 @@ class KeyedSnapshot(ABC):
             self.name,
             request.columns,
             self._partitioning,
-            key_literals(request, self._schema),
+            key_literals(request, self.schema),
             request.partitions,
             request.limit,
             by=request.by,
@@ -110,6 +106,8 @@ class KeyedSnapshot(ABC):
 class KeyedTable(ABC):
     """A memory table: readers find rows by key, and writers publish whole versions."""
 
+    format = "memory"
+
     #: The placement of the rows: True if each member of a cluster has a share of the rows, False if all rows
     #: are in this process.
     is_spread: ClassVar[bool]
@@ -121,23 +119,10 @@ class KeyedTable(ABC):
 
     def __init__(self, name: str, schema: pa.Schema, partitioning: Partitioning | None) -> None:
         self.name = name
-        self._schema = schema
-        self._partitioning = partitioning
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The logical column names and types."""
-        return self._schema
-
-    @property
-    def format(self) -> str:
-        """``memory``."""
-        return "memory"
-
-    @property
-    def partitioning(self) -> Partitioning | None:
-        """The partitioning by CLUSTERED BY, or None."""
-        return self._partitioning
+        #: The logical column names and types.
+        self.schema = schema
+        #: The partitioning by CLUSTERED BY, or None.
+        self.partitioning = partitioning
 
     @abstractmethod
     def snapshot(self) -> KeyedSnapshot:

@@ -35,12 +35,8 @@ class NumberedTable:
     def __init__(self, table: KeyedTable) -> None:
         self._table = table
         has_home = table.partitioning is None and table.is_spread
-        self._schema = pa.schema([*table.schema, *((HOME, NUMBER) if has_home else (NUMBER,))])
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The table's columns, :data:`HOME` if needed to find the row, and :data:`NUMBER`."""
-        return self._schema
+        #: The table's columns, :data:`HOME` if needed to find the row, and :data:`NUMBER`.
+        self.schema = pa.schema([*table.schema, *((HOME, NUMBER) if has_home else (NUMBER,))])
 
     @property
     def format(self) -> str:
@@ -55,7 +51,7 @@ class NumberedTable:
     def snapshot(self) -> "NumberedSnapshot":
         """Return the version that was published last. If the caller has the writer's turn, this is the
         version to change."""
-        return NumberedSnapshot(self._table, self._schema)
+        return NumberedSnapshot(self._table, self.schema)
 
     def drop(self) -> None:
         """Do nothing: the rows belong to the table."""

@@ -120,7 +120,7 @@ class MemoryTable(KeyedTable):
         rows = sum(batch.num_rows for batch in batches)
         added: tuple[Segment, ...] = ()
         if rows > _MANY_ROWS:  # outside the lock: other writers need not wait
-            added, batches = build_segments(batches, self._schema, self._partitioning), []
+            added, batches = build_segments(batches, self.schema, self.partitioning), []
         with self._writer:
             present = (() if overwrite else self._current.segments) + added
             self._current = self._next(present, batches)
@@ -146,14 +146,14 @@ class MemoryTable(KeyedTable):
         """Publish a version without the given rows; see :class:`KeyedTable`."""
         snapshot = self._current
         gone = places(snapshot.segments, [cast("int", row[-1]) for row in rows])
-        self.replace_rows(snapshot, gone, [batch_of(rows, self._schema)] if rows and stores else ())
+        self.replace_rows(snapshot, gone, [batch_of(rows, self.schema)] if rows and stores else ())
 
     def change_batches(self, batches: Sequence[pa.RecordBatch], *, stores: bool) -> int:
         """Publish a version without the rows whose numbers are in the batches' last column; with ``stores``
         the columns before hold the rows that replace the deleted rows. Returns the number of rows. The caller
         has the turn."""
         snapshot, numbers = self._current, numbers_of(batches)
-        width = list(range(len(self._schema)))
+        width = list(range(len(self.schema)))
         stored = [batch.select(width) for batch in batches] if stores else ()
         self.replace_rows(snapshot, places(snapshot.segments, numbers), stored)
         return len(numbers)
@@ -173,10 +173,10 @@ class MemoryTable(KeyedTable):
     ) -> MemorySnapshot:
         indexes = self._current.indexes if indexes is None else indexes
         columns = [index.columns for index in indexes]
-        together = merged(segments, self._schema, self._partitioning, added, columns, gone)
+        together = merged(segments, self.schema, self.partitioning, added, columns, gone)
         if self.memory is not None:
             self.memory.hold(together, self.name)
         version = self._current.version + 1
         return MemorySnapshot(
-            self.name, self._schema, self._partitioning, together, self._identity, version, indexes
+            self.name, self.schema, self.partitioning, together, self._identity, version, indexes
         )

@@ -174,18 +174,14 @@ class _Attempt:
         #: Set when the run has ended.
         self.ended = threading.Event()
         self._work = work
-        self._query = query
+        #: The query that owns the run.
+        self.query = query
         self._timeout = timeout
         self._timer = threading.Timer(timeout or 0.0, self.stop, (JobStatus.TIMED_OUT,))
         #: Guards the settling of both futures: the first result counts. Reentrant for finalizers, which stop
         #: runs.
         self._lock = threading.RLock()
         self._thread = jobs.thread(self._run, f"{THREADS}{self.tag}")
-
-    @property
-    def query(self) -> QueryRun | None:
-        """The query that owns the run."""
-        return self._query
 
     def progress(self) -> Progress:
         """Return the progress of the run's jobs."""
@@ -200,8 +196,8 @@ class _Attempt:
     def begin(self) -> None:
         """Start the thread, and the clock."""
         try:
-            if self._query is not None:
-                self._query.add(self)
+            if self.query is not None:
+                self.query.add(self)
             if self._timeout is not None:
                 self._timer.daemon = True
                 self._timer.start()
@@ -233,8 +229,8 @@ class _Attempt:
         _running.discard(self)
         self.ended.set()
         self._timer.cancel()
-        if self._query is not None:
-            self._query.remove(self)
+        if self.query is not None:
+            self.query.remove(self)
 
     def stop(self, status: JobStatus) -> None:
         """End the waiting and, from a separate thread, the jobs; do nothing if the run has ended. ``status``
@@ -249,7 +245,7 @@ class _Attempt:
             self._cancel(deadline)
 
     def _stopped(self, status: JobStatus) -> bool:
-        by = "" if self._query is None else self._query.cancelled_by
+        by = "" if self.query is None else self.query.cancelled_by
         return not self.ended.is_set() and self._fail(stopped_error(status, self._timeout, by))
 
     def join(self, deadline: float) -> None:

@@ -24,6 +24,10 @@ class SparkTable:
     errors. ``reference`` stands for the rows in a FROM clause of Spark's; ``named``: whether ``reference`` is
     a name. Raises NotSupportedError for a column that sqlfront can't read as Spark does."""
 
+    format = "spark"
+    #: No partitioning.
+    partitioning: Partitioning | None = None
+
     def __init__(
         self,
         name: str,
@@ -41,27 +45,13 @@ class SparkTable:
         self._link = link
         self._frame = frame
         with ours():
-            self._schema = table_schema(frame().schema)
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The logical column names and types."""
-        return self._schema
-
-    @property
-    def format(self) -> str:
-        """``spark``."""
-        return "spark"
-
-    @property
-    def partitioning(self) -> Partitioning | None:
-        """No partitioning."""
-        return None
+            #: The logical column names and types.
+            self.schema = table_schema(frame().schema)
 
     def snapshot(self) -> "SparkSnapshot":
         """Return the rows that Spark's plan would read now. Raises Spark's error if the name is gone."""
         with ours():
-            return SparkSnapshot(self.name, self._schema, self._link, self._frame())
+            return SparkSnapshot(self.name, self.schema, self._link, self._frame())
 
     def refresh(self) -> None:
         """Let Spark list the table's files anew, to see changes by other programs."""

@@ -248,7 +248,7 @@ class SpreadTable(KeyedTable):
     @property
     def home_columns(self) -> tuple[int, ...]:
         """The clustering columns; for a table without clustering the column behind the table's columns."""
-        return (len(self._schema),) if self._partitioning is None else self._partitioning.columns
+        return (len(self.schema),) if self.partitioning is None else self.partitioning.columns
 
     @contextmanager
     def turn(self) -> Iterator[str]:

@@ -46,6 +46,9 @@ class _Stage(Protocol):
 class RemoteSession:
     """A session that a server of Spark Connect runs for this process."""
 
+    #: True: the server doesn't report whether the session has variables.
+    has_variables = True
+
     def __init__(self, spark: "SparkSession") -> None:
         self.spark = spark
         #: The progress of the jobs of each thread, by the thread's tag.
@@ -166,11 +169,6 @@ class RemoteSession:
     def is_query(self, text: str) -> bool:
         """Return whether a text is a single query, judged by its words."""
         return is_query(text)
-
-    @property
-    def has_variables(self) -> bool:
-        """True: the server doesn't report whether the session has variables."""
-        return True
 
     def views(self) -> tuple[str, ...]:
         """The names of the session's temporary views, without global views."""

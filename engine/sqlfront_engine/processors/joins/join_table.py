@@ -27,14 +27,15 @@ class JoinTable:
         self.unique = bool((self._only[numbers] == rows).all())
         if not self.unique:
             order = sorting_order(Codes(numbers, self._directory.size))
-            self._rows = rows[order]
+            #: Build rows in the order of their keys' numbers.
+            self.rows = rows[order]
             self._counts = np.bincount(numbers, minlength=self._directory.size)
             self._begins = np.cumsum(self._counts) - self._counts
 
     @property
     def nbytes(self) -> int:
         """Bytes held in addition to the build rows themselves."""
-        lists = 0 if self.unique else self._rows.nbytes + self._begins.nbytes + self._counts.nbytes
+        lists = 0 if self.unique else self.rows.nbytes + self._begins.nbytes + self._counts.nbytes
         return self._directory.nbytes + self._only.nbytes + lists
 
     @property
@@ -58,11 +59,6 @@ class JoinTable:
         """The begin in :attr:`rows` and the count of each key number's rows."""
         begins = self._begins.take(numbers, mode="clip")
         return begins, self._counts.take(numbers, mode="clip")
-
-    @property
-    def rows(self) -> Rows:
-        """Build rows in the order of their keys' numbers."""
-        return self._rows
 
     def rows_of(self, used: Mask) -> Mask:
         """The mask of the build rows whose key number is marked."""

@@ -21,28 +21,17 @@ class RangeTable:
     """A table of the bigints from ``start`` (inclusive) to ``end`` (exclusive) by ``step`` (not 0), in a
     column ``id``. The table is its own only snapshot."""
 
+    #: One bigint column, ``id``.
+    schema = _SCHEMA
+    #: The name of the format, ``range``.
+    format = "range"
+    #: None: the rows are not partitioned by key.
+    partitioning: Partitioning | None = None
+    #: The version, always 0.
+    version = 0
+
     def __init__(self, start: int, end: int, step: int) -> None:
         self._numbers = range(start, end, step)
-
-    @property
-    def schema(self) -> pa.Schema:
-        """One bigint column, ``id``."""
-        return _SCHEMA
-
-    @property
-    def format(self) -> str:
-        """The name of the format, ``range``."""
-        return "range"
-
-    @property
-    def partitioning(self) -> Partitioning | None:
-        """None: the rows are not partitioned by key."""
-        return None
-
-    @property
-    def version(self) -> int:
-        """The version, always 0."""
-        return 0
 
     @property
     def statistics(self) -> TableStatistics:
