@@ -9,7 +9,7 @@ import time
 from typing import assert_never
 
 from sqlfront.commands import caching, indexes, inspection, killing, modification, tables
-from sqlfront.commands.run import Made, StatementRun, result_of
+from sqlfront.commands.run import CommandOutcome, StatementRun
 from sqlfront.results.result import Result
 from sqlfront_planner.statement import (
     CacheTable,
@@ -44,10 +44,10 @@ def run(run: StatementRun, statement: Statement) -> Result:
     """Run the statement; the result is empty (no columns) unless the statement gives rows."""
     began = time.perf_counter()
     made = dispatch(run, statement)
-    return result_of(run.context, made, time.perf_counter() - began)
+    return made.result(run.context, time.perf_counter() - began)
 
 
-def dispatch(run: StatementRun, statement: Statement) -> Made:
+def dispatch(run: StatementRun, statement: Statement) -> CommandOutcome:
     """Run the statement within ``run``. Return columns and rows."""
     match statement:
         case Query() | Explain():

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from sqlfront.commands.run import NOTHING, Made, StatementRun, origin_of, scans_of, wrote
+from sqlfront.commands.run import NOTHING, CommandOutcome, StatementRun, origin_of, scans_of
 from sqlfront.state.cached_table import CachedTable
 from sqlfront.state.context import Context, CopyBasis
 from sqlfront_connectors.base import Table, TableDefinition
@@ -53,7 +53,7 @@ _NAME: Final = re.compile(r"(?:\w+|`[^`]+`)(?:\.(?:\w+|`[^`]+`))*")
 # ---- statements
 
 
-def cache(run: StatementRun, statement: CacheTable) -> Made:
+def cache(run: StatementRun, statement: CacheTable) -> CommandOutcome:
     """CACHE TABLE: a copy in memory replaces the table or view."""
     catalog = run.context.catalog
     origin: Entry
@@ -85,7 +85,7 @@ def cache(run: StatementRun, statement: CacheTable) -> Made:
     drop_copy(previous)
     if not basis.is_current:  # a writer meanwhile didn't know of the copy yet
         rows, _ = _fill(run, entry)
-    return wrote(rows)
+    return CommandOutcome(written=rows)
 
 
 def _origin(run: StatementRun, name: str) -> Entry:
@@ -109,7 +109,7 @@ def _query_elsewhere(run: StatementRun, statement: CacheTable) -> TableEntry | N
     return None
 
 
-def uncache(run: StatementRun, statement: UncacheTable) -> Made:
+def uncache(run: StatementRun, statement: UncacheTable) -> CommandOutcome:
     """UNCACHE TABLE: restore the table or view without its copy."""
     entry = run.context.catalog.lookup(name_parts(statement.name))
     if entry is None and statement.if_exists:
@@ -118,7 +118,7 @@ def uncache(run: StatementRun, statement: UncacheTable) -> Made:
     return NOTHING
 
 
-def refresh(run: StatementRun, statement: RefreshTable) -> Made:
+def refresh(run: StatementRun, statement: RefreshTable) -> CommandOutcome:
     """REFRESH TABLE: list the files of a file table again; refill a cached table."""
     entry = run.entry(statement.name)
     origin, spark = origin_of(entry), run.context.spark
@@ -132,7 +132,7 @@ def refresh(run: StatementRun, statement: RefreshTable) -> Made:
     return NOTHING
 
 
-def refresh_path(run: StatementRun, statement: RefreshPath) -> Made:
+def refresh_path(run: StatementRun, statement: RefreshPath) -> CommandOutcome:
     """REFRESH path: refresh all file tables below the path, and refill cached views that read such files. A
     path that is a table's name refreshes this table, too: Spark's manual leaves TABLE out."""
     if not statement.path:
@@ -161,7 +161,7 @@ def _lies_in(table: Table, folder: str) -> bool:
     return os.path.commonpath([os.path.abspath(table.location), folder]) == folder
 
 
-def repair(run: StatementRun, statement: RepairTable) -> Made:
+def repair(run: StatementRun, statement: RepairTable) -> CommandOutcome:
     """MSCK REPAIR TABLE: read the files of all existing partition directories."""
     entry = run.entry(statement.name)
     origin = origin_of(entry)

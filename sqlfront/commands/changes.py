@@ -14,7 +14,7 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from sqlfront.commands.caching import following
-from sqlfront.commands.run import Made, StatementRun, overflow_of, result_of, wrote
+from sqlfront.commands.run import CommandOutcome, StatementRun, overflow_of
 from sqlfront.results.result import Result
 from sqlfront.state.plans import ChangePlan
 from sqlfront_connectors.memory import MemoryTable
@@ -34,7 +34,7 @@ from sqlfront_planner.table_changes import modification
 Change: TypeAlias = Delete | Update
 
 
-def change(run: StatementRun, statement: Change, name: str, table: KeyedTable) -> Made:
+def change(run: StatementRun, statement: Change, name: str, table: KeyedTable) -> CommandOutcome:
     """Plan and run the statement; cache the plan for repeated statements where that pays."""
     context, text, updates = run.context, statement.rows.sql, isinstance(statement, Update)
     catalog, key = context.catalog, context.plan_key
@@ -48,7 +48,7 @@ def change(run: StatementRun, statement: Change, name: str, table: KeyedTable) -
     if rows is not None and context.is_settled(key):
         plan = ChangePlan(table, name, updates, rows)
         context.plans.add(text, run.arguments, key, binding, plan, pins=False, catalog_version=version)
-    return wrote(count)
+    return CommandOutcome(written=count)
 
 
 def _change(
@@ -96,9 +96,9 @@ def change_again(run: StatementRun, plan: ChangePlan, values: Sequence[object]) 
         run = StatementRun(context, replace(request, query=query))
         made = change(run, statement, plan.name, plan.table)
     else:
-        made = wrote(count)
+        made = CommandOutcome(written=count)
     context.plans.sweep(context.catalog)  # cached plans keep old versions of changed tables alive
-    return result_of(context, made, time.perf_counter() - began)
+    return made.result(context, time.perf_counter() - began)
 
 
 def _by_rows(run: StatementRun, plan: ChangePlan, values: Sequence[object]) -> int:

@@ -9,8 +9,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from sqlfront.commands.run import NOTHING, Made, StatementRun, unsupported_operation
-from sqlfront.results.python_values import rows_batch
+from sqlfront.commands.run import NOTHING, CommandOutcome, StatementRun, shown, unsupported_operation
 from sqlfront.state.cached_table import CachedTable
 from sqlfront_connectors.base import Table
 from sqlfront_connectors.memory.keyed_table import KeyedTable
@@ -28,7 +27,7 @@ _INDEXES: Final = pa.schema([("index", STRING), ("columns", STRING), ("type", ST
 Indexes = tuple[IndexDefinition, ...]
 
 
-def create_index(run: StatementRun, statement: CreateIndex) -> Made:
+def create_index(run: StatementRun, statement: CreateIndex) -> CommandOutcome:
     """CREATE INDEX: built for all rows before any query sees the index."""
     entry = run.entry(statement.name)
     tables = _tables(entry, "CREATE INDEX")
@@ -52,7 +51,7 @@ def create_index(run: StatementRun, statement: CreateIndex) -> Made:
     return NOTHING
 
 
-def drop_index(run: StatementRun, statement: DropIndex) -> Made:
+def drop_index(run: StatementRun, statement: DropIndex) -> CommandOutcome:
     """DROP INDEX: the memory is freed when the queries that use the index have ended."""
     entry = run.entry(statement.name)
     tables = _tables(entry, "DROP INDEX")
@@ -72,11 +71,11 @@ def drop_index(run: StatementRun, statement: DropIndex) -> Made:
     return NOTHING
 
 
-def show_indexes(run: StatementRun, statement: ShowIndexes) -> Made:
+def show_indexes(run: StatementRun, statement: ShowIndexes) -> CommandOutcome:
     """SHOW INDEXES: names, columns and types."""
     entry = run.entry(statement.name)
     _tables(entry, "SHOW INDEXES")
-    return _INDEXES, [rows_batch(_INDEXES, indexes_of(entry))], None
+    return shown(_INDEXES, indexes_of(entry))
 
 
 def indexes_of(entry: Entry) -> list[tuple[str, str, str]]:

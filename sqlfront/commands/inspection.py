@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import pyarrow as pa
 
 from sqlfront.commands.indexes import indexes_of
-from sqlfront.commands.run import NOTHING, Made, StatementRun, no_database, origin_of
-from sqlfront.results.python_values import rows_batch
+from sqlfront.commands.run import NOTHING, CommandOutcome, StatementRun, no_database, origin_of, shown
 from sqlfront.state.cached_table import CachedTable
 from sqlfront.system_tables import SYSTEM, SYSTEM_TABLES
 from sqlfront_connectors.files import FileTable
@@ -49,7 +48,7 @@ _SECOND: Final = timedelta(seconds=1)
 _SETTINGS: Final = pa.schema([("key", STRING), ("value", STRING)])
 
 
-def show_tables(run: StatementRun, statement: ShowTables) -> Made:
+def show_tables(run: StatementRun, statement: ShowTables) -> CommandOutcome:
     """SHOW TABLES: Spark's three columns. With a Spark session, its tables and views are shown, too."""
     database, pattern = statement.database, statement.pattern
     if database is not None and database.lower() == SYSTEM:
@@ -63,7 +62,7 @@ def show_tables(run: StatementRun, statement: ShowTables) -> Made:
     else:
         raise no_database(database)
     found = sorted(row for row in rows if pattern is None or _matches(row[1], pattern))
-    return _TABLES, [rows_batch(_TABLES, found)], None
+    return shown(_TABLES, found)
 
 
 def _tables_of_both(run: StatementRun, spark: "SparkBeside", database: str | None) -> set[_Shown]:
@@ -100,7 +99,7 @@ def _matches(name: str, pattern: str) -> bool:
     return False
 
 
-def show_functions(run: StatementRun, statement: ShowFunctions) -> Made:
+def show_functions(run: StatementRun, statement: ShowFunctions) -> CommandOutcome:
     """SHOW FUNCTIONS: the functions that this session can call. Raises FoundElsewhere with a Spark session,
     which can call all of Spark's functions."""
     database, pattern = statement.database, statement.pattern
@@ -110,10 +109,10 @@ def show_functions(run: StatementRun, statement: ShowFunctions) -> Made:
         raise no_database(database)
     known = () if statement.scope == FunctionScope.USER else function_names()
     found = [(name,) for name in known if pattern is None or _matches(name, pattern)]
-    return _FUNCTIONS, [rows_batch(_FUNCTIONS, found)], None
+    return shown(_FUNCTIONS, found)
 
 
-def describe_table(run: StatementRun, statement: DescribeTable) -> Made:
+def describe_table(run: StatementRun, statement: DescribeTable) -> CommandOutcome:
     """DESCRIBE TABLE: columns, partition columns, and with EXTENDED further details."""
     entry = _system_table(run, statement.name) or run.entry(statement.name)
     schema = run.all_rows(statement.name, entry).schema
@@ -129,7 +128,7 @@ def describe_table(run: StatementRun, statement: DescribeTable) -> Made:
         rows += [(name, ddl(schema.field(name).type), None) for name in partition]
     if statement.extended:
         rows += _details(entry, origin)
-    return _DESCRIPTION, [rows_batch(_DESCRIPTION, rows)], None
+    return shown(_DESCRIPTION, rows)
 
 
 def _system_table(run: StatementRun, name: str) -> TableEntry | None:
@@ -167,13 +166,13 @@ def _details(entry: Entry, origin: Entry) -> list[tuple[str | None, ...]]:
     return rows
 
 
-def describe(schema: pa.Schema) -> Made:
+def describe(schema: pa.Schema) -> CommandOutcome:
     """DESCRIBE QUERY: the columns of a schema."""
     rows = [(field.name, ddl(field.type), None) for field in schema]
-    return _DESCRIPTION, [rows_batch(_DESCRIPTION, rows)], None
+    return shown(_DESCRIPTION, rows)
 
 
-def set_option(run: StatementRun, statement: SetOption) -> Made:
+def set_option(run: StatementRun, statement: SetOption) -> CommandOutcome:
     """SET: change a setting, or show one setting or all."""
     options = run.context.options
     if statement.key is None:
@@ -186,7 +185,7 @@ def set_option(run: StatementRun, statement: SetOption) -> Made:
         rows = [(statement.key, options.set(statement.key, text))]
         if run.context.spark is not None:
             run.context.spark.set_option(*rows[0])
-    return _SETTINGS, [rows_batch(_SETTINGS, rows)], None
+    return shown(_SETTINGS, rows)
 
 
 def _zone_of_interval(run: StatementRun, query: Query) -> str:
@@ -203,7 +202,7 @@ def _zone_of_interval(run: StatementRun, query: Query) -> str:
     return str(timezone(offset)).removeprefix("UTC") or "Z"
 
 
-def use_database(statement: UseDatabase) -> Made:
+def use_database(statement: UseDatabase) -> CommandOutcome:
     """USE: accepts only the default database."""
     if not is_default(name_parts(statement.database)):
         raise no_database(statement.database)

@@ -1,6 +1,6 @@
 """KILL QUERY: ending a query, also of another session."""
 
-from sqlfront.commands.run import NOTHING, Made, StatementRun
+from sqlfront.commands.run import NOTHING, CommandOutcome, StatementRun
 from sqlfront.system_tables import listing
 from sqlfront_cluster.members.member import Member
 from sqlfront_planner.statement import KillQuery
@@ -8,7 +8,7 @@ from sqlfront_planner.tokens.marks import PositionalParameter
 from sqlfront_values.errors import DatabaseError, OperationalError, ProgrammingError, spark_error
 
 
-def kill_query(run: StatementRun, statement: KillQuery) -> Made:
+def kill_query(run: StatementRun, statement: KillQuery) -> CommandOutcome:
     """Cancel a query of any session on any coordinator; the query's user gets an error of cancellation that
     names the origin.
 

@@ -2,13 +2,13 @@
 statements."""
 
 from sqlfront.commands.changes import Change, change
-from sqlfront.commands.run import Made, StatementRun, unsupported_operation
+from sqlfront.commands.run import CommandOutcome, StatementRun, unsupported_operation
 from sqlfront_connectors.memory.keyed_table import KeyedTable
 from sqlfront_planner.catalog import TableEntry
 from sqlfront_planner.statement import Delete
 
 
-def modify(run: StatementRun, statement: Change) -> Made:
+def modify(run: StatementRun, statement: Change) -> CommandOutcome:
     """DELETE: remove the rows for which the condition is true. UPDATE: give them new values."""
     entry, table = modifiable(run, statement)
     return change(run, statement, entry.name, table)

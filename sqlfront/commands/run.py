@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from sqlfront.lanes import jobs
 from sqlfront.lanes.request import StatementRequest
+from sqlfront.results.python_values import rows_batch
 from sqlfront.results.result import Result, command_result
 from sqlfront.state.cached_table import CachedTable
 from sqlfront.state.context import Context
@@ -36,21 +37,30 @@ from sqlfront_values.expressions import Column
 if TYPE_CHECKING:
     from sqlfront.state.spark_beside import SparkBeside
 
-#: The columns and rows of a command, and the number of rows written (None: the command writes none).
-Made = tuple[pa.Schema, Iterable[pa.RecordBatch], int | None]
 _NO_REQUEST: Final = StatementRequest()
-NOTHING: Final[Made] = (pa.schema([]), (), None)
+_NO_COLUMNS: Final = pa.schema([])
 
 
-def wrote(rows: int | None) -> Made:
-    """The outcome of a command that wrote ``rows`` rows (None: a command that writes no rows)."""
-    return pa.schema([]), (), rows
+class CommandOutcome(msgspec.Struct, frozen=True):
+    """The outcome of a command: the columns and rows to show, and the number of rows ``written`` (None: the
+    command writes no rows, or doesn't know their number)."""
+
+    schema: pa.Schema = _NO_COLUMNS
+    batches: tuple[pa.RecordBatch, ...] = ()
+    written: int | None = None
+
+    def result(self, context: Context, seconds: float) -> Result:
+        """The result of the command, which took ``seconds``."""
+        return command_result(self.schema, self.batches, context.settings, seconds, self.written)
 
 
-def result_of(context: Context, made: Made, seconds: float) -> Result:
-    """The result of a command that took ``seconds``."""
-    schema, batches, affected = made
-    return command_result(schema, batches, context.settings, seconds, affected)
+#: The outcome of a command that shows nothing and writes no rows.
+NOTHING: Final = CommandOutcome()
+
+
+def shown(schema: pa.Schema, rows: Iterable[tuple[object, ...]]) -> CommandOutcome:
+    """The outcome of a command that shows rows of Python values."""
+    return CommandOutcome(schema, (rows_batch(schema, rows),))
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import Final
 import pyarrow as pa
 
 from sqlfront.commands.caching import dependents, drop_copy, following, give_up, let_go, recover
-from sqlfront.commands.run import NOTHING, Made, StatementRun, not_found, origin_of, overflow_of, wrote
+from sqlfront.commands.run import NOTHING, CommandOutcome, StatementRun, not_found, origin_of, overflow_of
 from sqlfront.state.cached_table import CopyBehind, writable
 from sqlfront_connectors import registry
 from sqlfront_connectors.base import Table, TableDefinition, WritableTable
@@ -37,7 +37,7 @@ DEFAULT_FORMAT: Final = "memory"
 TAKEN: Final = "TABLE_OR_VIEW_ALREADY_EXISTS"
 
 
-def create_table(run: StatementRun, statement: CreateTable) -> Made:
+def create_table(run: StatementRun, statement: CreateTable) -> CommandOutcome:
     """CREATE TABLE or TEMPORARY VIEW ... USING: the catalog gets the entry only when the table has its
     rows."""
     catalog, spark = run.context.catalog, run.spark
@@ -79,7 +79,7 @@ def create_table(run: StatementRun, statement: CreateTable) -> Made:
         raise
     _forget(replaced)
     let_go(run, stale)
-    return wrote(written)
+    return CommandOutcome(written=written)
 
 
 def _give_way(run: StatementRun, statement: CreateTable | CreateView) -> None:
@@ -152,11 +152,9 @@ def _storable(schema: pa.Schema) -> pa.Schema:
     return schema
 
 
-def _fill(
-    run: StatementRun, table: Table, name: str, query: LogicalPlan, columns: tuple[str, ...] = ()
-) -> int:
+def _fill(run: StatementRun, table: Table, name: str, query: LogicalPlan) -> int:
     assert isinstance(table, WritableTable)
-    names = columns or (tuple(query.schema.names) if columns == () and _is_permuted(table, query) else ())
+    names = tuple(query.schema.names) if _is_permuted(table, query) else ()
     return run.store(table, assign(query, name, table.schema, names))
 
 
@@ -167,7 +165,7 @@ def _is_permuted(table: Table, query: LogicalPlan) -> bool:
     )
 
 
-def create_view(run: StatementRun, statement: CreateView) -> Made:
+def create_view(run: StatementRun, statement: CreateView) -> CommandOutcome:
     """CREATE VIEW: the query is bound once, so that an invalid query is refused here."""
     catalog = run.context.catalog
     if statement.scope.is_temporary:
@@ -230,7 +228,7 @@ def _refers_to_temporary(view: ViewEntry, name: str) -> Error:
     )
 
 
-def drop(run: StatementRun, statement: Drop) -> Made:
+def drop(run: StatementRun, statement: Drop) -> CommandOutcome:
     """DROP TABLE or VIEW; as in Spark, DROP TABLE drops a view, too."""
     parts = name_parts(statement.name)
     entry = run.context.catalog.lookup(parts)
@@ -250,7 +248,7 @@ def drop(run: StatementRun, statement: Drop) -> Made:
     return NOTHING
 
 
-def insert(run: StatementRun, statement: Insert) -> Made:
+def insert(run: StatementRun, statement: Insert) -> CommandOutcome:
     """INSERT INTO or OVERWRITE: all rows or none. Copies of views over the table are refilled."""
     entry = run.entry(statement.name)
     table = writable(entry)
@@ -267,7 +265,7 @@ def insert(run: StatementRun, statement: Insert) -> Made:
         except CopyBehind as behind:
             written = behind.rows
             give_up(run, entry, behind.error)
-    return wrote(written)
+    return CommandOutcome(written=written)
 
 
 def _turn(entry: Entry, *, overwrite: bool) -> AbstractContextManager[object]:
