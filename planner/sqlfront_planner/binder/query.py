@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from sqlfront_planner import types as coercion
 from sqlfront_planner.binder.context import LEVELS_OF_A_STACK, StatementContext
-from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder, cast_to
+from sqlfront_planner.binder.expressions.expression_binder import Clause, ExpressionBinder, cast_to
 from sqlfront_planner.binder.names import suggestions
 from sqlfront_planner.binder.relations import from_clause
 from sqlfront_planner.binder.scope import EMPTY_SCOPE, BoundQuery, Scope, output_scope
@@ -161,7 +161,7 @@ class QueryBinder(msgspec.Struct, frozen=True):
             return bound
         row = bound.plan.row()
         scope = output_scope(bound.names, row, bound.qualifiers, parent)
-        items = bind_order(ExpressionBinder(self, scope, "ORDER BY"), order, row)
+        items = bind_order(ExpressionBinder(self, scope, Clause.ORDER_BY), order, row)
         return replace(bound, plan=sorted_plan(bound.plan, row, bound.names, items))
 
     def _limited(self, bound: BoundQuery, query: exp.Expr) -> BoundQuery:
@@ -182,7 +182,7 @@ class QueryBinder(msgspec.Struct, frozen=True):
         inner = node.expression
         if isinstance(inner, exp.Var | exp.Column) and inner.name.lower() == "all":
             return None
-        binder = ExpressionBinder(self, EMPTY_SCOPE, what.upper())
+        binder = ExpressionBinder(self, EMPTY_SCOPE, Clause(what.upper()))
         try:
             bound = self.context.known_value(binder.bind(inner))
         except ProgrammingError as error:

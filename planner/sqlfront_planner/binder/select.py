@@ -16,7 +16,7 @@ from sqlfront_planner.binder import lateral_aliases, outer_columns
 from sqlfront_planner.binder.collected_calls import Aggregates, SelectItem, WindowOutput, Windows, as_read
 from sqlfront_planner.binder.expressions import casts
 from sqlfront_planner.binder.expressions import columns as column_binder
-from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder, OutputNames
+from sqlfront_planner.binder.expressions.expression_binder import Clause, ExpressionBinder, OutputNames
 from sqlfront_planner.binder.groups import group_by, group_names, group_rows
 from sqlfront_planner.binder.names import suggestions
 from sqlfront_planner.binder.names.expression_names import result_name
@@ -140,9 +140,9 @@ class _Select(msgspec.Struct):
     def _bind(self) -> BoundQuery:
         where = self.node.args.get("where")
         if where is not None:
-            condition = ExpressionBinder(self.queries, self.scope, "WHERE").condition(where.this)
+            condition = ExpressionBinder(self.queries, self.scope, Clause.WHERE).condition(where.this)
             self.plan = LogicalFilter(self.plan, condition)
-        binder = self._binder("SELECT")
+        binder = self._binder()
         self._bind_items(binder)
         grouping = self._bind_group(binder)
         distinct = self.node.args.get("distinct")
@@ -171,8 +171,8 @@ class _Select(msgspec.Struct):
     def _bind_later_clauses(self, binder: ExpressionBinder, grouping: "group_by.Grouping | None") -> None:
         """Bind HAVING, QUALIFY and ORDER BY over the input's row; a DISTINCT query's ORDER BY is bound
         later."""
-        self.having = self._condition("having", binder, grouping)
-        self.qualify = self._condition("qualify", binder, grouping)
+        self.having = self._condition(Clause.HAVING, binder, grouping)
+        self.qualify = self._condition(Clause.QUALIFY, binder, grouping)
         if self.qualify is not None and not self.windows.items:
             raise failure(
                 "QUALIFY_REQUIRES_WINDOW_FUNCTION",
@@ -190,7 +190,7 @@ class _Select(msgspec.Struct):
         for item in self.items:
             row.over(item.expression, item.node)
 
-    def _binder(self, clause: str) -> ExpressionBinder:
+    def _binder(self) -> ExpressionBinder:
         named: dict[str, exp.Window] = {}
         for item in self.node.args.get("windows") or []:
             if item.name in named:
@@ -201,7 +201,7 @@ class _Select(msgspec.Struct):
                 )
             named[item.name] = item
         return ExpressionBinder(
-            self.queries, self.scope, clause, self.aggregates, self.windows, named_windows=named
+            self.queries, self.scope, Clause.SELECT, self.aggregates, self.windows, named_windows=named
         )
 
     # ---- the select list
@@ -329,8 +329,8 @@ class _Select(msgspec.Struct):
         binder = ExpressionBinder(
             self.queries,
             self.scope,
-            "GROUP BY",
-            output=OutputNames(self._outputs(), first=False),
+            Clause.GROUP_BY,
+            output=OutputNames(self._outputs()),
         )
         items = [(item.expression, item.node) for item in self.items]
         grouping = group_by.bind_grouping(binder, group, items)
@@ -349,16 +349,16 @@ class _Select(msgspec.Struct):
         return grouping
 
     def _condition(
-        self, clause: str, binder: ExpressionBinder, grouping: "group_by.Grouping | None"
+        self, clause: Clause, binder: ExpressionBinder, grouping: "group_by.Grouping | None"
     ) -> Condition | None:
         """Bind HAVING or QUALIFY, which also see the select list's names, and cast the condition to
         BOOLEAN."""
-        node = self.node.args.get(clause)
+        node = self.node.args.get(clause.value.lower())
         if node is None:
             return None
-        names = OutputNames(self._outputs(), first=False)
-        inner = replace(binder, clause=clause.upper(), output=names, aliases={})
-        if clause == "having":
+        names = OutputNames(self._outputs())
+        inner = replace(binder, clause=clause, output=names, aliases={})
+        if clause is Clause.HAVING:
             names, self.having_last = group_names.in_having(self._selected(), inner, node.this, grouping)
             inner = replace(inner, output=names, windows=None)
         else:
@@ -371,9 +371,9 @@ class _Select(msgspec.Struct):
         if order is None:
             return
         outputs = [item.expression for item in self.items]
-        inner = replace(binder, clause="ORDER BY", aliases={})
+        inner = replace(binder, clause=Clause.ORDER_BY, aliases={})
         if grouping is None and not self.aggregates.used and self.having is None:
-            inner.output = OutputNames(self._outputs(), first=True, grouped=False)
+            inner.output = OutputNames(self._outputs(), grouped=False)
             self.order = bind_order(inner, order, outputs)
             return
         selected, grouping = self._selected(), grouping or group_by.Grouping()
@@ -490,5 +490,5 @@ class _Select(msgspec.Struct):
         if order is None:
             return plan
         scope = output_scope(names, row, qualifiers, self.scope.parent)
-        items = bind_order(ExpressionBinder(self.queries, scope, "ORDER BY"), order, row)
+        items = bind_order(ExpressionBinder(self.queries, scope, Clause.ORDER_BY), order, row)
         return sorted_plan(plan, row, names, items)

@@ -7,7 +7,7 @@ from sqlglot import exp
 
 from sqlfront_planner.binder.collected_calls import WindowItem, WindowOrder, WindowOutput, Windows
 from sqlfront_planner.binder.expressions.arguments import argument_kinds, check_count, coerce, function_name
-from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder
+from sqlfront_planner.binder.expressions.expression_binder import Clause, ExpressionBinder
 from sqlfront_planner.binder.functions.aggregates import (
     EDGES,
     aggregate_call,
@@ -75,13 +75,13 @@ def bind_window(binder: ExpressionBinder, node: exp.Window) -> Expr:
 def _collector(binder: ExpressionBinder, node: exp.Window) -> Windows:
     """The collector of the SELECT's window functions. Raises an error in a clause that allows none."""
     collector = binder.windows
-    if binder.clause == "GROUP BY":
+    if binder.clause is Clause.GROUP_BY:
         raise failure(
             "MISSING_AGGREGATION",
             f"The window function {binder.name(node)} is not allowed in GROUP BY.",
             node,
         )
-    if binder.clause == "ORDER BY":
+    if binder.clause is Clause.ORDER_BY:
         raise failure(
             "UNSUPPORTED_EXPR_FOR_OPERATOR",
             f"A window function in ORDER BY must be a column of the select list: {binder.name(node)}.",
@@ -90,7 +90,7 @@ def _collector(binder: ExpressionBinder, node: exp.Window) -> Windows:
     if collector is None:
         raise failure(
             "WINDOW_FUNCTION_NOT_ALLOWED_IN_CLAUSE",
-            f"It is not allowed to use window functions inside {binder.clause} clause.",
+            f"It is not allowed to use window functions inside {binder.clause.value} clause.",
             node,
         )
     if binder.inside_aggregate:

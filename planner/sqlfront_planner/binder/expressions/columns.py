@@ -10,7 +10,7 @@ from sqlglot import exp
 from sqlfront_planner.binder.collected_calls import GroupingCall
 from sqlfront_planner.binder.expressions.arguments import unresolved_routine
 from sqlfront_planner.binder.expressions.collections import subscript
-from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder, OutputNames
+from sqlfront_planner.binder.expressions.expression_binder import Clause, ExpressionBinder, OutputNames
 from sqlfront_planner.binder.names.suggestions import quoted, suggestion
 from sqlfront_planner.binder.scope import Match, Scope
 from sqlfront_planner.binder.trees.handlers import failure, handles, parts_of, unsupported
@@ -28,7 +28,9 @@ _USER_WORDS = frozenset({"user", "current_user", "session_user"})
 def bind_column(binder: ExpressionBinder, node: exp.Column) -> Expr:
     """Bind a dotted name."""
     if isinstance(node.this, exp.Star):
-        raise failure("INVALID_USAGE_OF_STAR_OR_REGEX", f"Invalid usage of '*' in {binder.clause}.", node)
+        raise failure(
+            "INVALID_USAGE_OF_STAR_OR_REGEX", f"Invalid usage of '*' in {binder.clause.value}.", node
+        )
     if not isinstance(node.this, exp.Identifier):
         raise unsupported(f"'{node.sql('spark')}' in this place", node)
     return resolve(binder, parts_of(node), node)
@@ -37,7 +39,7 @@ def bind_column(binder: ExpressionBinder, node: exp.Column) -> Expr:
 @handles(exp.Star, arguments="")
 def bind_star(binder: ExpressionBinder, node: exp.Star) -> Expr:
     """Refuse a star outside of a select list and of ``count(*)`` and the like."""
-    raise failure("INVALID_USAGE_OF_STAR_OR_REGEX", f"Invalid usage of '*' in {binder.clause}.", node)
+    raise failure("INVALID_USAGE_OF_STAR_OR_REGEX", f"Invalid usage of '*' in {binder.clause.value}.", node)
 
 
 @handles(exp.Dot, arguments="this expression")
@@ -65,8 +67,8 @@ def resolve(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) ->
 
     Raises ProgrammingError: AMBIGUOUS_REFERENCE, UNRESOLVED_COLUMN with the nearest known names.
     """
-    output = binder.output
-    if output is not None and output.first and not binder.inside_aggregate:
+    output, is_order = binder.output, binder.clause is Clause.ORDER_BY
+    if output is not None and is_order and not binder.inside_aggregate:
         expression = _output(binder, parts, node)
         if expression is not None:
             return expression
@@ -89,12 +91,13 @@ def resolve(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) ->
         expression = _outer(binder, parts, node)
     if expression is None and len(parts) == 1:
         expression = _implied(binder, parts[0].lower(), node)
-    is_known = output is not None and output.grouped is not None and output.expressions.get(parts[0].lower())
-    if expression is None and output is not None and is_known and binder.inside_aggregate:
-        raise _unread_output(output, parts, node, "RESOLVED_ATTRIBUTE_MISSING_FROM_INPUT")
+    if expression is None and output is not None and binder.inside_aggregate:
+        allows_aggregates = is_order or binder.clause is Clause.HAVING
+        if allows_aggregates and output.expressions.get(parts[0].lower()):
+            raise _unread_output(output, parts, node, "RESOLVED_ATTRIBUTE_MISSING_FROM_INPUT")
     if expression is None:
         known = [(*column.qualifier, column.name) for column in binder.scope.visible()]
-        raise unresolved(known_outputs(output) if output is not None and output.first else known, parts, node)
+        raise unresolved(known_outputs(output) if output is not None and is_order else known, parts, node)
     return expression
 
 
@@ -104,7 +107,9 @@ def _refuse_hidden(
     """Refuse an input column that Spark doesn't find in HAVING or ORDER BY."""
     if binder.inside_aggregate and match.parts == 1 and parts[0].lower() in output.hidden:
         raise _unread_output(output, parts, node, "RESOLVED_ATTRIBUTE_APPEAR_IN_OPERATION")
-    if output.first and output.keys is not None and match.columns[0].expression not in output.keys:
+    if binder.clause is not Clause.ORDER_BY or output.keys is None:
+        return
+    if match.columns[0].expression not in output.keys:
         raise unresolved(known_outputs(output), parts, node)
 
 
@@ -139,7 +144,7 @@ def _is_ungrouped(binder: ExpressionBinder, column: Expr, node: exp.Expr) -> boo
     """Whether a column in HAVING is an input column outside of the grouping keys, so that an alias of that
     name wins. With ``GROUP BY a + 1`` the ``a`` of ``a + 1`` is inside a key, any other ``a`` outside."""
     output = binder.output
-    if output is None or output.keys is None or output.first or binder.inside_aggregate:
+    if output is None or output.keys is None or binder.clause is Clause.ORDER_BY or binder.inside_aggregate:
         return False
     used = columns_used(column)
     readers = [key for key in output.keys if used <= columns_used(key)]
@@ -209,10 +214,10 @@ def _output(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) ->
     found = output.expressions.get(parts[0].lower())
     if not found:
         return None
-    if binder.clause == "GROUP BY":  # only an undotted name matches, the first such column
+    if binder.clause is Clause.GROUP_BY:  # only an undotted name matches, the first such column
         return found[0] if len(parts) == 1 else None
     if any(other != found[0] for other in found[1:]):
-        if output.first and binder.scope.resolve(parts) is not None:
+        if binder.clause is Clause.ORDER_BY and binder.scope.resolve(parts) is not None:
             raise unsupported(
                 "A name that several columns of the select list share with a column of FROM", node
             )

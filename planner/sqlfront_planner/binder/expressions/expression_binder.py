@@ -8,6 +8,7 @@ become explicit.
 """
 
 from collections.abc import Mapping, Sequence
+from enum import Enum
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -35,24 +36,51 @@ if TYPE_CHECKING:
 _BITS = {TINYINT: 7, SMALLINT: 15, INT: 31, BIGINT: 63}
 
 
+class Clause(Enum):
+    """The place of an expression in a query. The value is the name in messages."""
+
+    SELECT = "SELECT"
+    """The select list."""
+    WHERE = "WHERE"
+    """The condition on input rows."""
+    GROUP_BY = "GROUP BY"
+    """The keys of the groups."""
+    HAVING = "HAVING"
+    """The condition on groups."""
+    QUALIFY = "QUALIFY"
+    """The condition on the results of window functions."""
+    ORDER_BY = "ORDER BY"
+    """The sort keys of the result."""
+    LIMIT = "LIMIT"
+    """The greatest number of rows."""
+    OFFSET = "OFFSET"
+    """The number of skipped rows."""
+    JOIN = "JOIN"
+    """The condition of ON."""
+    USING = "USING"
+    """The columns of USING."""
+    VALUES = "VALUES"
+    """The rows of an inline table."""
+    RANGE = "RANGE"
+    """The arguments of the table function ``range``."""
+
+
 class OutputNames(msgspec.Struct, frozen=True):
     """The select list's names as HAVING and ORDER BY see them: expressions over the row before the
     projection.
 
-    ``first``: the names take precedence over the input's columns (ORDER BY), of which only ``keys`` are known
-    then, None = all. Otherwise the names only take precedence over input columns outside of the groups'
-    ``keys`` (HAVING), None = over no column; ``is_closed``: input columns outside of the keys are unknown.
-    ``grouped``: whether aggregate functions in the clause read the groups, None: the clause allows no
-    aggregate functions. ``hidden``: the names that Spark finds also inside of aggregate functions, where the
-    functions can't read them. ``aliases``: the names that Spark finds inside of ``grouping``, and
-    ``groupings`` the columns known there, None: without grouping sets.
+    In ORDER BY the names take precedence over the input's columns, of which only ``keys`` are known then,
+    None = all; ``grouped``: aggregate functions may read the groups. In other clauses the names only take
+    precedence over input columns outside of the groups' ``keys`` (HAVING), None = over no column;
+    ``is_closed``: input columns outside of the keys are unknown. ``hidden``: the names that Spark finds also
+    inside of aggregate functions, where the functions can't read them. ``aliases``: the names that Spark
+    finds inside of ``grouping``, and ``groupings`` the columns known there, None: without grouping sets.
     """
 
     expressions: Mapping[str, Sequence[Expr]]
-    first: bool
     keys: tuple[Expr, ...] | None = None
     is_closed: bool = False
-    grouped: bool | None = None
+    grouped: bool = True
     hidden: frozenset[str] = frozenset()
     aliases: frozenset[str] = frozenset()
     groupings: tuple[Expr, ...] | None = None
@@ -61,14 +89,14 @@ class OutputNames(msgspec.Struct, frozen=True):
 class ExpressionBinder(msgspec.Struct):
     """A binder of expressions over one scope.
 
-    ``clause`` names the place for messages. ``aggregates`` and ``windows`` collect the calls found; None if
-    such calls aren't allowed. ``aliases`` are the select list's earlier columns, ``aliases_used`` collects
+    ``clause`` is the expressions' place. ``aggregates`` and ``windows`` collect the calls found; None if such
+    calls aren't allowed. ``aliases`` are the select list's earlier columns, ``aliases_used`` collects
     the names of the aliases read. ``inside_aggregate`` is true within an aggregate's arguments.
     """
 
     queries: "Queries"
     scope: Scope
-    clause: str
+    clause: Clause
     aggregates: "Aggregates | None" = None
     windows: "Windows | None" = None
     aliases: dict[str, list[Expr]] = msgspec.field(default_factory=dict)

@@ -10,7 +10,7 @@ from sqlglot import exp
 from sqlfront_planner.binder.collected_calls import GroupingCall
 from sqlfront_planner.binder.expressions import arguments as call_arguments
 from sqlfront_planner.binder.expressions.columns import known_outputs, unresolved
-from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder
+from sqlfront_planner.binder.expressions.expression_binder import Clause, ExpressionBinder
 from sqlfront_planner.binder.scope import columns_of_star
 from sqlfront_planner.binder.trees.handlers import failure, handles, refuse_unknown, unsupported
 from sqlfront_planner.logical import OuterColumn
@@ -86,7 +86,7 @@ def bind_aggregate(
             node,
         )
     output = binder.output
-    if collector is None or (output is not None and output.first and not output.grouped):
+    if collector is None or (output is not None and binder.clause is Clause.ORDER_BY and not output.grouped):
         raise _misplaced(binder, node)
     inner = binder.within(inside_aggregate=True)
     call = aggregate_call(inner, node, name, ignore_nulls=ignore_nulls)
@@ -238,11 +238,12 @@ def _grouping_argument(binder: ExpressionBinder, node: exp.Expr, name: str) -> E
         raise no_grouping_sets(node)
     if expression is not None and expression in output.groupings:
         return expression
-    if not output.first and not is_alias:
+    if binder.clause is not Clause.ORDER_BY and not is_alias:
         raise unresolved(known_outputs(output), (node.name or "expression",), node)
     raise failure(
         f"{name.upper()}_COLUMN_MISMATCH",
-        f"The argument of {name}() is none of the grouping columns, as they are known in {binder.clause}.",
+        f"The argument of {name}() is none of the grouping columns, as they are known in "
+        f"{binder.clause.value}.",
         node,
     )
 
@@ -264,7 +265,7 @@ def _misplaced(binder: ExpressionBinder, node: exp.Anonymous) -> Error:
         return unsupported("An aggregate function over the columns of an enclosing query", node)
     shown = binder.name(node)
     match binder.clause:
-        case "WHERE":
+        case Clause.WHERE:
             return failure(
                 "INVALID_WHERE_CONDITION",
                 f"The WHERE condition contains invalid expressions: {shown}. Rewrite the query to avoid "
@@ -272,9 +273,9 @@ def _misplaced(binder: ExpressionBinder, node: exp.Anonymous) -> Error:
                 "aggregate functions, and generator functions in the WHERE clause.",
                 node,
             )
-        case "QUALIFY":
+        case Clause.QUALIFY:
             return unsupported("An aggregate function in QUALIFY", node)
-        case "GROUP BY":
+        case Clause.GROUP_BY:
             return failure(
                 "GROUP_BY_AGGREGATE",
                 f"Aggregate functions are not allowed in GROUP BY, but found {shown}.",
@@ -283,6 +284,6 @@ def _misplaced(binder: ExpressionBinder, node: exp.Anonymous) -> Error:
         case clause:
             return failure(
                 "UNSUPPORTED_EXPR_FOR_OPERATOR",
-                f'The aggregate function "{shown}" is not allowed in {clause}.',
+                f'The aggregate function "{shown}" is not allowed in {clause.value}.',
                 node,
             )

@@ -95,9 +95,7 @@ def in_having(
     aliases = selected.aliases()
     names = OutputNames(
         selected.outputs(),
-        first=False,
         keys=() if grouping is None else grouping.keys,
-        grouped=True,
         aliases=aliases,
     )
     has_sets = grouping is not None and grouping.sets is not None
@@ -129,7 +127,6 @@ def in_order(selected: BoundSelectList, grouping: Grouping) -> OutputNames:
         known = [key for key in known if key not in renamed]
     return OutputNames(
         selected.outputs(),
-        first=True,
         keys=keys,
         grouped=not is_projected,
         hidden=aliases,

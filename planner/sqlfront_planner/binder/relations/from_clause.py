@@ -12,7 +12,7 @@ from sqlglot import exp
 from sqlfront_connectors.base import Table
 from sqlfront_engine.join_kinds import JoinKind
 from sqlfront_planner import types as coercion
-from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder, cast_to
+from sqlfront_planner.binder.expressions.expression_binder import Clause, ExpressionBinder, cast_to
 from sqlfront_planner.binder.expressions.literals import literal_of
 from sqlfront_planner.binder.names import suggestions
 from sqlfront_planner.binder.protocols import Queries
@@ -258,7 +258,7 @@ def inline_table(queries: Queries, node: exp.Values) -> Relation:
     for value in node.find_all(exp.Between, exp.Anonymous):
         if isinstance(value, exp.Between) or str(value.this).lower() in _NOT_IN_VALUES:
             raise unsupported("An expression that Spark doesn't evaluate in VALUES", value)
-    binder = ExpressionBinder(queries, Scope((), 0), "VALUES")
+    binder = ExpressionBinder(queries, Scope((), 0), Clause.VALUES)
     check()
     rows = [[literal_of(part) or binder.bind(part) for part in _row_parts(row)] for row in node.expressions]
     width = len(rows[0])

@@ -9,7 +9,7 @@ from sqlglot import exp
 from sqlfront_engine.join_kinds import FILTERING_JOINS, JoinKind
 from sqlfront_planner.binder import outer_columns
 from sqlfront_planner.binder.expressions import predicates
-from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder, unify
+from sqlfront_planner.binder.expressions.expression_binder import Clause, ExpressionBinder, unify
 from sqlfront_planner.binder.names import suggestions
 from sqlfront_planner.binder.protocols import Queries
 from sqlfront_planner.binder.scope import Relation, Scope, ScopeColumn
@@ -79,7 +79,7 @@ def bind_join(
     if condition is None:
         return joined
     both = side_by_side(left, right, JoinKind.INNER) if kind in FILTERING_JOINS else joined
-    binder = ExpressionBinder(queries, both.scope(parent), "JOIN")
+    binder = ExpressionBinder(queries, both.scope(parent), Clause.JOIN)
     bound = binder.bind(condition)
     if bound.type != BOOLEAN:
         raise failure(
@@ -131,7 +131,7 @@ def _join_using(
 ) -> Relation:
     """Join by ``USING (a, b)``: the compared columns come first and once; each side's own column remains
     reachable by its qualifier."""
-    binder = ExpressionBinder(queries, Scope((), 0), "USING")
+    binder = ExpressionBinder(queries, Scope((), 0), Clause.USING)
     ours = [_side_column(left, name, "left", node) for name in names]
     moved = Relation(right.plan, _shifted(right.columns, left.plan.width))
     theirs = [_side_column(moved, name, "right", node) for name in names]

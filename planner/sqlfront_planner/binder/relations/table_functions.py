@@ -4,7 +4,7 @@ from sqlglot import exp
 
 from sqlfront_planner.binder.expressions.arguments import check_count, function_name
 from sqlfront_planner.binder.expressions.casts import can_cast
-from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder
+from sqlfront_planner.binder.expressions.expression_binder import Clause, ExpressionBinder
 from sqlfront_planner.binder.names import spark_functions
 from sqlfront_planner.binder.names.suggestions import quoted
 from sqlfront_planner.binder.protocols import Queries
@@ -59,7 +59,7 @@ def _no_such_function(name: str, call: exp.Anonymous) -> Error:
 
 def _constant(queries: Queries, node: exp.Expr, place: int) -> int:
     """The value of the argument as a bigint."""
-    binder = ExpressionBinder(queries, EMPTY_SCOPE, "RANGE")
+    binder = ExpressionBinder(queries, EMPTY_SCOPE, Clause.RANGE)
     bound = transform(binder.bind(node), queries.context.known_value)
     value = None
     if bound.type != VOID and can_cast(bound.type, BIGINT):
