@@ -21,7 +21,8 @@ import pyarrow.compute as pc
 from sqlfront_values.arrow.arrays import from_numpy
 from sqlfront_values.evaluate import Rows, compile_expression, compile_expressions, compile_filter
 from sqlfront_values.expressions import Call, Case, Column, Expr, Literal
-from sqlfront_values.functions.registry import Settings, lookup
+from sqlfront_values.functions.registry import lookup
+from sqlfront_values.settings import Settings
 from sqlfront_values.types import BIGINT, DATE, STRING, decimal
 
 ROWS = 1_000_000

@@ -34,18 +34,11 @@ from sqlfront_engine.dag import DAG, OnlyOn
 from sqlfront_engine.engine import JobConfig
 from sqlfront_engine.processors.user_code.services import ServiceScope
 from sqlfront_planner.catalog import Catalog, TableEntry
-from sqlfront_planner.pipeline import (
-    Aggregation,
-    OwnerOf,
-    Pipeline,
-    Stage,
-    aggregation,
-    logger_sink,
-    service,
-    sink,
-    source,
-)
+from sqlfront_planner.pipeline.aggregations import Aggregation, aggregation
+from sqlfront_planner.pipeline.endpoints import logger_sink, service, sink, source
 from sqlfront_planner.pipeline.plan import Circumstances
+from sqlfront_planner.pipeline.stages import Pipeline, Stage
+from sqlfront_planner.pipeline.steps import OwnerOf
 from sqlfront_planner.pipeline.submission import plan_for
 from sqlfront_planner.statements.dotted_names import name_parts
 from sqlfront_values.errors import OperationalError, ProgrammingError

@@ -26,7 +26,7 @@ from sqlfront_planner.explain.plan_text import plan_text
 from sqlfront_planner.logical import LogicalPlan
 from sqlfront_planner.optimizer import RULES, Rule
 from sqlfront_planner.testing import bound, example_catalog
-from sqlfront_values.functions.registry import Settings
+from sqlfront_values.settings import Settings
 
 FOLDER = Path(__file__).parent / "fixtures"
 SETTINGS = Settings()

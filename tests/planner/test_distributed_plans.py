@@ -16,7 +16,7 @@ from sqlfront_planner.catalog import Catalog, TableEntry
 from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.planning import PlanTarget, plan_logical
 from sqlfront_planner.testing import bound
-from sqlfront_values.functions.registry import Settings
+from sqlfront_values.settings import Settings
 from tests.planner.known_tables import TPCH, known_table
 
 PLANS = Path(__file__).parent / "distributed_plans"

@@ -15,7 +15,7 @@ from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.planning import plan_logical
 from sqlfront_planner.statement import ExplainFormat
 from sqlfront_planner.testing import bound, example_catalog
-from sqlfront_values.functions.registry import Settings
+from sqlfront_values.settings import Settings
 from tests.planner.known_tables import TPCH, known_catalog
 
 

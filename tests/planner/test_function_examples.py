@@ -8,7 +8,7 @@ from sqlfront_planner.logical import LogicalProject
 from sqlfront_planner.testing import bound
 from sqlfront_values.evaluate import evaluate_scalar
 from sqlfront_values.functions import registry
-from sqlfront_values.functions.registry import Settings
+from sqlfront_values.settings import Settings
 
 #: Functions without a value that could be shown: they raise, or are random, or have no call syntax.
 WITHOUT = {"raise_error", "rand", "random", "randn", "uuid", "dayofweek_iso", "year_of_week", "too many rows"}

@@ -10,7 +10,7 @@ from sqlfront_planner.explain.text import tree
 from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.planning import PlanTarget, plan_logical
 from sqlfront_planner.testing import bound, example_catalog
-from sqlfront_values.functions.registry import Settings
+from sqlfront_values.settings import Settings
 from tests.planner.known_tables import TPCH, known_catalog
 
 LARGE = known_catalog(TPCH)

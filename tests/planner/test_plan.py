@@ -18,7 +18,7 @@ from sqlfront_values.arrow.arrays import to_python
 from sqlfront_values.arrow.forms import plain
 from sqlfront_values.errors import DataError, InternalError
 from sqlfront_values.expressions import RunValue
-from sqlfront_values.functions.registry import Settings
+from sqlfront_values.settings import Settings
 from sqlfront_values.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ
 
 MIDNIGHT = datetime(2024, 5, 1, 23, 30, tzinfo=UTC)

@@ -14,7 +14,7 @@ from sqlfront_planner.check import check
 from sqlfront_planner.explain.plan_text import plan_text
 from sqlfront_planner.optimizer import RULES, optimize
 from sqlfront_planner.testing import bound
-from sqlfront_values.functions.registry import Settings
+from sqlfront_values.settings import Settings
 from tests.planner.known_tables import TPCH, known_catalog
 
 PLANS = Path(__file__).parent / "tpch_plans"

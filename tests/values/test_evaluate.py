@@ -24,7 +24,8 @@ from sqlfront_values.evaluate import (
 )
 from sqlfront_values.evaluate.scaled import ScaledValues
 from sqlfront_values.expressions import Call, Case, Cast, Column, Expr, Literal, Parameter
-from sqlfront_values.functions.registry import Settings, lookup
+from sqlfront_values.functions.registry import lookup
+from sqlfront_values.settings import Settings
 from sqlfront_values.types import BIGINT, BOOLEAN, DICTIONARY_STRING, DOUBLE, INT, STRING, decimal, physical
 
 UTC = Settings()

@@ -22,24 +22,6 @@ from sqlfront_values.room import claim
 from sqlfront_values.settings import Settings
 from sqlfront_values.types import physical
 
-__all__ = [
-    "OPERATORS",
-    "ArgumentType",
-    "Datum",
-    "Invocation",
-    "Kernel",
-    "Kind",
-    "PreparedKernel",
-    "ScalarFunction",
-    "Settings",
-    "Signature",
-    "kernel_type",
-    "large_unless",
-    "lookup",
-    "names",
-    "register",
-]
-
 
 class Kind(Enum):
     """A family of argument types; the planner casts an argument to the family unless its type belongs to

@@ -22,9 +22,11 @@ from sqlfront_values.arrow.arrays import (
     to_python,
     valid_mask,
 )
+from sqlfront_values.arrow.forms import Datum
 from sqlfront_values.errors import DatabaseError, NotSupportedError, spark_error
-from sqlfront_values.functions.registry import Datum, Invocation, Kernel, Settings
+from sqlfront_values.functions.registry import Invocation, Kernel
 from sqlfront_values.room import check
+from sqlfront_values.settings import Settings
 from sqlfront_values.types import BIGINT, DATE, physical
 from sqlfront_values.zones.wall_clock import instants_of
 

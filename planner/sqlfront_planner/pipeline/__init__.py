@@ -9,6 +9,9 @@ Counting the words of some lines:
 
 >>> import pyarrow as pa
 >>> from sqlfront_engine.engine import Engine
+>>> from sqlfront_planner.pipeline.aggregations import aggregation
+>>> from sqlfront_planner.pipeline.endpoints import source
+>>> from sqlfront_planner.pipeline.stages import Pipeline
 >>> from sqlfront_planner.pipeline.submission import submit
 >>> def lines(context):
 ...     if context.global_index == 0:
@@ -23,22 +26,3 @@ Counting the words of some lines:
 ...     sorted(row for batch in job.batches() for row in zip(*batch.to_pydict().values()))
 [('be', 2), ('or', 1), ('to', 2)]
 """
-
-from sqlfront_planner.pipeline.aggregations import Aggregation, aggregation
-from sqlfront_planner.pipeline.endpoints import logger_sink, service, sink, source
-from sqlfront_planner.pipeline.stages import GroupedStage, Pipeline, Stage
-from sqlfront_planner.pipeline.steps import Definition, OwnerOf
-
-__all__ = [
-    "Aggregation",
-    "Definition",
-    "GroupedStage",
-    "OwnerOf",
-    "Pipeline",
-    "Stage",
-    "aggregation",
-    "logger_sink",
-    "service",
-    "sink",
-    "source",
-]

@@ -10,8 +10,10 @@ from sqlfront_connectors.files.text.text_lines import text_lines
 from sqlfront_engine.engine import DEFAULT_CONFIG, Engine, JobConfig
 from sqlfront_engine.processor import ProcessorContext
 from sqlfront_engine.processors.user_code.sources import FunctionSource
-from sqlfront_planner.pipeline import Pipeline, Stage, aggregation, source
+from sqlfront_planner.pipeline.aggregations import aggregation
+from sqlfront_planner.pipeline.endpoints import source
 from sqlfront_planner.pipeline.plan import Circumstances
+from sqlfront_planner.pipeline.stages import Pipeline, Stage
 from sqlfront_planner.pipeline.submission import submit
 
 LICENSE = Path(__file__).parents[3] / "LICENSE"

@@ -11,8 +11,11 @@ from sqlfront_cluster.members.messages import Init
 from sqlfront_engine.dag import OnlyOn
 from sqlfront_engine.engine import DEFAULT_CONFIG, JobConfig
 from sqlfront_engine.processor import ProcessorContext
-from sqlfront_planner.pipeline import OwnerOf, Pipeline, aggregation, service, sink, source
+from sqlfront_planner.pipeline.aggregations import aggregation
+from sqlfront_planner.pipeline.endpoints import service, sink, source
 from sqlfront_planner.pipeline.plan import Circumstances
+from sqlfront_planner.pipeline.stages import Pipeline
+from sqlfront_planner.pipeline.steps import OwnerOf
 from sqlfront_planner.pipeline.submission import submit
 from sqlfront_values.errors import DataError, OperationalError
 from sqlfront_values.expressions import Literal, Parameter

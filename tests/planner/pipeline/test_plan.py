@@ -5,8 +5,11 @@ import pytest
 
 from sqlfront_engine.dag import DAG, Distribution, Edge, OnlyOn, Routing
 from sqlfront_engine.dot import to_dot
-from sqlfront_planner.pipeline import OwnerOf, Pipeline, Stage, aggregation, logger_sink, service
+from sqlfront_planner.pipeline.aggregations import aggregation
+from sqlfront_planner.pipeline.endpoints import logger_sink, service
 from sqlfront_planner.pipeline.plan import Circumstances, plan
+from sqlfront_planner.pipeline.stages import Pipeline, Stage
+from sqlfront_planner.pipeline.steps import OwnerOf
 from sqlfront_values.errors import DataError, InterfaceError, ProgrammingError
 from sqlfront_values.expressions import Call, Column, Literal, Parameter
 from sqlfront_values.types import BIGINT

@@ -8,8 +8,10 @@ import pytest
 
 from sqlfront_cluster.launchers.local import LocalCluster
 from sqlfront_connectors.files.text.text_lines import text_lines
-from sqlfront_planner.pipeline import Pipeline, aggregation, service
+from sqlfront_planner.pipeline.aggregations import aggregation
+from sqlfront_planner.pipeline.endpoints import service
 from sqlfront_planner.pipeline.plan import Circumstances
+from sqlfront_planner.pipeline.stages import Pipeline
 from sqlfront_planner.pipeline.submission import submit
 from sqlfront_values.errors import DataError
 from tests.planner.pipeline.pipelines import LICENSE, WORD, rows

@@ -12,7 +12,9 @@ import pytest
 from sqlfront_connectors.arrow import ArrowTable
 from sqlfront_engine.processor import ProcessorContext
 from sqlfront_engine.processors.user_code.services import ServiceScope
-from sqlfront_planner.pipeline import Pipeline, aggregation, service, sink, source
+from sqlfront_planner.pipeline.aggregations import aggregation
+from sqlfront_planner.pipeline.endpoints import service, sink, source
+from sqlfront_planner.pipeline.stages import Pipeline
 from sqlfront_planner.pipeline.steps import JoinName
 from tests.planner.pipeline.pipelines import Rows, numbers, run, run_out, table
 

@@ -7,7 +7,7 @@ import pytest
 
 from sqlfront_engine.dot import to_dot
 from sqlfront_engine.engine import Engine
-from sqlfront_planner.pipeline import logger_sink
+from sqlfront_planner.pipeline.endpoints import logger_sink
 from sqlfront_planner.pipeline.plan import Circumstances, plan
 from sqlfront_planner.pipeline.submission import submit
 from tests.planner.pipeline.pipelines import LICENSE, counted_words, run, words_of

@@ -11,7 +11,7 @@ from sqlfront_values.arrow.arrays import from_values
 from sqlfront_values.arrow.forms import Datum, full_array, plain
 from sqlfront_values.casts import can_cast, cast_can_fail, compile_cast
 from sqlfront_values.errors import DataError, NotSupportedError
-from sqlfront_values.functions.registry import Settings
+from sqlfront_values.settings import Settings
 from sqlfront_values.types import DATE, INT, STRING, TIMESTAMP, decimal, physical
 from tests.values.casts.answers import PATH, TYPES, VALUES, asker, statements
 

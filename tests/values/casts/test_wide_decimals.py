@@ -8,7 +8,7 @@ import pytest
 from sqlfront_values.errors import DataError
 from sqlfront_values.evaluate import evaluate
 from sqlfront_values.expressions import Cast, Column
-from sqlfront_values.functions.registry import Settings
+from sqlfront_values.settings import Settings
 from sqlfront_values.types import decimal
 
 

@@ -22,10 +22,12 @@ import pyarrow as pa
 import pytest
 
 from sqlfront_values.arrow.arrays import from_values, scalar
+from sqlfront_values.arrow.forms import Datum
 from sqlfront_values.casts.interval_texts import interval_text
 from sqlfront_values.errors import DatabaseError
 from sqlfront_values.functions import registry
-from sqlfront_values.functions.registry import Datum, ScalarFunction, Settings, Signature
+from sqlfront_values.functions.registry import ScalarFunction, Signature
+from sqlfront_values.settings import Settings
 from sqlfront_values.types import DAY_TIME_INTERVAL, TIMESTAMP, TIMESTAMP_NTZ, IntervalType, ddl, physical
 
 LONG = 150

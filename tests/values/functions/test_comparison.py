@@ -9,7 +9,7 @@ import pytest
 from sqlfront_values.arrow.arrays import from_values
 from sqlfront_values.evaluate import evaluate
 from sqlfront_values.expressions import Call, Column, Literal
-from sqlfront_values.functions.registry import Settings
+from sqlfront_values.settings import Settings
 from sqlfront_values.types import BIGINT, BOOLEAN, DICTIONARY_STRING, DOUBLE, FLOAT, INT, STRING, decimal
 from tests.values.functions.kernel_cases import Case, Table, Typed, cases, check
 

@@ -3,10 +3,12 @@
 import pyarrow as pa
 import pytest
 
+from sqlfront_values.arrow.forms import Datum
 from sqlfront_values.errors import DataError, NotSupportedError
-from sqlfront_values.functions.registry import Datum, Invocation, Settings
+from sqlfront_values.functions.registry import Invocation
 from sqlfront_values.functions.rowwise import by_row
 from sqlfront_values.functions.time.building import days_of
+from sqlfront_values.settings import Settings
 from sqlfront_values.types import INT
 
 Rows = list[tuple[object, ...]]

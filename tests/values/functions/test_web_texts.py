@@ -4,7 +4,8 @@ import pytest
 
 from sqlfront_values.arrow.arrays import scalar
 from sqlfront_values.functions import registry
-from sqlfront_values.functions.registry import Settings, Signature
+from sqlfront_values.functions.registry import Signature
+from sqlfront_values.settings import Settings
 from sqlfront_values.types import STRING
 from tests.values.functions.kernel_cases import Case, Fails, Table, cases, check
 

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from sqlfront_values.arrow.arrays import field_keys
+from sqlfront_values.arrow.forms import Datum
 from sqlfront_values.casts.interval_texts import interval_text
 from sqlfront_values.errors import NotSupportedError, spark_error
 from sqlfront_values.functions import growth
@@ -25,7 +26,7 @@ from sqlfront_values.functions.json.values import (
     write_json,
     write_string,
 )
-from sqlfront_values.functions.registry import Datum, Invocation, Kind, ScalarFunction, register
+from sqlfront_values.functions.registry import Invocation, Kind, ScalarFunction, register
 from sqlfront_values.functions.rowwise import by_row, columnar, row_kernel
 from sqlfront_values.functions.time.calendar_dates import MICROS_PER_MINUTE
 from sqlfront_values.functions.time.formatting import Moment, formatter

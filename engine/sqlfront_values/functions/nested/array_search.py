@@ -12,14 +12,14 @@ import numpy as np
 import pyarrow as pa
 
 from sqlfront_values.arrow.arrays import from_numpy, valid_mask
-from sqlfront_values.arrow.forms import full_array
+from sqlfront_values.arrow.forms import Datum, full_array
 from sqlfront_values.columns.batches import Integers, Mask, concat_columns, gather, row_indices
 from sqlfront_values.columns.encoding import Codes, canonical, combine, encode
 from sqlfront_values.columns.grouping import group_codes
 from sqlfront_values.columns.lists import Lists, both_valid, inner, outer, put_together, take_apart
 from sqlfront_values.columns.ordering import combine_ranks, ranks, sorting_order
 from sqlfront_values.expressions import SortOrder
-from sqlfront_values.functions.registry import Datum, Invocation, Kernel, Kind, ScalarFunction, register
+from sqlfront_values.functions.registry import Invocation, Kernel, Kind, ScalarFunction, register
 from sqlfront_values.functions.rowwise import columnar
 from sqlfront_values.types import BIGINT, BOOLEAN
 

@@ -8,12 +8,12 @@ import pyarrow as pa
 
 from sqlfront_values.arrow import kernels as pc
 from sqlfront_values.arrow.arrays import numpy_view, valid_mask
-from sqlfront_values.arrow.forms import full_array
+from sqlfront_values.arrow.forms import Datum, full_array
 from sqlfront_values.columns.batches import Integers, Mask, concat_columns, gather, row_indices
 from sqlfront_values.columns.lists import Lists, both_valid, inner, put_together, take_apart
 from sqlfront_values.errors import DatabaseError, spark_error
 from sqlfront_values.functions import growth
-from sqlfront_values.functions.registry import Datum, Invocation, Kind, ScalarFunction, large_unless, register
+from sqlfront_values.functions.registry import Invocation, Kind, ScalarFunction, large_unless, register
 from sqlfront_values.functions.rowwise import columnar
 from sqlfront_values.room import claim
 from sqlfront_values.types import INT, STRING, is_string

@@ -6,14 +6,13 @@ import numpy as np
 import pyarrow as pa
 
 from sqlfront_values.arrow.arrays import from_numpy, valid_mask
-from sqlfront_values.arrow.forms import full_array
+from sqlfront_values.arrow.forms import Datum, full_array
 from sqlfront_values.columns.batches import Integers, Mask, concat_columns, gather, row_indices
 from sqlfront_values.columns.lists import both_valid, inner, outer, put_together, take_apart
 from sqlfront_values.errors import DatabaseError, spark_error
 from sqlfront_values.functions.nested.array_shapes import integers_of, zero_index
 from sqlfront_values.functions.nested.map_building import make_map, map_values
 from sqlfront_values.functions.registry import (
-    Datum,
     Invocation,
     Kind,
     PreparedKernel,

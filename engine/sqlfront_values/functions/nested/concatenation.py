@@ -6,11 +6,11 @@ import pyarrow as pa
 
 from sqlfront_values.arrow import kernels as pc
 from sqlfront_values.arrow.arrays import scalar
-from sqlfront_values.arrow.forms import full_array
+from sqlfront_values.arrow.forms import Datum, full_array
 from sqlfront_values.errors import spark_error
 from sqlfront_values.functions import growth
 from sqlfront_values.functions.nested.array_shapes import concat_arrays
-from sqlfront_values.functions.registry import Datum, Invocation, Kind, ScalarFunction, register
+from sqlfront_values.functions.registry import Invocation, Kind, ScalarFunction, register
 from sqlfront_values.functions.rowwise import by_row, columnar, nulls
 from sqlfront_values.types import INT, STRING
 

@@ -6,13 +6,13 @@ import numpy as np
 import pyarrow as pa
 
 from sqlfront_values.arrow.arrays import from_numpy, from_values, valid_mask
-from sqlfront_values.arrow.forms import full_array
+from sqlfront_values.arrow.forms import Datum, full_array
 from sqlfront_values.columns.batches import Mask, concat_columns, gather, row_indices
 from sqlfront_values.columns.lists import both_valid, inner, put_together, take_apart
 from sqlfront_values.errors import DataError
 from sqlfront_values.functions.nested.array_shapes import within
 from sqlfront_values.functions.nested.map_building import key_places, make_map
-from sqlfront_values.functions.registry import Datum, Invocation, Kernel, Kind, ScalarFunction, register
+from sqlfront_values.functions.registry import Invocation, Kernel, Kind, ScalarFunction, register
 from sqlfront_values.functions.rowwise import columnar
 from sqlfront_values.functions.text.patterns.regex_matching import find_all
 from sqlfront_values.functions.text.patterns.regular_expressions import pattern_of

@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 
 from sqlfront_values.arrow.arrays import from_numpy, numpy_view, valid_mask
-from sqlfront_values.arrow.forms import full_array
+from sqlfront_values.arrow.forms import Datum, full_array
 from sqlfront_values.columns.batches import Integers, Mask
 from sqlfront_values.columns.lists import both_valid, put_together
 from sqlfront_values.errors import DatabaseError, DataError, spark_error
 from sqlfront_values.functions.nested.array_shapes import MAX_SIZE
-from sqlfront_values.functions.registry import Datum, Invocation, Kind, ScalarFunction, register
+from sqlfront_values.functions.registry import Invocation, Kind, ScalarFunction, register
 from sqlfront_values.functions.rowwise import columnar
 from sqlfront_values.functions.time import calendar_dates
 from sqlfront_values.functions.time.arithmetic import move_instants

@@ -12,9 +12,9 @@ from typing import Final
 import pyarrow as pa
 
 from sqlfront_values.arrow import kernels as pc
-from sqlfront_values.arrow.forms import TRUE
+from sqlfront_values.arrow.forms import TRUE, Datum
 from sqlfront_values.functions import growth
-from sqlfront_values.functions.registry import Datum, Invocation, ScalarFunction, register
+from sqlfront_values.functions.registry import Invocation, ScalarFunction, register
 from sqlfront_values.functions.rowwise import by_row, columnar, is_ascii, map_values
 from sqlfront_values.types import STRING
 

@@ -5,8 +5,9 @@ import uuid
 import pyarrow as pa
 
 from sqlfront_values.arrow.arrays import from_values
+from sqlfront_values.arrow.forms import Datum
 from sqlfront_values.functions import growth
-from sqlfront_values.functions.registry import Datum, Invocation, ScalarFunction, register
+from sqlfront_values.functions.registry import Invocation, ScalarFunction, register
 from sqlfront_values.types import STRING
 
 

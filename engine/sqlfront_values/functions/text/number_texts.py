@@ -8,9 +8,10 @@ from typing import Final
 
 import msgspec
 
+from sqlfront_values.arrow.forms import Datum
 from sqlfront_values.errors import NotSupportedError
 from sqlfront_values.functions import growth
-from sqlfront_values.functions.registry import Datum, Kind, ScalarFunction, register
+from sqlfront_values.functions.registry import Kind, ScalarFunction, register
 from sqlfront_values.functions.rowwise import row_kernel
 from sqlfront_values.types import STRING
 

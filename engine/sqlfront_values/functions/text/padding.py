@@ -7,10 +7,10 @@ import pyarrow as pa
 
 from sqlfront_values.arrow import kernels as pc
 from sqlfront_values.arrow.arrays import scalar
+from sqlfront_values.arrow.forms import Datum
 from sqlfront_values.errors import DataError
 from sqlfront_values.functions import growth
 from sqlfront_values.functions.registry import (
-    Datum,
     Invocation,
     Kernel,
     Kind,

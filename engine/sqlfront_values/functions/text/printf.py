@@ -14,9 +14,10 @@ from typing import Final
 import msgspec
 import pyarrow as pa
 
+from sqlfront_values.arrow.forms import Datum
 from sqlfront_values.errors import DataError, NotSupportedError
 from sqlfront_values.functions import growth
-from sqlfront_values.functions.registry import Datum, Invocation, Kind, ScalarFunction, register
+from sqlfront_values.functions.registry import Invocation, Kind, ScalarFunction, register
 from sqlfront_values.functions.rowwise import by_row, columnar, nulls
 from sqlfront_values.java.floats import float_text
 from sqlfront_values.types import DATE, FLOAT, STRING, ddl, is_integral, is_interval, is_year_month

@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from sqlfront_values.arrow import kernels as pc
 from sqlfront_values.arrow.arrays import from_numpy, numpy_view, valid_mask
+from sqlfront_values.arrow.forms import Datum
 from sqlfront_values.errors import spark_error
 from sqlfront_values.functions import growth
 from sqlfront_values.functions.registry import (
-    Datum,
     Invocation,
     Kernel,
     Kind,

@@ -7,7 +7,8 @@ import pyarrow as pa
 
 from sqlfront_values.arrow import kernels as pc
 from sqlfront_values.arrow.arrays import from_numpy, valid_mask
-from sqlfront_values.functions.registry import Datum, Invocation, Kind, ScalarFunction, register
+from sqlfront_values.arrow.forms import Datum
+from sqlfront_values.functions.registry import Invocation, Kind, ScalarFunction, register
 from sqlfront_values.functions.rowwise import by_row, bytes_view, columnar, is_ascii, nulls
 from sqlfront_values.types import INT, STRING
 

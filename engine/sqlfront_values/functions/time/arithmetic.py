@@ -21,9 +21,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sqlfront_values.arrow.arrays import from_numpy, from_values, numpy_view, valid_mask
-from sqlfront_values.arrow.forms import full_array
+from sqlfront_values.arrow.forms import Datum, full_array
 from sqlfront_values.errors import DataError, InternalError, spark_error
-from sqlfront_values.functions.registry import Datum, PreparedKernel, Signature
+from sqlfront_values.functions.registry import PreparedKernel, Signature
 from sqlfront_values.functions.time import calendar_dates
 from sqlfront_values.functions.time.calendar_dates import MICROS_PER_DAY
 from sqlfront_values.types import DATE, TIMESTAMP, is_interval, is_year_month, physical

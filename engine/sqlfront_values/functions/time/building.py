@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 
 from sqlfront_values.arrow.arrays import from_numpy, from_values, numpy_view, valid_mask
-from sqlfront_values.arrow.forms import unscaled
+from sqlfront_values.arrow.forms import Datum, unscaled
 from sqlfront_values.errors import DatabaseError, DataError, spark_error
 from sqlfront_values.evaluation_errors import interval_overflow
 from sqlfront_values.expressions import Call
-from sqlfront_values.functions.registry import Datum, Invocation, Kernel, Kind, ScalarFunction, register
+from sqlfront_values.functions.registry import Invocation, Kernel, Kind, ScalarFunction, register
 from sqlfront_values.functions.rowwise import by_row, columnar, local_instant
 from sqlfront_values.functions.time.calendar_dates import (
     MICROS_PER_DAY,

@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from sqlfront_values.arrow import kernels as pc
 from sqlfront_values.arrow.arrays import from_numpy, numpy_view, valid_mask
-from sqlfront_values.functions.registry import Datum, Invocation, Kernel, Kind, ScalarFunction, register
+from sqlfront_values.arrow.forms import Datum
+from sqlfront_values.functions.registry import Invocation, Kernel, Kind, ScalarFunction, register
 from sqlfront_values.functions.rowwise import columnar, constants
 from sqlfront_values.functions.time import calendar_dates
 from sqlfront_values.functions.time.calendar_dates import (

@@ -7,9 +7,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sqlfront_values.arrow.arrays import from_numpy, numpy_view, scalar, valid_mask
+from sqlfront_values.arrow.forms import Datum
 from sqlfront_values.casts import compile_cast
 from sqlfront_values.errors import DataError, spark_error
-from sqlfront_values.functions.registry import Datum, Invocation, Kernel, Kind, ScalarFunction, register
+from sqlfront_values.functions.registry import Invocation, Kernel, Kind, ScalarFunction, register
 from sqlfront_values.functions.rowwise import (
     as_numbers,
     columnar,

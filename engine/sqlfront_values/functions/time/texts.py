@@ -8,18 +8,16 @@ import pyarrow as pa
 
 from sqlfront_values.arrow import kernels as pc
 from sqlfront_values.arrow.arrays import from_numpy, from_values, numpy_view, scalar, valid_mask
-from sqlfront_values.arrow.forms import full_array
+from sqlfront_values.arrow.forms import Datum, full_array
 from sqlfront_values.casts import compile_cast
 from sqlfront_values.errors import spark_error
 from sqlfront_values.functions import growth
 from sqlfront_values.functions.registry import (
-    Datum,
     Invocation,
     Kernel,
     Kind,
     PreparedKernel,
     ScalarFunction,
-    Settings,
     Signature,
     register,
 )
@@ -35,6 +33,7 @@ from sqlfront_values.functions.time.calendar_dates import (
 )
 from sqlfront_values.functions.time.formatting import DAYS, MONTHS, Moment, formatter
 from sqlfront_values.functions.time.parsing import ParseError, parser
+from sqlfront_values.settings import Settings
 from sqlfront_values.types import BIGINT, DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, is_string
 from sqlfront_values.zones.wall_clock import from_wall_clock, is_utc, wall_clock
 

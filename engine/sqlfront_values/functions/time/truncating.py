@@ -6,7 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 from sqlfront_values.arrow.arrays import from_numpy, numpy_view, valid_mask
-from sqlfront_values.functions.registry import Datum, Invocation, ScalarFunction, register
+from sqlfront_values.arrow.forms import Datum
+from sqlfront_values.functions.registry import Invocation, ScalarFunction, register
 from sqlfront_values.functions.rowwise import as_numbers, columnar, constants, from_numbers, micros_of, nulls
 from sqlfront_values.functions.time import calendar_dates
 from sqlfront_values.functions.time.calendar_dates import (

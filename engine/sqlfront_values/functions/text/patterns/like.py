@@ -16,9 +16,10 @@ import pyarrow as pa
 
 from sqlfront_values.arrow import kernels as pc
 from sqlfront_values.arrow.arrays import from_numpy, scalar, valid_mask
+from sqlfront_values.arrow.forms import Datum
 from sqlfront_values.errors import spark_error
 from sqlfront_values.expressions import Call, Literal
-from sqlfront_values.functions.registry import Datum, Invocation, ScalarFunction, register
+from sqlfront_values.functions.registry import Invocation, ScalarFunction, register
 from sqlfront_values.functions.rowwise import Bytes, Integers, by_row, bytes_view, columnar, map_values, nulls
 from sqlfront_values.functions.text.case import lower_array, lower_text
 from sqlfront_values.functions.text.patterns import re2

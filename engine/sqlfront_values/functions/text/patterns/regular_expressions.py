@@ -15,10 +15,11 @@ import pyarrow as pa
 
 from sqlfront_values.arrow import kernels as pc
 from sqlfront_values.arrow.arrays import scalar
+from sqlfront_values.arrow.forms import Datum
 from sqlfront_values.errors import DatabaseError, spark_error
 from sqlfront_values.expressions import Call, Literal
 from sqlfront_values.functions import growth
-from sqlfront_values.functions.registry import Datum, Invocation, Kernel, ScalarFunction, register
+from sqlfront_values.functions.registry import Invocation, Kernel, ScalarFunction, register
 from sqlfront_values.functions.rowwise import by_row, bytes_view, columnar, constants, row_kernel
 from sqlfront_values.functions.text.patterns import re2
 from sqlfront_values.functions.text.patterns.java_regex import InvalidPatternError, JavaPattern, java_pattern
