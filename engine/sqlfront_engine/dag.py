@@ -74,8 +74,7 @@ class OnlyOn(msgspec.Struct, frozen=True):
 
     @classmethod
     def owner_of(cls, key: Sequence[Literal], partition_count: int = DEFAULT_PARTITIONS) -> Self:
-        """The place on the member that handles the partition of a key's values. For a key that depends on a
-        run's arguments see :meth:`DAG.with_places`."""
+        """The place on the member that handles the partition of a key's values."""
         columns = [from_values([value.value], physical(value.type)) for value in key]
         return cls(partition=int(partitions.partition_ids(columns, 1, partition_count)[0]))
 
@@ -446,19 +445,6 @@ class DAG:
         bound._order = tuple([fresh.get(vertex.name, vertex) for vertex in self.validate()])
         bound._derived = self._derived
         bound._locked = bound._rebound = True
-        return bound
-
-    def with_places(self, places: Mapping[str, OnlyOn]) -> "DAG":
-        """A locked DAG of the same shape with other places for some vertices, each with a total parallelism
-        of one: for owners that depend on a run's arguments. The copy shares no derived values."""
-        bound = self.with_processors({})
-        for name, place in places.items():
-            moved = self._vertices[name]
-            if moved.only_on is None:
-                raise InterfaceError(f"vertex {name!r} can't be moved: it has no total parallelism of one")
-            bound._vertices[name] = replace(moved, only_on=place)
-        bound._order = tuple([bound._vertices[vertex.name] for vertex in self.validate()])
-        bound._derived = {}
         return bound
 
 

@@ -3,18 +3,11 @@
 import logging
 from collections.abc import Callable
 from threading import RLock
-from typing import Protocol, TypeVar, cast
+from typing import TypeVar, cast
 
 T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
-
-
-class Closable(Protocol):
-    """An object with a ``close`` method, to be closed on every exit."""
-
-    def close(self) -> object:
-        """Free the object's resources."""
 
 
 class SharedObject:

@@ -337,28 +337,6 @@ def test_the_owner_of_a_key_is_that_of_its_partition() -> None:
     assert OnlyOn.owner_of([Literal(pa.decimal128(5, 2), Decimal("1.50"))]).partition is not None
 
 
-def test_a_vertex_is_moved_for_one_run_and_nothing_derived_is_shared() -> None:
-    dag = DAG()
-    a, b = dag.vertex("a", Pass(), None, OnlyOn(partition=0)), dag.vertex("b", Pass())
-    dag.edge(Edge.between(a, b))
-    dag.lock()
-    dag.derive("key", lambda _: "where a was")
-
-    moved = dag.with_places({"a": OnlyOn(partition=5)})
-
-    assert [vertex.only_on for vertex in moved] == [OnlyOn(partition=5), None]
-    assert moved.inbound(moved["b"])[0].source is moved["a"]
-    assert (dag["a"].only_on, moved.locked) == (OnlyOn(partition=0), True)
-    assert moved.derive("key", lambda _: "where it is") == "where it is"
-
-
-def test_only_a_vertex_of_total_parallelism_one_is_moved() -> None:
-    dag, *_ = three()
-
-    with pytest.raises(InterfaceError, match="'a' can't be moved"):
-        dag.with_places({"a": OnlyOn()})
-
-
 # ---- rebinding
 
 

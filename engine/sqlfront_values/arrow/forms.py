@@ -287,8 +287,3 @@ _SUM: Final = pc.function("sum")
 _TAKE: Final = pc.function("array_take")
 _IF_ELSE: Final = pc.function("if_else")
 _COALESCE: Final = pc.function("coalesce")
-
-
-def python_values(array: pa.Array) -> list[object]:
-    """Return the Python values of a plain array, decimals as Decimal; for code that goes row by row."""
-    return array.to_pylist()
