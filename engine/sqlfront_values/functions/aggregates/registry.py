@@ -112,9 +112,9 @@ def average_type(types: tuple[pa.DataType, ...]) -> pa.DataType:
 def _sum(signature: AggregateSignature, *, tolerant: bool = False) -> Accumulator:
     argument = signature.argument_types[0]
     if is_integral(argument):
-        return SumIntegers(tolerant)
+        return SumIntegers(tolerant=tolerant)
     if is_decimal(argument):
-        return SumDecimals(signature.type, tolerant)
+        return SumDecimals(signature.type, tolerant=tolerant)
     if is_interval(argument):
         return SumIntervals(signature.type, tolerant=tolerant)
     return SumDoubles()

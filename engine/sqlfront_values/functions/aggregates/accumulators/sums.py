@@ -84,7 +84,7 @@ class SumDoubles(msgspec.Struct, frozen=True):
         return states[0]
 
 
-class SumIntegers(msgspec.Struct, frozen=True):
+class SumIntegers(msgspec.Struct, frozen=True, kw_only=True):
     """The sum of whole numbers as a bigint; null without values. A sum beyond 64 bits raises
     ARITHMETIC_OVERFLOW, or is null with ``tolerant`` (try_sum)."""
 
@@ -169,20 +169,16 @@ def _divided(sums: Integers, counts: Integers) -> Integers:
     return np.sign(sums) * quotients.view(np.int64)
 
 
-class SumDecimals(msgspec.Struct, frozen=True):
-    """The sum of decimals as the decimal ``type`` (logical); null without values. A sum beyond the precision
-    raises ARITHMETIC_OVERFLOW, or is null with ``tolerant`` (try_sum)."""
+class SumDecimals(SumIntegers, frozen=True):
+    """The sum of decimals, which are summed as unscaled whole numbers, as the decimal ``type`` (logical);
+    null without values. A sum beyond the precision raises ARITHMETIC_OVERFLOW, or is null with ``tolerant``
+    (try_sum)."""
 
     type: pa.DataType
-    tolerant: bool = False
 
     @property
     def state_types(self) -> tuple[pa.DataType, ...]:
         return (physical(self.type), BIGINT) if self.tolerant else (physical(self.type),)
-
-    def update(self, groups: Groups, arguments: Sequence[pa.Array]) -> list[pa.Array]:
-        groups, (values,) = without_nulls(groups, arguments)
-        return self.from_sums(exact_sums(groups, values), groups.counts())
 
     def from_sums(self, sums: Integers | WideSums, counts: Integers) -> list[pa.Array]:
         """Build the states from exact unscaled sums over ``counts`` values."""
@@ -194,16 +190,6 @@ class SumDecimals(msgspec.Struct, frozen=True):
             valid &= fits
         result = decimal_array(sums, physical(self.type), valid)
         return [result, from_numpy(counts, BIGINT)] if self.tolerant else [result]
-
-    def merge(self, groups: Groups, states: Sequence[pa.Array]) -> list[pa.Array]:
-        if not self.tolerant:
-            return self.update(groups, states)
-        sums, _ = self.update(groups, states[:1])
-        counts = _sum_counts(groups, states[1])
-        return [_null_where(sums, _overflowed(groups, states)), from_numpy(counts, BIGINT)]
-
-    def finish(self, states: Sequence[pa.Array]) -> pa.Array:
-        return states[0]
 
 
 class AverageDoubles(msgspec.Struct, frozen=True):
