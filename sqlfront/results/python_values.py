@@ -10,7 +10,7 @@ import pyarrow as pa
 from sqlfront.results.row import Row
 from sqlfront_values import evaluation_errors as failures
 from sqlfront_values.arrow.arrays import from_values, to_python
-from sqlfront_values.columns.batches import make_batch
+from sqlfront_values.columns import batches
 from sqlfront_values.errors import DataError
 
 #: Number of rows that become Python objects at a time.
@@ -67,7 +67,7 @@ def rows_batch(schema: pa.Schema, rows: Iterable[tuple[object, ...]]) -> pa.Reco
     """A batch of rows of Python values; each value has the form that a Literal of the column's type holds."""
     listed = list(rows)
     columns = [from_values([row[place] for row in listed], kind) for place, kind in enumerate(schema.types)]
-    return make_batch(columns, schema.names, len(listed))
+    return batches.make_batch(columns, schema.names, len(listed))
 
 
 class _Values:

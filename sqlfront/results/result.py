@@ -18,8 +18,7 @@ from sqlfront_engine.closing import ClosingContext
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.row_lowering.row_plan import RowPlan
-from sqlfront_values.arrow import forms
-from sqlfront_values.arrow.intervals import exported, exported_schema
+from sqlfront_values.arrow import forms, intervals
 from sqlfront_values.errors import Error, InterfaceError, NotSupportedError, OperationalError, spark_error
 from sqlfront_values.room import BatchTooLargeError
 from sqlfront_values.settings import Settings
@@ -129,7 +128,7 @@ class Result(ClosingContext):
     @property
     def arrow_schema(self) -> pa.Schema:
         """The schema of :meth:`toArrow` and :meth:`batches`: intervals have Arrow's native types."""
-        return exported_schema(self._schema)
+        return intervals.exported_schema(self._schema)
 
     @property
     def settings(self) -> Settings:
@@ -448,12 +447,12 @@ def to_logical(batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBa
         yield from to_logical(batch.slice(0, half), schema)
         yield from to_logical(batch.slice(half), schema)
     else:
-        yield pa.RecordBatch.from_arrays(columns, schema=exported_schema(schema))
+        yield pa.RecordBatch.from_arrays(columns, schema=intervals.exported_schema(schema))
 
 
 def _decode(column: pa.Array, data_type: pa.DataType) -> pa.Array:
     if holds_interval(data_type):
-        return exported(column, data_type)
+        return intervals.exported(column, data_type)
     assert logical(column.type) == data_type, f"{column.type} is no form of {data_type}"
     if isinstance(column, pa.DictionaryArray):
         forms.claim_decoded(column)

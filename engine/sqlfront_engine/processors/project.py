@@ -9,7 +9,7 @@ from sqlfront_engine.row_programs.compiler import RowCompiler
 from sqlfront_engine.row_programs.program import RowStep
 from sqlfront_values import evaluate
 from sqlfront_values import expression_text as display
-from sqlfront_values.columns.batches import make_batch
+from sqlfront_values.columns import batches
 from sqlfront_values.expressions import EngineExpr
 
 
@@ -24,7 +24,7 @@ class Project(Processor, frozen=True, tag_field="processor", tag=True):
         names = self.schema.names
         while (batch := (yield Take(0))) is not None:
             for columns, length in evaluate.in_pieces(project, evaluate.Rows(batch)):
-                yield make_batch(columns, names, length)
+                yield batches.make_batch(columns, names, length)
 
     def rows(self, inputs: Sequence[RowStep], compiler: RowCompiler) -> RowStep | None:
         return compiler.rows(inputs[0], None, self.expressions)
@@ -46,7 +46,7 @@ class FilterProject(Processor, frozen=True, tag_field="processor", tag=True):
         names = self.schema.names
         while (batch := (yield Take(0))) is not None:
             for columns, length in evaluate.in_pieces(project, evaluate.Rows(batch)):
-                yield make_batch(columns, names, length)
+                yield batches.make_batch(columns, names, length)
 
     def rows(self, inputs: Sequence[RowStep], compiler: RowCompiler) -> RowStep | None:
         return compiler.rows(inputs[0], self.condition, self.expressions)

@@ -8,4 +8,4 @@ and from Arrow's.
 
 from sqlfront_values.lazy_modules import lazy_submodules
 
-lazy_submodules(__name__, "forms")
+lazy_submodules(__name__, "forms", "intervals")

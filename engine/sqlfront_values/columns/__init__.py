@@ -14,3 +14,7 @@ Equality is that of SQL's grouping everywhere: NaN equals NaN, -0.0 equals 0.0, 
 otherwise. No module uses Acero: a plan costs more than a small query, and Acero's hash tables are slower than
 direct addressing.
 """
+
+from sqlfront_values.lazy_modules import lazy_submodules
+
+lazy_submodules(__name__, "batches")

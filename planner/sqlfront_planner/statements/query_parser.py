@@ -10,7 +10,7 @@ from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from sqlfront_planner.statements.structs import Query
-from sqlfront_planner.syntax.comments import comment_end
+from sqlfront_planner.syntax import comments
 from sqlfront_planner.syntax.lexer import tokens_of
 from sqlfront_planner.syntax.recognizer import keywords_as_names
 from sqlfront_planner.tokens import nesting
@@ -32,7 +32,7 @@ def lead(sql: str, start: int = 0) -> tuple[int, int] | None:
     ((8, 14), (16, 22))
     """
     while (match := _LEAD.match(sql, start)) is not None:
-        end = comment_end(sql, match.start(1)) if match[1] == "/*" else None
+        end = comments.comment_end(sql, match.start(1)) if match[1] == "/*" else None
         if end is None:
             return match.span(1)
         start = end

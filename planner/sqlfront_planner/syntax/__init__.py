@@ -5,3 +5,7 @@ tokens through the grammar (``spark.grammar``, read by :mod:`~sqlfront_planner.s
 yes, or the first token that Spark's parser can't accept. sqlglot builds the trees, but only the grammar
 decides about syntax errors.
 """
+
+from sqlfront_values.lazy_modules import lazy_submodules
+
+lazy_submodules(__name__, "comments")

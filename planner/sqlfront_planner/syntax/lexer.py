@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from sqlfront_planner.syntax.comments import comment_end
+from sqlfront_planner.syntax import comments
 from sqlfront_values.errors import too_complex
 
 #: The most tokens of a statement that is planned within seconds.
@@ -105,7 +105,7 @@ def tokens_of(sql: str, start: int = 0) -> Tokens:
                     kind, place = ">", begin + 1
                 depth -= kind == ">"
         elif kind == "comment":
-            end = comment_end(sql, begin)
+            end = comments.comment_end(sql, begin)
             if end is not None:
                 place = end
                 continue

@@ -8,7 +8,7 @@ from sqlfront_engine.processor import BATCH_ROWS, Processor, ProcessorContext, S
 from sqlfront_engine.row_programs.compiler import RowCompiler
 from sqlfront_engine.row_programs.program import ProgramRun, Row, RowStep
 from sqlfront_values.arrow.arrays import from_values
-from sqlfront_values.columns.batches import make_batch, slices
+from sqlfront_values.columns import batches
 from sqlfront_values.expressions import Literal
 from sqlfront_values.types import physical
 
@@ -26,8 +26,8 @@ class Values(Processor, frozen=True, tag_field="processor", tag=True):
             from_values([row[ordinal].value for row in self.values], physical(data_type))
             for ordinal, data_type in enumerate(self.schema.types)
         ]
-        batch = make_batch(columns, self.schema.names, len(self.values))
-        yield from slices(batch, BATCH_ROWS)
+        batch = batches.make_batch(columns, self.schema.names, len(self.values))
+        yield from batches.slices(batch, BATCH_ROWS)
 
     def rows(self, inputs: Sequence[RowStep], compiler: RowCompiler) -> RowStep | None:
         rows = [[compiler.constants.place(item) for item in row] for row in self.values]
