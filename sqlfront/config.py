@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 else:
     ResourceProfile = object
 
+#: Bytes of a mebibyte, the unit of Config's memory limits and the smallest limit.
 MEBIBYTE: Final = 1 << 20
 
 

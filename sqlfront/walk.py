@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from sqlfront.state.context import Context
 
 #: Attempts to run a query while the cluster changes, and seconds to wait for a change before the next
-#: attempt.
+#: attempt: two seconds in all, since members that join or leave one by one make a plan obsolete several
+#: times.
 _ATTEMPTS: Final = 5
 _CHANGE: Final = 0.5
 #: The SQLSTATE of errors of members that know another state of the cluster than the plan's.

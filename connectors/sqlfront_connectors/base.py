@@ -139,7 +139,8 @@ class KeyAccess(Protocol):
         may name; the columns that place the rows come first."""
 
 
-#: The most rows that one call of :meth:`RowPath.find` returns.
+#: Rows that one call of :meth:`RowPath.find` returns at most: a row program keeps them as Python tuples, and
+#: kernels are faster for more.
 MOST_FOUND: Final = 10_000
 
 

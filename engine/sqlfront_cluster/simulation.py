@@ -19,9 +19,10 @@ import msgspec
 from sqlfront_cluster.network.transport import NetworkStatistics, Part, Peer, Receiver, UnconnectedPeer
 from sqlfront_engine.tasklet import Tasklet
 
-#: Seconds that a message takes, at least and (mostly) at most.
+#: Seconds that a message takes, at least and (mostly) at most: from a Unix socket's to a busy network's.
 NETWORK_DELAY: Final = (0.00005, 0.002)
-#: Seconds between a tasklet's becoming runnable and its call.
+#: Seconds between a tasklet's becoming runnable and its call, least and most; of the order of NETWORK_DELAY,
+#: so that messages and steps come in every order.
 SCHEDULING_DELAY: Final = (0.0, 0.0005)
 
 

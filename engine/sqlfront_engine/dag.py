@@ -27,7 +27,8 @@ from sqlfront_values.partitioning import partitions
 from sqlfront_values.settings import DEFAULT_PARTITIONS
 from sqlfront_values.types import physical
 
-#: Batches that a queue holds at most unless the edge says otherwise.
+#: Batches that a queue holds at most unless the edge says otherwise. Hazelcast Jet's default is the same
+#: number of items; full batches meet the limit of bytes long before.
 DEFAULT_QUEUE_SIZE: Final = 1024
 #: The target of an edge, or the place of a vertex: the job's coordinator, whichever member that is.
 COORDINATOR: Final = "<coordinator>"

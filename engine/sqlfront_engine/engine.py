@@ -55,7 +55,8 @@ if TYPE_CHECKING:
     from sqlfront_engine.plans.execution_plan import ExecutionPlan, ExecutionSite
     from sqlfront_engine.processors.sources.held_rows import HeldBatches
 
-#: The part of the machine's memory that operators may hold unless the engine is told otherwise.
+#: The part of the machine's memory that operators may hold unless the engine is told otherwise: tables,
+#: buffers on the network and the user's own program need the rest.
 MEMORY_SHARE: Final = 0.6
 
 

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Final
 
-#: A longer text may make many objects that all live until the plan is made.
+#: Characters: a longer text may make many objects that all live until the plan is made, so that the collector
+#: would walk over them in vain.
 _LONG: Final = 100_000
 _AS_USUAL: Final = nullcontext()
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-#: The assumed memory of a system that reports none.
+#: Bytes of memory that a system without a report is assumed to have: a small machine's, since too high a
+#: limit ends the process, too low a limit a query.
 _UNTOLD: Final = 8 * 1024**3
 #: The kernel's files about control groups: this process's groups, and the two hierarchies.
 _OWN_GROUPS: Final = "proc/self/cgroup"

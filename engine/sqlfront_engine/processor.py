@@ -42,7 +42,9 @@ from sqlfront_engine.row_programs.program import RowStep
 from sqlfront_engine.shares import SharedObject
 from sqlfront_values.settings import Settings
 
-#: Upper bound of rows that one step of a cooperative processor handles.
+#: Rows that one step of a cooperative processor handles at most: enough that Python's cost per batch
+#: vanishes, few enough that a step takes milliseconds. 271 small batches took 7 to 25 times as long as one
+#: large batch.
 BATCH_ROWS: Final = 65_536
 
 #: Emitted by a source behind each piece of its rows. Tasklets forward the mark to the consumer reading the

@@ -26,7 +26,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 if TYPE_CHECKING:
     from sqlfront_engine.tasklet import Tasklet
 
-#: Seconds after which an idle dedicated thread ends.
+#: Seconds after which an idle dedicated thread ends: the next query of a session finds the thread, an idle
+#: process keeps none.
 KEEP_ALIVE: Final = 10.0
 
 logger = logging.getLogger(__name__)
@@ -87,7 +88,8 @@ class BlockingRunner(Protocol):
         """End the idle threads."""
 
 
-#: Seconds for which the timers' thread waits for another timer.
+#: Seconds for which the timers' thread waits for another timer, so that a sequence of timeouts starts one
+#: thread.
 IDLE_TIMERS: Final = 2.0
 
 

@@ -36,7 +36,8 @@ from sqlfront_engine.shares import close_quietly
 from sqlfront_values.errors import InternalError
 from sqlfront_values.room import StoppedError, occupy
 
-#: A call of a cooperative tasklet that takes longer (in seconds) is logged.
+#: Seconds: a longer call of a cooperative tasklet is logged, since all other tasklets of the worker wait
+#: meanwhile.
 SLOW_CALL: Final = 0.1
 #: Rows that taking or emitting a batch counts in addition to its own, so that endless tiny batches don't hold
 #: a worker either.

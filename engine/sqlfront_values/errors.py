@@ -20,7 +20,8 @@ from typing import Final
 
 from sqlfront_values import spark_conditions
 
-#: The most characters of SQL that an error quotes from one line, and of each end of a long message.
+#: Characters of SQL that an error quotes from one line, and of each end of a long message, so that a message
+#: stays readable in a terminal and in a log.
 LONGEST_QUOTATION: Final = 1000
 _LEFT_OUT: Final = " … "
 

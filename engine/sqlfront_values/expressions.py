@@ -301,7 +301,8 @@ def conjunction(parts: tuple[Expr, ...]) -> Expr | None:
     return connected("and", parts) if parts else None
 
 
-#: The most operands of AND or OR that nest in one another; a longer list is halved, and each half again.
+#: Operands of AND or OR that nest in one another; a longer list is halved, and each half again, so that the
+#: depth grows with the logarithm of the number.
 _MOST_NESTED: Final = 16
 
 

@@ -22,13 +22,15 @@ from typing import Final, Protocol
 
 from sqlfront_values.errors import OperationalError
 
-#: Sizes up to this many bytes are not counted.
+#: Bytes up to which sizes are not counted: counting would cost more than such sizes can harm.
 UNCOUNTED: Final = 64 * 1024
-#: Bytes that a caller without a memory account of its own may use.
+#: Bytes that a caller without a memory account of its own may use, such as the planner that folds a constant.
 FEW_BYTES: Final = 1024 * 1024
-#: Seconds that a caller without a memory account may compute.
+#: Seconds that a caller without a memory account may compute: longer work is the query's, which can be
+#: stopped.
 FEW_SECONDS: Final = 0.5
-#: The values of many rows are made in pieces of at most this many bytes.
+#: Bytes of a piece in which the values of many rows are made, so that a piece can be claimed before it is
+#: made.
 MOST_AT_ONCE: Final = 128 * 1024 * 1024
 #: The most bytes of one text: the length of a text is a 32-bit number, in Spark as in sqlfront.
 MOST_TEXT: Final = 2**31 - 1

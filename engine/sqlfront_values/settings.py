@@ -4,7 +4,8 @@ from typing import Final
 
 import msgspec
 
-#: The number of partitions of a table.
+#: The number of partitions of a table, as in Hazelcast: a prime, and enough that some tens of members get
+#: even shares.
 DEFAULT_PARTITIONS: Final = 271
 #: The name of the only member of an engine without a cluster.
 EMBEDDED: Final = "embedded"

@@ -32,12 +32,13 @@ from sqlfront_values.errors import too_complex
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
-#: The most stacks that one recursion may take; an endless recursion takes all of them.
+#: Stacks that one recursion may take at most (of _STACK_SIZE bytes each, of which only used pages take
+#: memory); an endless recursion takes all of them.
 MOST_STACKS: Final = 30
 #: The levels, of a few frames each, after which a recursion that changes something continues on another
 #: stack. Such a recursion counts its levels, since no part of the recursion may run twice.
 LEVELS_OF_A_STACK: Final = 50
-#: Frames needed to begin a thread.
+#: Frames needed to begin a thread: a recursion with fewer left goes to another stack.
 _ROOM: Final = 30
 #: Bytes of a new stack: room for a thousand frames, including compiled code between them.
 _STACK_SIZE: Final = 16 << 20

@@ -109,6 +109,7 @@ PRIMITIVES: Final[dict[pa.DataType, str]] = {
     **{kind: f"interval {kind.units.lower()}" for kind in INTERVALS.values()},
 }
 INTEGRALS: Final = (TINYINT, SMALLINT, INT, BIGINT)
+#: Digits of the longest decimal in Spark, and of the longest that fits a long (``Decimal.MAX_LONG_DIGITS``).
 MAX_PRECISION: Final = 38
 MAX_SHORT_PRECISION: Final = 18
 

@@ -72,4 +72,5 @@ class UserFunction:
         return f"UserFunction({getattr(self._function, '__qualname__', self._function)})"
 
 
+#: Pickle's protocol, which every supported version of Python reads: executors may run another version.
 _PROTOCOL: Final = 5

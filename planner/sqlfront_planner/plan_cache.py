@@ -22,7 +22,7 @@ from sqlfront_planner.literal_lifting import plain_literal, spaced, spans, split
 from sqlfront_values import types
 
 #: The divisor of a full cache's size that gives the number of plans evicted at once, least recently used
-#: first.
+#: first: finding the oldest plans is a walk over the cache, which a larger part makes rarer.
 _EVICTED: Final = 8
 
 PlanT = TypeVar("PlanT")

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 else:
     caching = lazy_module("sqlfront.commands.caching")
 
-#: Seconds until the next attempt after a failure, at first and at most.
+#: Seconds until the next attempt after a failure, at first and at most. The pause doubles, so that a short
+#: absence of a member ends soon and a long absence costs little.
 RETRY: Final = 1.0
 LONGEST_RETRY: Final = 60.0
 

@@ -13,12 +13,13 @@ from sqlfront_cluster.members.membership import Membership, PutOutcome
 from sqlfront_connectors.memory.spread.documents import TURN, Turn, turn_of
 from sqlfront_values.errors import OperationalError
 
-#: Seconds that an answer of the keeper may take; the keeper first has to hear from every member, or give it
-#: up.
+#: Seconds that an answer of the keeper may take: twice the silence limit's default of 30 seconds, since the
+#: keeper first has to hear from every member, or give the member up.
 ANSWER_TIMEOUT: Final = 60.0
-#: Seconds that a writer waits for its turn.
+#: Seconds that a writer waits for its turn; a statement that writes longer makes the next writer fail.
 TURN_TIMEOUT: Final = 60.0
-#: Attempts to give back a turn that may still be held, and seconds between the attempts.
+#: Attempts to give back a turn that may still be held, and seconds between the attempts: a minute in all, as
+#: long as other writers wait.
 GIVE_BACK_TRIES: Final = 60
 GIVE_BACK_PERIOD: Final = 1.0
 

@@ -18,7 +18,7 @@ from sqlfront_values.errors import OperationalError
 #: Modes of a private folder, and of the files in it.
 FOLDER: Final = 0o700
 FILE: Final = 0o600
-#: Maximum number of links in the path.
+#: Maximum number of symbolic links in the path: Linux's own limit (path_resolution(7)).
 _MOST_LINKS: Final = 40
 _ROOT: Final = 0
 _FOLDER_FLAGS: Final = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -35,7 +35,7 @@ from sqlfront_values.errors import OperationalError, ProgrammingError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: Maximum number of seconds for leaving the cluster.
+#: Maximum number of seconds for leaving the cluster: the exit of the user's program waits so long.
 _LEAVE_TIMEOUT: Final = 2.0
 #: The service with which members' processes hold tables: ``module:function``.
 SERVICE: Final = "sqlfront.cluster.service:service"

@@ -42,7 +42,7 @@ _Shown: TypeAlias = tuple[str, str, bool]
 _DESCRIPTION: Final = pa.schema([("col_name", STRING), ("data_type", STRING), ("comment", STRING)])
 _TABLES: Final = pa.schema([("namespace", STRING), ("tableName", STRING), ("isTemporary", BOOLEAN)])
 _FUNCTIONS: Final = pa.schema([("function", STRING)])
-#: Offsets of time zones: the longest, and their unit.
+#: Offsets of time zones: the longest in Java (``ZoneOffset.MAX``), and their unit.
 _LONGEST: Final = timedelta(hours=18)
 _SECOND: Final = timedelta(seconds=1)
 _SETTINGS: Final = pa.schema([("key", STRING), ("value", STRING)])

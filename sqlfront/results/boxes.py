@@ -22,6 +22,7 @@ _FULL_WIDTH: Final = re.compile(
 _ESCAPES: Final = str.maketrans(
     {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f", "\b": "\\b", "\v": "\\v", "\a": "\\a"}
 )
+#: Characters of the narrowest column, as in Spark's ``Dataset.showString``.
 _MINIMUM_WIDTH: Final = 3
 
 

@@ -13,7 +13,8 @@ from sqlfront_values.arrow.arrays import from_values, to_python
 from sqlfront_values.columns import batches
 from sqlfront_values.errors import DataError
 
-#: Number of rows that become Python objects at a time.
+#: Rows that become Python objects at a time. The rows' conversion holds the interpreter's lock, so that a
+#: larger slice delays other threads; a smaller slice pays the cost of a call more often.
 SLICE_ROWS: Final = 1024
 
 

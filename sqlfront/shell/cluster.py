@@ -41,9 +41,10 @@ from sqlfront_cluster.network.tls.security import Security
 from sqlfront_engine.file_access import FileAccess
 from sqlfront_values.errors import Error, OperationalError, ProgrammingError
 
-#: Seconds that starting and stopping may take.
+#: Seconds that starting and stopping may take: far longer than either takes, since the limit only ends a wait
+#: for a process that hangs.
 PATIENCE: Final = 60.0
-#: Number of characters of a query's text to show.
+#: Characters of a query's text to show, so that the other columns of the listing fit beside the text.
 QUERY_WIDTH: Final = 60
 
 

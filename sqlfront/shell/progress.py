@@ -9,10 +9,11 @@ from sqlfront_engine.closing import ClosingContext
 from sqlfront_engine.jobs.query_run import Progress
 from sqlfront_values.errors import Error
 
-#: Seconds until the progress of a statement is shown, and between updates.
+#: Seconds until the progress of a statement is shown, so that quick statements show none, and between
+#: updates, so that a reader sees the numbers move.
 PATIENCE: Final = 0.5
 INTERVAL: Final = 0.2
-#: Seconds to wait at the end for an answer of Spark's that is no longer needed.
+#: Seconds to wait at the end for an answer of Spark's that is no longer needed; the wait delays the prompt.
 _ANSWER: Final = 1.0
 
 

@@ -67,7 +67,7 @@ _USE: Final = _beginning(r"USE\b")
 #: Pattern of statements that show a query's plan.
 _EXPLAIN: Final = _beginning(r"EXPLAIN\b")
 
-#: Remaining time of an expired timeout (s).
+#: Seconds that remain of an expired timeout: as good as none, but positive, as a timeout has to be.
 _AT_ONCE: Final = 0.001
 
 

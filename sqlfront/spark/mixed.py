@@ -41,9 +41,11 @@ if TYPE_CHECKING:
     from sqlfront.state.context import Context
     from sqlfront_connectors.spark.run import SparkRun
 
-#: Bytes that may come from Spark for a query that Spark could run as well.
+#: Bytes that may come from Spark for a query that Spark could run as well. The rows pass through this process
+#: one stream at a time; above this size Spark's executors are the better place. Not measured.
 MOST_MOVED: Final = 64 << 20
-#: The assumed ratio of groups to rows: the number of distinct keys is unknown.
+#: The assumed ratio of groups to rows, because the number of distinct keys is unknown: ten rows per group. A
+#: lower ratio sends more queries the mixed way, a higher ratio more to Spark.
 _GROUPED: Final = 0.1
 #: The schema of a part of which only the number of rows matters.
 _COUNTED: Final = pa.schema([("c0", INT)])

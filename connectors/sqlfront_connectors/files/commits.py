@@ -40,7 +40,8 @@ from sqlfront_values.errors import Error, OperationalError
 PREFIX: Final = ".sqlfront-"
 _LOCK: Final = "lock"
 _NOTE: Final = "commit"
-#: Time limit of the wait for the folder's lock, and the first and longest pause between two attempts (s).
+#: Seconds to wait for the folder's lock, and the first and longest pause between two attempts: a commit takes
+#: milliseconds, so that the pauses begin short, and a long commit is not disturbed often.
 PATIENCE: Final = 60.0
 _FIRST_PAUSE: Final = 0.001
 _LONGEST_PAUSE: Final = 0.05

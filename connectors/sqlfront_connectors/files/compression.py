@@ -17,9 +17,10 @@ from sqlfront_values.errors import NotSupportedError
 #: The lengths before a block of snappy or lz4, and before each of its parts.
 _LENGTH: Final = struct.Struct(">I")
 
-#: The number of bytes to unpack at a time.
+#: Bytes to unpack at a time: bounds the memory of a file that unpacks to many times its size.
 _STEP: Final = 4 << 20
-#: The largest part of a block, which is unpacked at once: Hadoop's parts have 256 KiB.
+#: Bytes of a block's part, which is unpacked at once, at most: Hadoop's parts have 256 KiB; a larger number
+#: is a broken or hostile file's.
 _LARGEST_PART: Final = 64 << 20
 
 _UNREADABLE: Final = frozenset({"lzo", "xz"})

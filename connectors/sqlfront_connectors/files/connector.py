@@ -34,7 +34,8 @@ from sqlfront_connectors.files.version import FileVersion
 from sqlfront_engine.memory import OperatorAccount
 from sqlfront_values.errors import NotSupportedError, OperationalError, ProgrammingError
 
-#: The most characters of a table's name in its folder's name.
+#: Characters of a table's name in its folder's name: file systems allow 255 bytes, and a character may take
+#: more than one.
 _LONGEST_NAME: Final = 100
 
 

@@ -12,9 +12,10 @@ from sqlfront_values.room import NO_LIMIT, Account, check
 
 __all__ = ["Charges", "EXPANSION", "PIECE", "content_of", "counted", "is_packed", "pieces"]
 
-#: The approximate number of bytes in memory for a byte of a text or Parquet file.
+#: Bytes in memory for a byte of a text or Parquet file, about: reading is charged by it.
 EXPANSION: Final = 3
-#: The number of bytes of a text that are cut into lines at a time.
+#: Bytes of a text that are cut into lines at a time: bounds the memory, and the time between two checks
+#: whether the query should stop.
 PIECE: Final = 4 << 20
 
 

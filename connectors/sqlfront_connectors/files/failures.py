@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from sqlfront_values.errors import OperationalError
 
-#: The most names of files that an error shows.
+#: Names of files that an error shows at most, so that the message stays readable.
 _SHOWN: Final = 3
 #: Arrow quotes the whole record behind this text.
 _CSV_RECORD: Final = r"Expected \d+ columns, got \d+"

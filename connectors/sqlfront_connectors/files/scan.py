@@ -22,7 +22,8 @@ from sqlfront_values.expressions import EngineExpr
 from sqlfront_values.settings import DEFAULT_SETTINGS, Settings
 from sqlfront_values.types import physical
 
-#: The number of bytes of text that a check reads.
+#: Bytes of text files after which a check reads no further file: a caller waits for the check, and the query
+#: itself reads the rest.
 _CHECKED_BYTES: Final = 64 << 20
 
 

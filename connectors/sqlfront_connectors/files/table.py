@@ -40,7 +40,8 @@ from sqlfront_values.expressions import Cast, Column, Expr
 from sqlfront_values.settings import Settings
 from sqlfront_values.types import STRING, is_decimal, is_string
 
-#: The bytes of rows that an insert collects in memory before it writes files.
+#: Bytes of rows that an insert collects in memory before it writes files: as many as Spark's parts of a file
+#: (``spark.sql.files.maxPartitionBytes``).
 ENOUGH: Final = 128 << 20
 #: The formats that can be written.
 _WRITTEN: Final = ("csv", "json", "parquet")

@@ -25,7 +25,8 @@ from sqlfront_engine.processor import (
 from sqlfront_values.arrow.arrays import from_numpy, to_python
 from sqlfront_values.expressions import EngineExpr, Literal
 
-#: With more keys than this from an input, the scan reads all rows instead of looking the keys up.
+#: Keys from an input above which the scan reads all rows instead of looking the keys up: a look-up of each
+#: key costs more than a scan of the rows that few keys leave.
 MOST_GIVEN: Final = 5000
 
 Given = Generator[Take, pa.RecordBatch | None, tuple[Key, ...] | None]

@@ -31,7 +31,8 @@ from sqlfront_values.errors import InternalError
 from sqlfront_values.expressions import Expr
 
 _identities = itertools.count(1)
-#: Inserts of more rows than this are put in order before the writer's turn.
+#: Rows above which inserts are put in order before the writer's turn, so that other writers don't wait for
+#: the sort.
 _MANY_ROWS: Final = 4096
 
 

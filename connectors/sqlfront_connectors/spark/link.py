@@ -30,7 +30,7 @@ _NOTHING: Final = frozenset(
     {"TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "CATALOG_NOT_FOUND", "REQUIRES_SINGLE_PART_NAMESPACE"}
 )
 
-#: The time that stopped jobs may take to end (s).
+#: The time that stopped jobs may take to end (s): closing the session waits so long.
 _ENDING: Final = 10.0
 _T = TypeVar("_T")
 

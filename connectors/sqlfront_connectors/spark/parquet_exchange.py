@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 else:
     pq = lazy_module("pyarrow.parquet")
 
-#: The number of rows read at a time.
+#: Rows read at a time: those of the engine's batches.
 _ROWS: Final = 65_536
 
 

@@ -29,7 +29,8 @@ from sqlfront_values.errors import OperationalError
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-#: Answers that Spark estimates to be larger come as files (bytes).
+#: Bytes: answers that Spark estimates to be larger come as files, because Spark limits the results that pass
+#: through its driver.
 LARGE: Final = 256 << 20
 #: The setting by which Spark ends a job that brings too many bytes into the driver's memory; the error names
 #: it.

@@ -31,7 +31,7 @@ from sqlfront_values.errors import InterfaceError, OperationalError
 #: Interval at which a stopped run's jobs are cancelled; the run may start new jobs until it notices the stop
 #: (s).
 _AGAIN: Final = 0.05
-#: Time limit of the wait for the end of runs (s).
+#: Time limit of the wait for the end of runs (s): closing waits so long.
 _PATIENCE: Final = 5.0
 #: The prefix of the names of all our threads that talk to Spark.
 THREADS: Final = "sqlfront-spark-"

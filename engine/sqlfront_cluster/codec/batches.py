@@ -27,13 +27,15 @@ from sqlfront_values.memo import Memo
 
 #: Bytes of a body up to which Arrow's full validation costs less than a check of the offsets alone.
 _SMALL: Final = 8192
-#: A dictionary with more entries per row of the batch isn't sent whole with its first batch.
+#: Entries of a dictionary per row of the batch up to which the dictionary is sent whole with its first batch;
+#: with more, most of the entries would be sent in vain.
 _SPARE: Final = 2
-#: The number of cached decoded schemas, and the most bytes of one: each stream begins with a schema.
+#: Cached decoded schemas, and the most bytes of one: each stream begins with a schema. The two bound the
+#: memory that other members' messages can fill (64 MiB).
 _KEPT: Final = 1024
 _LONGEST: Final = 65_536
 _read_schemas: Final = Memo[bytes, tuple[pa.Schema, tuple[int, ...], pa.Schema]](_KEPT)
-#: The number of cached encoded schemas: a comparison takes 0.3 us, an encoding 25 to 90.
+#: Cached encoded schemas, compared one after the other: a comparison takes 0.3 us, an encoding 25 to 90.
 _WRITTEN: Final = 16
 _written_schemas: Final[deque[tuple[pa.Schema, tuple[int, ...], bytes]]] = deque(maxlen=_WRITTEN)
 _OFFSET_TYPES: Final = frozenset({pa.string().id, pa.binary().id})

@@ -16,7 +16,8 @@ from sqlfront_engine.processor import Processor
 from sqlfront_engine.processors.registry import processor_class, tag_of
 from sqlfront_values.expressions import SortKey
 
-#: The number of cached shapes, and the most bytes of a cached shape and of a cached processor.
+#: Cached shapes, and the most bytes of a cached shape and of a cached processor. The three bound the memory
+#: that other members' messages can fill.
 _KEPT: Final = 256
 _LONGEST_SHAPE: Final = 65_536
 _LONGEST_PROCESSOR: Final = 16_384

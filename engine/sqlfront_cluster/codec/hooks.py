@@ -18,7 +18,8 @@ from sqlfront_values.memo import Memo
 from sqlfront_values.types import PRIMITIVES, ddl, decimal
 from sqlfront_values.user_functions import UserFunction
 
-#: The number of types and schemas in each cache; a full cache is emptied. Longer encodings are not cached.
+#: Types and schemas in each cache, and the most bytes of a cached encoding. A full cache is emptied. Both
+#: bound the memory that other members' messages can fill.
 _KEPT: Final = 4096
 _LONGEST: Final = 65_536
 

@@ -10,7 +10,8 @@ from sqlfront_cluster.codec import decode, encode
 from sqlfront_engine.plans.placement import Placement
 from sqlfront_values.memo import Memo
 
-#: The number of placements in each cache; a full cache is emptied. Placements of more bytes are not cached.
+#: Placements in each cache, and the most bytes of a cached placement. A full cache is emptied. Both bound the
+#: memory that other members' messages can fill.
 _KEPT: Final = 1024
 _LONGEST: Final = 65_536
 

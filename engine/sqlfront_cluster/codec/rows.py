@@ -52,7 +52,7 @@ _KINDS: Final[dict[int, Any]] = {
     pa.decimal64(1, 0).id: Decimal | None,
     pa.decimal128(1, 0).id: Decimal | None,
 }
-#: The number of cached decoders.
+#: Cached decoders, one for each type: a query has a handful of types.
 _KEPT: Final = 256
 _encode: Final = msgspec.msgpack.Encoder().encode
 

@@ -20,7 +20,7 @@ from sqlfront_cluster.launchers.running import MemberOptions, MemberService, Run
 from sqlfront_cluster.network.tls.security import Security
 from sqlfront_values.errors import Error
 
-#: Seconds for which a member waits for its jobs when asked to leave.
+#: Seconds for which a member waits for its jobs when asked to leave; longer jobs fail with the member's end.
 LEAVE_TIMEOUT: Final = 30.0
 
 logger = logging.getLogger(__name__)

@@ -35,9 +35,11 @@ from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 from sqlfront_engine.scheduler import SystemClock
 from sqlfront_values.errors import OperationalError, ProgrammingError
 
-#: Seconds in which a process has to end by itself.
+#: Seconds in which a process has to end by itself before it is killed: the user's program waits so long at
+#: its exit.
 STOP_TIMEOUT: Final = 5.0
-#: The most characters of a Unix socket's folder, with room for the file's name.
+#: Characters of a Unix socket's folder at most, with room for the file's name: the address of a Unix socket
+#: has 108 bytes on Linux, 104 on macOS.
 _LONGEST_FOLDER: Final = 70
 
 

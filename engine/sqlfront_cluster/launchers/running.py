@@ -20,7 +20,7 @@ from sqlfront_values.errors import Error, OperationalError
 
 #: The version that members show each other in the handshake.
 PRODUCT: Final = "0.1.0"
-#: The longest time of joining, in seconds.
+#: Seconds of joining at most: a cluster that doesn't answer becomes an error of the user's statement.
 JOIN_TIMEOUT: Final = 30.0
 
 

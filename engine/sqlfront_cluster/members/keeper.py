@@ -51,9 +51,10 @@ from sqlfront_values.partitioning.partitions import DEFAULT_PARTITIONS
 
 #: The name of every cluster's keeper; no member may have this name.
 KEEPER: Final = "keeper"
-#: The number of heartbeats within the silence limit.
+#: Heartbeats within the silence limit: so many messages in a row have to be late before a member is given up.
 BEATS: Final = 5
-#: The number of remembered names of removed members.
+#: Names of removed members that are remembered, so that a removed member that comes back is refused; the
+#: limit bounds the keeper's memory.
 REMEMBERED: Final = 1000
 
 logger = logging.getLogger(__name__)

@@ -21,7 +21,7 @@ from sqlfront_engine.job_statistics import JobSummary
 from sqlfront_engine.scheduler import Clock
 from sqlfront_values.errors import OperationalError
 
-#: Seconds in which the others have to answer.
+#: Seconds in which the others have to answer: a user waits for the list.
 LISTING_TIMEOUT: Final = 1.0
 #: Seconds in which clients have to answer a member asking for another client, so that the member's answer is
 #: in time.

@@ -63,17 +63,22 @@ from sqlfront_values import room
 from sqlfront_values.errors import Error, InterfaceError, InternalError, OperationalError
 from sqlfront_values.settings import EMBEDDED
 
-#: Seconds between two checks of the jobs here.
+#: Seconds between two checks of the jobs here: how late a lost job's memory is given back at most.
 CHECK_PERIOD: Final = 1.0
-#: Seconds for which early data waits for its job's Init.
+#: Seconds for which early data waits for its job's Init: longer than any coordinator takes to plan; the data
+#: takes memory meanwhile.
 NEVER_INITIALISED: Final = 300.0
-#: Seconds for which the ids of ended jobs are remembered.
+#: Seconds for which the ids of ended jobs are remembered: messages on their way at the end of a job arrive
+#: sooner.
 ENDED_MEMORY: Final = 5.0
-#: With at most so many other members, the reader of an inline job reads the rows from the network itself.
+#: Other members up to which the reader of an inline job reads the rows from the network itself: the reader
+#: looks at each connection in turn, so that the time until a message is seen grows with their number.
 MOST_ATTENDED: Final = 3
-#: Seconds between two checks for a peer's messages while the peer's thread runs a step.
+#: Seconds between two checks for a peer's messages while the peer's thread runs a step: a message waits so
+#: long at most, and each check costs a system call.
 LISTENING_PERIOD: Final = 0.05
-#: All members make job ids; each counts from a random number of so many bits.
+#: Bits of the random number from which each member counts its job ids: all members make ids, and two members'
+#: ids must not meet. An int64 then has room for counting.
 JOB_ID_BITS: Final = 62
 
 logger = logging.getLogger(__name__)

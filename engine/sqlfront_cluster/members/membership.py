@@ -55,11 +55,14 @@ from sqlfront_engine.engine import Engine
 from sqlfront_engine.processor import NO_RESOURCES
 from sqlfront_values.errors import OperationalError
 
-#: Seconds between two attempts to connect.
+#: Seconds between two attempts to connect: a new member is reached within the time, and a missing one costs
+#: two attempts a second.
 RETRY: Final = 0.5
-#: Seconds for which a member waits for connections with new members before it uses the list without them.
+#: Seconds for which a member waits for connections with new members before it uses the list without them; all
+#: changes of the cluster wait meanwhile.
 PATIENCE: Final = 1.0
-#: Seconds between two checks for the end of a leaving member's jobs.
+#: Seconds between two checks for the end of a leaving member's jobs; the end of the process waits so long at
+#: most.
 LEAVING_PERIOD: Final = 0.05
 
 #: SQLSTATE: the server rejected the connection.

@@ -15,7 +15,8 @@ from sqlfront_cluster.network.transport import Part
 from sqlfront_engine.closing import ClosingContext
 from sqlfront_values.errors import OperationalError
 
-#: Seconds in which a member has to answer.
+#: Seconds in which a member has to answer; a longer silence fails the Spark task that asks, which Spark runs
+#: again.
 TIMEOUT: Final = 60.0
 
 

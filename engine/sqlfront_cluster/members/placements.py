@@ -6,7 +6,7 @@ from sqlfront_cluster.members.member_list import MemberList, nobody
 from sqlfront_engine.engine import JobConfig
 from sqlfront_engine.plans.placement import Demands, Placement, place
 
-#: The number of cached placements.
+#: Cached placements: of more plans than the plan caches of a few sessions hold.
 _KEPT: Final = 1024
 
 

@@ -24,9 +24,11 @@ from sqlfront_engine.jobs.query_run import QueryRun, stopped_error
 from sqlfront_engine.scheduler import Clock
 from sqlfront_values.errors import Error, NotSupportedError
 
-#: Bytes above which an answer is sent in the body.
+#: Bytes above which an answer is sent in the body: the receiver reads bodies into memory of their own,
+#: messages into its buffer of the same size.
 _LONG: Final = 65_536
-#: Seconds between two checks of a sleeping asker for the end of its wait.
+#: Seconds between two checks of a sleeping asker for the end of its wait: a stopped query ends so late at
+#: most; an answer in time costs nothing.
 _LOOK: Final = 0.05
 
 

@@ -14,7 +14,7 @@ import socket
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
-#: Milliseconds between two checks of an attending thread for its end.
+#: Milliseconds between two checks of an attending thread for its end: a stopped query ends so late at most.
 _LOOK: Final = 50
 _IN: Final = getattr(select, "EPOLLIN", 0)
 _OUT: Final = getattr(select, "EPOLLOUT", 0)

@@ -16,9 +16,9 @@ import pyarrow as pa
 
 from sqlfront_cluster.network.tls.contexts import certificate_hash
 
-#: The number of buffers per system call; POSIX systems allow 1024.
+#: Buffers per system call: POSIX systems allow 1024 (IOV_MAX).
 MAX_BUFFERS: Final = 1024
-#: Bytes that are encrypted before each write.
+#: Bytes that are encrypted before each write: 16 records of TLS, a copy that stays in the processor's cache.
 TLS_SLICE: Final = 256 * 1024
 
 _DO_NOT_WAIT: Final = socket.MSG_DONTWAIT

@@ -29,7 +29,7 @@ from sqlfront_values.errors import Error
 
 logger = logging.getLogger(__name__)
 
-#: The number of characters accepted of another member's reason.
+#: Characters accepted of another member's reason: an error's text quotes the reason.
 _REASON_LENGTH: Final = 500
 
 _CONTROL_DECODER: Final = MessageDecoder(CONTROL_TYPES)

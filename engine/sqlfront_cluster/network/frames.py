@@ -33,7 +33,8 @@ _HEADER_SIZE: Final = HEADER.size
 _unpack_header: Final = HEADER.unpack_from
 _pack_header: Final = HEADER.pack
 
-#: Bytes of a reader's buffer; larger messages and all bodies get memory of their own.
+#: Bytes of a reader's buffer; larger messages and all bodies get memory of their own. Each connection keeps
+#: one buffer, which takes in many small messages at a system call.
 BUFFER_SIZE: Final = 64 * 1024
 
 #: A function that fills the view, or a part (the whole view if the flag is set and possible); returns the
@@ -68,7 +69,8 @@ class Limits:
     body: int = 1024 * 1024 * 1024
 
 
-#: The limits before the other side's proof.
+#: Limits (bytes) before the other side's proof: room for the handshake's messages, and nothing that a
+#: stranger could fill memory with.
 UNAUTHENTICATED: Final = Limits(message=4096, body=0)
 
 

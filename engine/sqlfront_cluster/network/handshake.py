@@ -29,6 +29,7 @@ import msgspec
 from sqlfront_cluster.network.frames import PROTOCOL_VERSION
 from sqlfront_values.errors import OperationalError
 
+#: Bytes of a nonce: as many as SHA-256 has, so that no nonce ever repeats.
 NONCE_SIZE: Final = 32
 
 _Nonce: TypeAlias = Annotated[bytes, msgspec.Meta(min_length=NONCE_SIZE, max_length=NONCE_SIZE)]

@@ -44,7 +44,7 @@ from sqlfront_cluster.network.tls.contexts import failure_of
 from sqlfront_cluster.network.transport import Part
 from sqlfront_values.errors import OperationalError
 
-#: Bytes of the random number that distinguishes processes of the same name.
+#: Bytes of the random number that distinguishes processes of the same name; 128 bits never meet by chance.
 _INCARNATION: Final = 16
 
 

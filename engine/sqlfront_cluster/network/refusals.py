@@ -7,7 +7,8 @@ from typing import Final
 
 logger = logging.getLogger(__name__)
 
-#: The number of logged characters of a reason: a stranger may have written some of them.
+#: Characters of a reason that are logged: a stranger may have written some of them, and must not fill the
+#: log.
 _LONGEST: Final = 300
 
 

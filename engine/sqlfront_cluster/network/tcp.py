@@ -59,7 +59,8 @@ from sqlfront_values.errors import Error, ProgrammingError
 
 logger = logging.getLogger(__name__)
 
-#: Seconds that closing waits for the threads of the connections.
+#: Seconds that closing waits for the threads of the connections; the threads are daemons, so that none
+#: outlives the process.
 CLOSE_TIMEOUT: Final = 5.0
 
 

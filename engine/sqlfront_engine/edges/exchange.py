@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from sqlfront_engine.edges.queues import NOTHING, Polled, Wakeable
 
-#: Seconds between two measurements of the rate of consumption.
+#: Seconds between two measurements of the rate of consumption, as in Hazelcast Jet.
 FLOW_CONTROL_PERIOD: Final = 0.1
 
 

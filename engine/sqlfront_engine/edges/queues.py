@@ -17,7 +17,8 @@ from typing import Final, Protocol, TypeAlias
 
 import pyarrow as pa
 
-#: Bytes that a queue holds at most, unless its only batch is larger.
+#: Bytes that a queue holds at most, unless its only batch is larger: some batches of a few columns, so that
+#: producer and consumer seldom wait for each other; a job may have hundreds of queues.
 QUEUE_BYTES: Final = 8 * 1024 * 1024
 
 

@@ -17,10 +17,11 @@ from sqlfront_values.errors import Error, InterfaceError, InternalError
 from sqlfront_values.evaluation_errors import foreign_error
 from sqlfront_values.settings import EMBEDDED
 
-#: Seconds between two checks for a deadlock by a thread that waits for a job on threads.
+#: Seconds between two checks for a deadlock by a thread that waits for a job on threads: the error comes so
+#: late at most.
 STUCK_CHECK: Final = 1.0
-#: Limits on running an inline job in the thread that delivers data to it: seconds, and rows made. Rows are
-#: not counted in the first UNCOUNTED seconds.
+#: Limits on running an inline job in the thread that delivers data to it: seconds, and rows made; other jobs'
+#: data waits meanwhile. Rows are not counted in the first UNCOUNTED seconds.
 PUMP_SHARE: Final = 0.01
 PUMP_ROWS: Final = 50_000
 UNCOUNTED: Final = 0.001

@@ -9,7 +9,7 @@ from sqlfront_engine.job_statistics import JobStatus
 from sqlfront_engine.memory import MemoryBudget
 from sqlfront_values.errors import OperationalError
 
-#: Characters of a query's text that listings show.
+#: Characters of a query's text that listings show, and that every run keeps in memory.
 DESCRIPTION_LENGTH: Final = 400
 
 

@@ -42,8 +42,8 @@ from sqlfront_engine.shares import SharedObject
 from sqlfront_engine.tasklet import NO_INPUT, UNLINKED, Listener, Tasklet
 from sqlfront_values.settings import DEFAULT_PARTITIONS, DEFAULT_SETTINGS, EMBEDDED, Settings
 
-#: All queues of a job together may hold one part in QUEUE_SHARE of its memory limit (each queue at least one
-#: batch of any size).
+#: The divisor of a job's memory limit that gives the bytes of all its queues together (each queue holds at
+#: least one batch of any size): the operators need the rest.
 QUEUE_SHARE: Final = 8
 
 _FORWARD: Final = Forward()

@@ -9,7 +9,7 @@ from sqlfront_engine.processor import BATCH_ROWS, MemoryAccount
 from sqlfront_values.columns.batches import Mask, Rows, gather_batch
 from sqlfront_values.columns.presence import KeyPresence
 
-#: Smaller batches are left alone: testing their rows isn't worth the table that a test needs.
+#: Rows: smaller batches are left alone, since testing their rows isn't worth the table that a test needs.
 FEWEST_ROWS: Final = 4096
 #: A batch isn't copied if a greater share of its rows passes. Testing ends for good if a greater share of all
 #: tested rows has passed, checked after TRIAL_ROWS rows.

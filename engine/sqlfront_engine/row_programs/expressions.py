@@ -28,7 +28,8 @@ from sqlfront_values.types import (
     is_integral,
 )
 
-#: Exact arithmetic, independent of the thread's own decimal context.
+#: Exact arithmetic, independent of the thread's own decimal context: twice the 38 digits of the longest
+#: decimal, and some more.
 EXACT: Final = Context(prec=80)
 _COMPARISONS: Final[dict[str, Callable[..., bool]]] = {
     "equal": operator.eq,
@@ -48,7 +49,8 @@ _ARITHMETIC: Final[dict[str, Callable[..., object]]] = {
     "subtract": operator.sub,
     "multiply": operator.mul,
 }
-#: Deeper expressions are left to the kernels.
+#: Levels of an expression above which the expression is left to the kernels: each level is a Python call, and
+#: the stack is limited.
 _DEEPEST: Final = 40
 _BITS: Final = {TINYINT: 7, SMALLINT: 15, INT: 31, BIGINT: 63}
 #: Types whose values Python compares as Spark does. Not floats: NaN.

@@ -15,7 +15,8 @@ Find = Callable[[Sequence[Row]], Sequence[Sequence[Row]]]
 #: A function from a row and the run's constants to an expression's value.
 Evaluate = Callable[[Row, Sequence[object]], object]
 
-#: The most rows that a step of a program handles.
+#: Rows that a step of a program handles at most: some ten milliseconds of Python; kernels are faster for
+#: more.
 MOST_ROWS: Final = 10_000
 
 

@@ -26,7 +26,7 @@ _EPOCH: Final = datetime.datetime(1970, 1, 1)
 _EPOCH_UTC: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICROSECOND: Final = datetime.timedelta(microseconds=1)
 _NONZERO: Final = pc.function("indices_nonzero")
-#: From this many rows on, numpy finds the set bits several times faster than Arrow.
+#: Rows from which on numpy finds the set bits several times faster than Arrow.
 _MANY_ROWS: Final = 4096
 #: Precise enough that no decimal of 38 digits is rounded.
 _EXACT: Final = Context(prec=80)

@@ -17,13 +17,15 @@ from sqlfront_values.columns.text import TextTable, is_hashable_text
 from sqlfront_values.room import MOST_TEXT, BatchTooLargeError, claim
 from sqlfront_values.types import BOOLEAN
 
-#: Codes are combined by multiplication while the product of their bounds stays below this bound.
+#: The bound below which codes are combined by multiplication: a product of two bounds below it can be
+#: compared in Python, and stays an int64.
 MAX_BOUND: Final = 2**62
 
 
 #: Bytes to group one element of an array: its code, twice, and the table of different arrays.
 _LIST_BYTES: Final = 24
-#: If a column of strings has more than a few times this many rows, look at this many before encoding it.
+#: Rows of a column of strings to look at before encoding it, if the column has more than a few times this
+#: many: encoding strings of many values in vain costs more than the look.
 SAMPLE_ROWS: Final = 1024
 
 

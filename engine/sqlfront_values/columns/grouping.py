@@ -12,11 +12,12 @@ from sqlfront_values.columns.batches import Integers, Rows, gather, row_indices
 from sqlfront_values.columns.encoding import SAMPLE_ROWS, Codes, combine, encode
 from sqlfront_values.columns.hashing import IntegerTable
 
-#: Codes are addressed directly if their bound is at most this many times the number of rows, or SMALL_BOUND.
-#: For larger bounds a hash table is as fast, and takes less memory.
+#: Codes are addressed directly if their bound is at most this many times the number of rows, or at most
+#: SMALL_BOUND codes (a table of 32 KiB, which stays in the processor's cache). For larger bounds a hash table
+#: is as fast, and takes less memory.
 DENSITY: Final = 4
 SMALL_BOUND: Final = 4096
-#: Codes are few, and counted first, if there are this many rows per code.
+#: Rows per code from which on codes are few, and counted first.
 ROWS_PER_CODE: Final = 8
 
 

@@ -14,7 +14,7 @@ MULTIPLIERS: Final = tuple(
     np.uint64(number)
     for number in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 )
-#: After this many levels the remaining values are sorted: someone chose them to collide.
+#: Levels of hashing after which the remaining values are sorted: someone chose them to collide.
 _MAX_LEVELS: Final = 16
 
 

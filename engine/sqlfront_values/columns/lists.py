@@ -13,6 +13,7 @@ from sqlfront_values.arrow.forms import narrowed, plain, widened
 from sqlfront_values.columns.batches import Integers, Mask, gather, row_indices
 from sqlfront_values.errors import OperationalError
 
+#: Elements of all lists of an array: Arrow's offsets have 32 bits.
 _MOST_ELEMENTS = 2**31 - 1
 
 

@@ -24,17 +24,19 @@ from sqlfront_values.columns.encoding import (
 from sqlfront_values.columns.hashing import IntegerTable
 from sqlfront_values.columns.text import TextTable, is_hashable_text
 
-#: A code may serve as the number if there are at most this many codes per row, or SMALL_BOUND codes.
+#: A code may serve as the number if there are at most this many codes per row, or at most SMALL_BOUND codes:
+#: the table takes eight bytes a code, so that SMALL_BOUND codes are half a megabyte.
 CODES_PER_ROW: Final = 16
 SMALL_BOUND: Final = 65_536
 #: Hashed codes get a table of numbers by code after all, once the look-ups reach this share of the codes'
 #: bound ...
 PROBES_PER_CODE: Final = 1 / 16
-#: ... and if the table isn't too large: a code takes eight bytes.
+#: ... and if the table has at most this many codes, of eight bytes each (64 MiB).
 MAX_TABLE: Final = 2**23
 #: In keys of several columns each column's codes stay below this bound, so that two columns always combine.
 MAX_COLUMN_BOUND: Final = 2**31
-#: More strings than this get a table that is kept from call to call.
+#: Strings above which a table of them is kept from call to call: making a table of fewer strings takes less
+#: time than keeping one.
 MAX_VALUES: Final = 1024
 
 

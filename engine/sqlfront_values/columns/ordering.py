@@ -26,7 +26,7 @@ from sqlfront_values.room import check
 from sqlfront_values.types import ddl, logical
 
 _SIGN: Final = np.int64(-(2**63))
-#: The most values to sort at a time: some tenths of a second.
+#: Values to sort at a time, at most: some tenths of a second, after which the query can be stopped.
 _RUN: Final = 2**21
 
 

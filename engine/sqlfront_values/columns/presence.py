@@ -13,7 +13,8 @@ from sqlfront_values.columns.hashing import MULTIPLIERS
 
 #: Places for each hashed key: about one in this many absent keys seems to be present.
 HASHED_PLACES: Final = 16
-#: Each possible key gets a place if that takes no more places than hashing, or at most this many.
+#: Each possible key gets a place (one byte) if that takes no more places than hashing, or at most this many
+#: (8 MiB).
 SMALL_TABLE: Final = 2**23
 
 

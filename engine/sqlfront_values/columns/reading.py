@@ -22,7 +22,8 @@ _EPOCH: Final = datetime.datetime(1970, 1, 1)
 _EPOCH_UTC: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 #: Independent of the thread's own decimal context.
 _EXACT: Final = Context(prec=40)
-#: Dictionaries of up to this many values are converted to Python strings at once.
+#: Values of a dictionary up to which all are converted to Python strings at once; of a larger dictionary a
+#: slice of rows may need only a few values.
 _SMALL_DICTIONARY: Final = 4096
 
 

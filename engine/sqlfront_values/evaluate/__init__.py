@@ -46,6 +46,7 @@ __all__ = [
 Evaluate = Callable[[pa.RecordBatch], pa.Array]
 Filter = Callable[[pa.RecordBatch], pa.RecordBatch]
 
+#: Compiled expressions and filters in each cache: those of some hundred plans.
 _KEPT = 512
 #: By the expression's identity; the expression is held, so that its identity is not used again.
 _expressions = Memo[tuple[int, Settings], tuple[Expr, Evaluate]](_KEPT)

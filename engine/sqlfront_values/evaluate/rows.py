@@ -61,7 +61,8 @@ class _SelectedRows(Rows):
 #: A compiled expression: returns its values for rows, or one value for all rows.
 Evaluator = Callable[[Rows], Datum]
 
-#: The levels of operands after which an expression is compiled, and evaluated, on another stack.
+#: Levels of operands after which an expression is compiled, and evaluated, on another stack: few frames a
+#: level, and a new stack costs a thread.
 LEVELS_OF_A_STACK: Final = 60
 
 

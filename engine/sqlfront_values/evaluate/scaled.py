@@ -34,7 +34,7 @@ from sqlfront_values.functions.numbers.decimals import natural_scale
 from sqlfront_values.stacks import on_fresh_stack
 from sqlfront_values.types import MAX_SHORT_PRECISION, is_decimal, is_integral
 
-#: Batches of fewer rows are not worth computing their magnitudes.
+#: Rows: for smaller batches computing their magnitudes costs more than exact arithmetic.
 _MANY_ROWS: Final = 4096
 _OPERATIONS: Final = ("add", "subtract", "multiply")
 _PLAIN: Final = {name: pc.get_function(name) for name in _OPERATIONS}
@@ -44,6 +44,7 @@ _COALESCE: Final = pc.get_function("coalesce")
 _TO_INT64: Final = pc.CastOptions.unsafe(INT64)
 _CAST: Final = pc.get_function("cast")
 _COALESCES: Final = frozenset({"coalesce", "nvl", "ifnull"})
+#: Digits of an integer by its bits.
 _DIGITS: Final = {8: 3, 16: 5, 32: 10, 64: 19}
 
 

@@ -21,7 +21,8 @@ _TAKE: Final = pc.get_function("array_take")
 _TAKE_ROWS: Final = pc.get_function("take")
 _UNCHECKED: Final = pc.TakeOptions(boundscheck=False)
 
-#: Below this share of rows, later conjuncts read the remaining rows only.
+#: The share of rows below which later conjuncts read the remaining rows only: gathering the rows costs more
+#: than computing on all for a larger share.
 _FEW: Final = 0.125
 
 _NO_ROWS: Final = pa.nulls(0, pa.uint64())

@@ -30,9 +30,9 @@ from sqlfront_values.settings import Settings
 from sqlfront_values.types import BIGINT, DATE, physical
 from sqlfront_values.zones.wall_clock import instants_of
 
-#: Columns shorter than this are not worth a search for repeated values.
+#: Rows: shorter columns are not worth a search for repeated values.
 _FEW_ROWS: Final = 64
-#: Calls of Python code between two checks whether the query should stop.
+#: Calls of Python code between two checks whether the query should stop: some milliseconds of usual calls.
 _ROWS_BETWEEN_CHECKS: Final = 256
 
 Integers = npt.NDArray[np.int64]

@@ -24,13 +24,14 @@ from sqlfront_values.types import MAX_SHORT_PRECISION
 
 __all__ = ["DEFAULT_PARTITIONS", "SEED", "KeyHasher", "hash_columns", "key_hasher", "partition_ids"]
 
-#: Rows hashed at a time, so that the intermediate arrays stay in the processor's cache.
+#: Rows hashed at a time, so that the intermediate arrays (64 KiB each) stay in the processor's cache.
 _CHUNK: Final = 16_384
 
 Hashes = npt.NDArray[np.uint32]
 Words = npt.NDArray[np.uint32]
 Positions = npt.NDArray[np.int64]
 
+#: The constants of MurmurHash3_x86_32.
 _C1: Final = np.uint32(0xCC9E2D51)
 _C2: Final = np.uint32(0x1B873593)
 _M5: Final = np.uint32(5)

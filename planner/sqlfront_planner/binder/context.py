@@ -32,7 +32,9 @@ _BIGINT_BOUND: Final = 2**63
 _NAMING: Final = frozenset({types.BOOLEAN, types.INT, types.BIGINT, types.DOUBLE, types.STRING})
 
 
-#: After this many levels of expressions and queries binding continues on another stack.
+#: Levels of expressions and queries after which binding continues on another stack. A level takes many
+#: frames, so that the levels are fewer than in other recursions; a thread begins per stack, so that too few
+#: levels would cost time.
 LEVELS_OF_A_STACK: Final = 20
 
 

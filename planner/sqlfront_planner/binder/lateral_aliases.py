@@ -14,7 +14,8 @@ from sqlfront_planner.logical import LogicalPlan, LogicalProject
 from sqlfront_values.errors import too_complex
 from sqlfront_values.expressions import Column, Expr, transform, walk
 
-#: The most nodes of an expression whose aliases have to be expanded.
+#: Nodes of an expression whose aliases have to be expanded: a chain in which each alias reads the alias
+#: before twice doubles the nodes, and would fill the memory. Longer expressions are refused as too complex.
 _MOST_WRITTEN_OUT: Final = 20_000
 
 

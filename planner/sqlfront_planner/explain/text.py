@@ -14,7 +14,7 @@ from sqlfront_planner.explain.explanation import (
     VertexPlace,
 )
 
-#: The most keys of a scan that are shown.
+#: Keys of a scan that EXPLAIN shows, so that a scan stays one readable line.
 _MOST_KEYS: Final = 10
 
 

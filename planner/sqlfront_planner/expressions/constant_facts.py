@@ -33,7 +33,7 @@ from sqlfront_values.types import BOOLEAN, DOUBLE, is_decimal, is_integral
 
 _EQUALITIES: Final = frozenset({"equal", "equal_null_safe", "in"})
 _STATED: Final = COMPARISONS | _EQUALITIES
-#: The limit on the rows of a Values node from which facts are derived.
+#: Rows of a Values node from which facts are derived: every value is looked at in each planning of the query.
 _MOST_ROWS: Final = 100
 
 

@@ -25,11 +25,12 @@ from sqlfront_values.types import (
     is_integral,
 )
 
-#: Decimals of at most this many digits become distinct doubles.
+#: Decimal digits up to which decimals become distinct doubles (IEEE 754's DBL_DIG).
 _DOUBLE_DIGITS: Final = 15
-#: Bigints from this magnitude on are rounded when they become doubles.
+#: The magnitude from which on bigints are rounded when they become doubles: a double has 53 bits.
 _EXACT_DOUBLES: Final = 1 << 53
-#: Python's default context would round to 28 digits.
+#: A context with twice the 38 digits of the longest decimal and some more; Python's default context would
+#: round to 28 digits.
 _EXACT: Final = Context(prec=80)
 
 

@@ -42,7 +42,8 @@ UNKNOWN: Final = Literal(BOOLEAN, None)
 
 COMPARISONS: Final = frozenset({"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"})
 
-#: The number of an expression's nodes in its digest, which tell the expression from most others.
+#: Nodes of an expression in its digest: enough to tell the expression from most others, few enough that
+#: digests of deep expressions take constant time.
 _COMPARED: Final = 8
 #: Types of literals' values that can be hashed.
 _HASHED: Final = (int, str, bytes, float, Decimal)

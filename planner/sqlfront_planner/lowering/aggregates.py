@@ -7,9 +7,11 @@ from sqlfront_engine.processors.aggregation.aggregate import AggregateMode
 from sqlfront_planner.logical import LogicalAggregate
 from sqlfront_planner.lowering.builder import Builder, Fragment
 
-#: Up to this many groups the second stage has one instance.
+#: Groups up to which the second stage has one instance: merging the states of so few groups takes less time
+#: than routing the states to instances.
 FEW_GROUPS: Final = 20_000
-#: If the groups are a larger share of the rows, a first stage doesn't pay.
+#: The ratio of groups to rows above which a first stage doesn't pay: the first stage would hash every row and
+#: pass on nearly as many states.
 HARDLY_GROUPED: Final = 0.4
 
 

@@ -17,16 +17,21 @@ from sqlfront_values.evaluate import can_fail
 from sqlfront_values.expressions import Column
 from sqlfront_values.settings import DEFAULT_PARTITIONS
 
-#: A held side of at most this many estimated bytes is broadcast, instead of partitioning both sides.
+#: Estimated bytes of a held side up to which the side is broadcast, instead of partitioning both sides: every
+#: instance builds and keeps a table of its own.
 BROADCAST_BYTES: Final = 4_000_000
-#: The held side is also broadcast if its rows are at most this share of the other side's rows.
+#: The share of the other side's rows up to which the held side's rows are broadcast, too: copying one row for
+#: each of fifty costs less than routing the fifty.
 BROADCAST_SHARE: Final = 0.02
-#: Over several members, the width of a row in bytes by which ``collect_rows`` limits the size of a broadcast.
+#: Bytes: the width of a row by which, over several members, ``collect_rows`` limits the size of a broadcast.
+#: 20,000 collected rows of this width are the four million bytes of BROADCAST_BYTES.
 BROADCAST_ROW_BYTES: Final = 200
 
-#: The held side's keys filter the streamed side if they are at most this share of the streamed side's keys,
+#: The share of the streamed side's keys up to which the held side's keys filter the streamed side: with a
+#: larger share most rows pass, and the test is lost work;
 FILTERING_SHARE: Final = 0.5
-#: and if the held side has at most this many rows.
+#: and the rows of the held side up to which the held side's keys filter: the filter's table grows with the
+#: rows, and a large table is no quicker than the look-up that it saves.
 MOST_FILTERING_ROWS: Final = 2_000_000
 
 #: Kinds whose output rows each belong to a left row, so the right side may be copied to every instance.

@@ -8,9 +8,10 @@ from sqlfront_engine.processors.top_n import TopN
 from sqlfront_planner.logical import LogicalLimit, LogicalSort
 from sqlfront_planner.lowering.builder import Builder, Fragment
 
-#: Up to this many rows one instance sorts.
+#: Rows up to which one instance sorts: merging the instances' outputs costs more than they save.
 PARALLEL_SORT_ROWS: Final = 200_000
-#: A larger limit becomes a sort and a limit, because a top-n holds all rows that it may emit.
+#: Rows of a limit up to which a sort is a top-n; a larger limit becomes a sort and a limit, because a top-n
+#: holds all rows that it may emit.
 MOST_TOP_ROWS: Final = 100_000
 
 

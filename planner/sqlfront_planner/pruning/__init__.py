@@ -17,5 +17,6 @@ from sqlfront_values.lazy_modules import lazy_submodules
 
 lazy_submodules(__name__, "analysis", "constraints", "joins")
 
-#: The most keys that are looked up one by one, unless a setting says otherwise.
+#: Keys that are looked up one by one at most, unless a setting says otherwise: reading the rows whole is
+#: quicker than more look-ups.
 MOST_KEYS: Final = 1000

@@ -37,7 +37,8 @@ from sqlfront_values.expressions import (
 from sqlfront_values.settings import Settings
 from sqlfront_values.types import BOOLEAN, is_decimal, is_interval, is_numeric
 
-#: Conditions with more alternatives are not analysed.
+#: Alternatives of a condition up to which the condition is analysed: AND of ORs multiplies the alternatives,
+#: each of which planning compares with the others.
 MOST_BOXES: Final = 1000
 
 _BOUNDS: Final = frozenset({"less", "less_equal", "greater", "greater_equal"})

@@ -30,11 +30,14 @@ from sqlfront_values.expressions import Parameter
 from sqlfront_values.settings import Settings
 from sqlfront_values.types import TIMESTAMP
 
-#: The most keys that are looked up one by one.
+#: Keys that a row program looks up one by one at most; more keys are a job's, whose kernels look up all keys
+#: at once.
 MOST_KEYS: Final = 100
-#: From this many estimated rows on kernels are faster.
+#: Estimated rows from which on kernels are faster than Python's tuples; for fewer rows a job's start takes
+#: longer than the work.
 MOST_ESTIMATED: Final = 2000
-#: The depth of a DAG from which a job runs it: the functions of a program nest as deeply as the DAG.
+#: The depth (vertices) of a DAG from which on a job runs it: the functions of a program nest as deeply as the
+#: DAG, and Python's stack is limited.
 _DEEPEST: Final = 60
 #: A query without any of these nodes only filters and projects rows.
 _JOB_NODES: Final = (LogicalJoin, LogicalAggregate, LogicalSort, LogicalSetOperation)

@@ -22,7 +22,8 @@ from sqlfront_values.settings import Settings
 
 #: Errors of a program for inputs that need a job, such as a timestamp that Python can't represent.
 UNFIT: Final = (OverflowError, ValueError, TooManyRows)
-#: Tables of up to this many rows are read whole.
+#: Rows of a table up to which a row program reads the table whole: a Python loop over more rows takes longer
+#: than a job.
 SMALL_ROWS: Final = 500
 
 

@@ -53,7 +53,7 @@ _GRAMMAR_WORDS: Final = frozenset(
 )
 #: Tokens that end a statement's name, besides a name and a sign.
 _NAME_ENDS: Final = frozenset({"FROM", "SELECT", "VALUES", "WITH", "(", "<string>"})
-#: The most words that name a statement.
+#: Words that name a statement at most, as in ``SHOW CREATE TABLE``.
 _NAME_WORDS: Final = 3
 _EXPLAIN_DETAILS: Final = ("EXTENDED", "ANALYZE")
 _OTHER_DETAILS: Final = ("CODEGEN", "COST", "FORMATTED", "LOGICAL")

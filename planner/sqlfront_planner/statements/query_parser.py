@@ -39,10 +39,10 @@ def lead(sql: str, start: int = 0) -> tuple[int, int] | None:
     return None
 
 
-#: Texts of at most this many tokens are neither deep nor long.
+#: Tokens of a text up to which the text is neither deep nor long, so that no limit has to be checked.
 _FEW_TOKENS: Final = 100
-#: Longer texts are not searched for keywords used as names: the search takes time by the square of their
-#: length.
+#: Tokens of a text up to which the text is searched for keywords used as names: the search takes time by the
+#: square of their number.
 _MOST_TOKENS_WITH_NAMES: Final = 2_000
 _T: Final = TokenType
 #: Keywords that sqlglot reads as clauses in any place; the pairs of a preceding token and such a keyword that

@@ -24,9 +24,10 @@ from sqlfront_planner.statistics import selectivity as selectivities
 from sqlfront_values.expressions import Cast, Column, Expr, conjunction
 from sqlfront_values.stacks import deep
 
-#: The assumed rows of a table without row count or size.
+#: The assumed rows of a table without row count or size: as many as run on the caller's thread, so that a
+#: table without statistics starts no threads.
 UNKNOWN_ROWS = 10_000.0
-#: The assumed bytes of a row, if only a table's size is known.
+#: The assumed bytes of a row, if only a table's size is known: about eight columns of eight bytes.
 ROW_BYTES = 64
 
 

@@ -11,7 +11,7 @@ from sqlfront_planner.statistics.number_line import number_of
 from sqlfront_values.expressions import Call, Cast, Column, Expr, Literal, Parameter, conjuncts
 from sqlfront_values.types import is_numeric
 
-#: Default shares, for conditions without statistics, from the habits of benchmarks and textbooks.
+#: Default shares of rows, for conditions without statistics, from the habits of benchmarks and textbooks.
 EQUALITY: Final = 0.1
 INEQUALITY: Final = 0.33
 PATTERN: Final = 0.1

@@ -11,9 +11,10 @@ from sqlfront_values.errors import DatabaseError, spark_error, too_complex
 _ANY_CHARACTERS: Final = frozenset({"<code>", "<quoted>", "<string>", "<unknown>"})
 #: Marks of texts with commas that are no tokens, besides strings.
 _MARKS: Final = ('"', "`", "\\", "--", "/*")
-#: The length in characters up to which a text has neither too many tokens nor too many levels.
+#: Characters up to which a text has neither too many tokens nor too many levels, so that neither is counted.
 _SHORT: Final = 1_500
-#: The limit on levels of CASE within CASE.
+#: Levels of CASE within CASE at most: as many as :data:`~sqlfront_planner.tokens.nesting.MOST_LEVELS`, since
+#: the recognizer's stack grows with each level.
 _MOST_CASES: Final = 400
 #: The first words of Hive's statements.
 _HIVE_WORDS: Final = frozenset(

@@ -8,7 +8,8 @@ import msgspec
 from sqlfront_planner.syntax import comments
 from sqlfront_values.errors import too_complex
 
-#: The most tokens of a statement that is planned within seconds.
+#: Tokens of a statement at most, so that planning ends within seconds; longer texts are refused while their
+#: tokens are found.
 MOST_TOKENS: Final = 600_000
 #: One pattern per kind; the first match is the longest. A number with a point ends only where no name
 #: continues. Compiled at first use; few processes use it.

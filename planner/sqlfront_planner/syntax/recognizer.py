@@ -25,9 +25,10 @@ class _Call:
         self.below = [below]
 
 
-#: For a text with more tokens the recognizer first removes repetitions.
+#: Tokens of a text above which the recognizer first removes repetitions: for shorter texts the search for
+#: repetitions costs more than it saves.
 _LONG: Final = 500
-#: The most beginnings of texts that are cached, of a kilobyte or two each.
+#: Beginnings of texts that are cached at most, of a kilobyte or two each: some megabytes in all.
 _MOST_BEGINNINGS: Final = 4_000
 _SEPARATORS: Final = (",", "AND", "OR", "+", "-", "*", "/", "||")
 #: The other tokens of items whose repetitions are removed: nothing that nests but parentheses.

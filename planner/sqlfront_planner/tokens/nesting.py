@@ -16,13 +16,15 @@ from sqlfront_values.errors import too_complex
 
 _T = TokenType
 
-#: The limit on levels of parentheses, brackets, CASE, prefix operators and types within types.
+#: Levels of parentheses, brackets, CASE, prefix operators and types within types at most: the parser recurses
+#: for each level, and the C stack of compiled code has an end.
 MOST_LEVELS: Final = 400
-#: The limit on levels of types within types; the parser's time grows faster than the square of their number.
+#: Levels of types within types at most; the parser's time grows faster than the square of their number.
 MOST_TYPE_LEVELS: Final = 100
-#: The limits on keywords, by type, under which a statement is planned within seconds.
+#: Keywords, by type, at most, so that planning ends within seconds. A JOIN costs the planner most.
 _MOST_WORDS: Final = {_T.AND: 20_000, _T.OR: 20_000, _T.UNION: 10_000, _T.JOIN: 1_000, _T.WHEN: 10_000}
-#: The number of directly nested pairs of parentheses that are kept: further pairs change no meaning.
+#: Directly nested pairs of parentheses that are kept: further pairs change no meaning, and cost the parser a
+#: level each.
 _PAIRS_KEPT: Final = 8
 
 _OPENING: Final = frozenset({_T.L_PAREN, _T.L_BRACKET, _T.L_BRACE})

@@ -23,12 +23,12 @@ _NUL: Final = 0
 _SPACE: Final = 32
 _WHITE: Final = bytes(range(33))
 _BLANK_START: Final = re.compile(rb"^[\x00-\x20]")
-#: The bytes of memory for the place of a quote and the values computed from it.
+#: Bytes of memory for the place of a quote and the values computed from it: three numbers of eight bytes.
 _PLACE: Final = 24
 _LINE_ENDS: Final = b"\r\n"
 #: The characters that Arrow's reader supports as a separator or a quote.
 _PLAIN: Final = re.compile(r"[\t -~]")
-#: The most bytes of a record in Arrow's reader.
+#: Bytes of a record in Arrow's reader at most: Arrow's block, by which its memory grows.
 _BLOCK: Final = 1 << 20
 
 

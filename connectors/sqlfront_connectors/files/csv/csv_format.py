@@ -34,11 +34,12 @@ from sqlfront_values.types import BOOLEAN, STRING
 
 __all__ = ["infer_schema", "read", "write"]
 
-#: Spark may read a file of at least this many bytes in several parts, whatever the cluster.
+#: Bytes of a file from which on Spark may read the file in several parts, whatever the cluster: the least
+#: size of a part (``spark.sql.files.openCostInBytes``, 4 MiB).
 _CUT: Final = 4 << 20
-#: The number of copies in memory of the texts of an inference: by column, and the distinct texts.
+#: Copies in memory of the texts of an inference: by column, and the distinct texts.
 _COPIES: Final = 2
-#: The number of the tokenizer's records per batch.
+#: The tokenizer's records per batch: those of the engine's batches.
 _ROWS: Final = 1 << 16
 
 

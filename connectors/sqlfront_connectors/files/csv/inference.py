@@ -48,9 +48,11 @@ _LENIENT_DATE_PATTERNS: Final = frozenset(
     {"yyyy-MM-dd", "yyyy-M-d", "yyyy-M-dd", "yyyy-MM-d", "yyyy-MM", "yyyy-M", "yyyy"}
 )
 _DIGITS: Final = {INT: 10, BIGINT: 20}
-#: The number of texts of a column that are examined one by one before the column as a whole.
+#: Texts of a column that are examined one by one before the column as a whole: most columns show their type
+#: in the first rows.
 _FIRST: Final = 64
-#: The most texts that are Python objects at a time, and the most texts whose type is remembered.
+#: Texts that are Python objects at a time, and texts whose type is remembered, at most: both take memory that
+#: no account counts.
 _KNOWN: Final = 1 << 16
 #: Patterns of texts that certainly have a type, and for dates and timestamps no narrower type.
 _PLAIN: Final = {

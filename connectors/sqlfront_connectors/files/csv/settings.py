@@ -23,7 +23,7 @@ _OPTIONS: Final = frozenset(
 _SYNONYMS: Final = {"delimiter": "sep", "charset": "encoding"}
 _ENCODINGS: Final = ("iso-8859-1", "us-ascii", "utf-16", "utf-16be", "utf-16le", "utf-32", "utf-8")
 _ESCAPED_SEPARATORS: Final = {"t": "\t", "r": "\r", "b": "\b", "f": "\f", '"': '"', "'": "'", "\\": "\\"}
-#: A sample of more than this share is all rows.
+#: The sampling ratio above which Spark's inference reads all rows (``CSVUtils.sample``).
 _ALL_ROWS: Final = 0.99
 
 

@@ -19,8 +19,9 @@ from sqlfront_values.room import check
 #: "No character": before the first one, and for a quote, escape or comment that is switched off.
 NUL: Final = "\0"
 _MARK: Final = "\ufeff"
+#: Characters of a text at whose end Spark's parser looks for line ends again.
 _TINY: Final = 4
-#: The number of characters between two checks whether the query is to stop.
+#: Characters between two checks whether the query is to stop: some hundredths of a second.
 _UNCHECKED: Final = 1 << 18
 _BLANKS: Final = "".join(map(chr, range(33)))
 

@@ -48,7 +48,8 @@ _NTZ: Final = (
 )
 _ZONE_LETTERS: Final = frozenset("VvzOXxZ")
 _INTEGER_BITS: Final = {pa.int8(): 8, pa.int16(): 16, pa.int32(): 32, pa.int64(): 64}
-#: The exponents beyond which a decimal is zero or too large, whatever its digits.
+#: Powers of ten beyond which a decimal is zero or too large, whatever its digits; bounds the memory of an
+#: exact number.
 _EXTREME: Final = 5000
 
 

@@ -49,12 +49,12 @@ _SURROGATES: Final = (
     re.compile(rb"""\\u[dD][89a-fA-F][^"\\]*+(?:\\.[^"\\]*+)*+(?:"\s*(?P<colon>:))?""", re.DOTALL),
     re.compile(rb"""\\u[dD][89a-fA-F][^'\\]*+(?:\\.[^'\\]*+)*+(?:'\s*(?P<colon>:))?""", re.DOTALL),
 )
-#: The number of bytes of records with unknown names that are read at a time: a column for each name, with a
-#: value for each row, takes at most half a GiB.
+#: Bytes of records with unknown names that are read at a time: a column for each name, with a value for each
+#: row, takes at most half a GiB.
 _UNKNOWN: Final = 64 << 10
-#: The approximate number of bytes of a value.
+#: Bytes of a value in memory, about.
 _VALUE: Final = 8
-#: Sampling ratios below this make Spark sample.
+#: The sampling ratio below which Spark samples (``JsonUtils.sample``).
 _WHOLE: Final = 0.99
 
 

@@ -40,7 +40,8 @@ from sqlfront_values.types import (
     is_fractional,
 )
 
-#: The size (bytes) below which a piece that Arrow refuses is read line by line.
+#: Bytes below which a piece that Arrow refuses is read line by line; a larger piece is halved, so that only
+#: the lines near the refused one are read slowly.
 SMALL: Final = 256 << 10
 _READ_AS_THEY_ARE: Final = frozenset((BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, STRING))
 _CAST: Final = frozenset((DATE, TIMESTAMP, TIMESTAMP_NTZ))

@@ -18,7 +18,8 @@ from sqlfront_values.functions.json.tokens import JsonTokens, Token
 from sqlfront_values.room import Account, check
 from sqlfront_values.types import STRING
 
-#: The rows of one record are charged so many at a time; each value, and the row itself, as so many bytes.
+#: Rows of one record that are charged at a time, and bytes that each value, and the row itself, are charged
+#: as: Python objects' sizes, about. A charge for each row would cost more than the reading.
 _COUNTED: Final = 4096
 _VALUE: Final = 64
 

@@ -59,8 +59,8 @@ _WORDS: Final = {
     "-INF": float("-inf"),
     "-Infinity": float("-inf"),
 }
-#: The largest power of ten of a decimal, since Java writes out all digits. Larger powers are refused here,
-#: and by Java.
+#: The largest power of ten of a decimal, since Java writes out all digits, which takes memory and time.
+#: Larger powers are refused here, and by Java.
 _MAX_POWER: Final = 10_000
 _MAX_SCALE: Final = 2**31
 _WIDE: Final = Context(prec=2 * _MAX_POWER, rounding=ROUND_HALF_UP, Emax=MAX_EMAX, Emin=MIN_EMIN)

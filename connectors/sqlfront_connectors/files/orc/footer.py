@@ -21,7 +21,7 @@ TIMESTAMP, _LIST, _MAP, _STRUCT, UNION, DECIMAL, CHAR = 9, 10, 11, 12, 13, 14, 1
 _KINDS: Final = range(19)
 #: The number of element types of a list and of a map.
 _PARTS: Final = {_LIST: 1, _MAP: 2}
-#: The most digits of a decimal.
+#: Digits of a decimal at most (ORC's and Spark's limit).
 _DIGITS: Final = 38
 #: The kinds of types whose values have one encoding only, the kinds that may have dictionaries (with the odd
 #: encodings), and the number of encodings.
@@ -38,23 +38,24 @@ _STREAMS: Final = (
     | dict.fromkeys((_LIST, _MAP), frozenset({LENGTH}))
     | {_STRUCT: frozenset[int]()}
 )
-#: The most different values in maps and lists of a few rows.
+#: Entries of a dictionary at most, beyond one for each row: maps and lists of a few rows have many values. A
+#: larger number is a broken or hostile file's.
 _FEW_WORDS: Final = 1 << 24
 #: The end of a file, before the length of its postscript, and the versions of the format.
 MAGIC: Final = b"ORC"
 _FORMATS: Final[tuple[list[int], ...]] = ([], [0, 11], [0, 12])
 #: The first version of writers other than ORC's Java library.
 _FIRST_OF_OTHERS: Final = 6
-#: The deepest nesting of types.
+#: The deepest nesting of types: each level is a recursion.
 _DEEPEST: Final = 100
-#: The approximate bytes of memory for a value; a text has its own bytes besides.
+#: Bytes of memory for a value, about; a text has its own bytes besides.
 _VALUE: Final = 16
-#: The most bytes of an uncompressed chunk.
+#: Bytes of an uncompressed chunk: the length in a chunk's header has 23 bits.
 _WIDEST: Final = 1 << 23
-#: The most bytes of an uncompressed footer: a few compressed ones may stand for gigabytes.
+#: Bytes of an uncompressed footer at most: a few compressed ones may stand for gigabytes.
 _LARGEST: Final = 1 << 23
-#: The sizes of the two caches of descriptions, and the most bytes of a file's footers for each: usual files
-#: and large files.
+#: Entries of the two caches of descriptions, and the most bytes of a file's footers for each: usual files and
+#: large files. The four bound the caches' memory (4 and 8 MiB of footers).
 _KEPT: Final = 256
 _KEPT_BYTES: Final = 1 << 14
 _LARGE_KEPT: Final = 4

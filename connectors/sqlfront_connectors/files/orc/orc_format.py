@@ -56,7 +56,8 @@ if TYPE_CHECKING:
 
 #: The first day of the Gregorian calendar; Arrow and Spark count earlier days differently.
 _GREGORIAN: Final = -141_427
-#: The number of rows that Spark reads at a time, from the beginning of a stripe.
+#: Rows that Spark reads at a time, from the beginning of a stripe
+#: (``spark.sql.orc.columnarReaderBatchSize``).
 _SPARK_BATCH: Final = 4096
 #: Arrow's message for timestamps that nanoseconds can't represent.
 _OUT_OF_RANGE: Final = "is out of range for nanosecond resolution"

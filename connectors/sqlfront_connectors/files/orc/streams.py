@@ -24,9 +24,11 @@ _BYTES: Final = frozenset({0, 1})
 _INTEGERS: Final = frozenset({2, 3, 4, TIMESTAMP, 15, 18})
 #: The first encoding in which runs are of the second version.
 _SECOND_VERSION: Final = 2
-#: The most bytes of a stream that are checked.
+#: Bytes of a stream that are checked at most: bounds the memory of a check; ORC's writers make stripes of 64
+#: MiB.
 _MOST: Final = 1 << 31
-#: The number of values for which there is always memory.
+#: Bytes of texts for which there is always memory; lengths with a larger sum must not exceed the texts' own
+#: bytes.
 _ROOM: Final = 1 << 28
 
 

@@ -68,7 +68,7 @@ _UNITS: Final = frozenset({field(1, STRUCT), field(2, STRUCT), field(3, STRUCT)}
 #: The fields of a column that is in another file or encrypted: the file, the encryption, the encrypted
 #: metadata.
 _ELSEWHERE: Final = frozenset({field(1, BINARY), field(8, STRUCT), field(9, BINARY)})
-#: The deepest nesting of groups in a schema.
+#: The deepest nesting of groups in a schema: each level is a recursion.
 _DEEPEST: Final = 256
 #: The fields of structs in the present version of Parquet's format.
 _FILE: Final = fields(I32, LIST, I64, LIST, LIST, BINARY, LIST, STRUCT, BINARY)
@@ -80,8 +80,8 @@ _CHUNK: Final = fields(
 )
 _STATISTICS: Final = fields(BINARY, BINARY, I64, I64, BINARY, BINARY, BOOL, BOOL)
 _SIZES: Final = fields(I64, LIST, LIST)
-#: The sizes of the two caches of footers, and the most bytes of a footer in each: usual footers and large
-#: footers.
+#: Entries of the two caches of footers, and the most bytes of a footer in each: usual footers and large
+#: footers. The four bound the caches' memory (32 MiB each).
 _KEPT: Final = 256
 _KEPT_BYTES: Final = 1 << 17
 _LARGE_KEPT: Final = 8

@@ -8,7 +8,7 @@ from sqlfront_connectors.files.parquet.footer import ENCODINGS, Chunk
 from sqlfront_connectors.files.parquet.thrift import I32, STRUCT, Struct, field, read_part
 from sqlfront_connectors.files.varints import Malformed
 
-#: The bytes of a usual header, and of a header with long bounds of values.
+#: Bytes to read for a usual header, and for a header with long bounds of values, at most.
 _USUAL: Final = 256
 _LONGEST: Final = 1 << 24
 #: The kinds of pages by their numbers.

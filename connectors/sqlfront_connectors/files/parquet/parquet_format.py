@@ -44,7 +44,8 @@ from sqlfront_values.types import STRING
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
-#: A string column chunk with fewer bytes per value than this is read as a dictionary.
+#: Bytes per value below which a string column chunk with a dictionary is read as a dictionary: so few bytes
+#: are repeated codes rather than texts.
 _DICTIONARY_BYTES = 1.5
 #: The compressions that every Spark installation reads.
 _CODECS: Final = frozenset({"UNCOMPRESSED", "SNAPPY", "GZIP", "ZSTD", "LZ4", "LZ4_RAW"})

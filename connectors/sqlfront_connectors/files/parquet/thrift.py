@@ -27,7 +27,7 @@ _WIDE: Final = 8
 _LONG: Final = 16
 #: The deepest nesting of structs: Python's stack is limited.
 _DEEPEST: Final = 64
-#: The most elements of a list, as in Arrow's reader.
+#: Elements of a list at most, as in Arrow's reader.
 _LONGEST: Final = 1_000_000
 
 #: The fields of a struct, by :func:`field`: numbers, truths, bytes, ``Values`` and structs.

@@ -15,7 +15,8 @@ from sqlfront_values.arrow.arrays import from_values
 from sqlfront_values.errors import DataError, OperationalError, ProgrammingError
 from sqlfront_values.types import STRING
 
-#: Lines per batch.
+#: Lines per batch: a line has no largest size, so that batches of fewer lines than the engine's bound the
+#: memory.
 LINES: Final = 4096
 
 

@@ -16,10 +16,12 @@ from sqlfront_cluster.members.outsider import Outsider
 from sqlfront_connectors.memory.exchange.pushing import Connect
 from sqlfront_connectors.memory.exchange.service import EXCHANGE, EncodedPieces, ReadShare
 
-#: Rows and bytes that are fetched at a time, at most.
+#: Rows and bytes that are fetched at a time, at most: a batch of the engine; the asker holds _AHEAD more of
+#: them.
 MOST_ROWS: Final = 65_536
 MOST_BYTES: Final = 8 * 1024 * 1024
-#: The number of questions sent ahead before the rows of the first answer are used.
+#: Questions sent ahead before the rows of the first answer are used, so that the member works while the rows
+#: travel.
 _AHEAD: Final = 2
 
 

@@ -11,7 +11,8 @@ from sqlfront_connectors.memory.segments.table_memory import TableMemory
 from sqlfront_connectors.memory.spread.documents import TABLE, TURN, decode_table, turn_of
 from sqlfront_connectors.memory.spread.store import TableStore
 
-#: Seconds for which queries that were planned with a replaced version can still read it.
+#: Seconds for which queries that were planned with a replaced version can still read it; the old rows take
+#: memory meanwhile.
 GRACE: Final = 60.0
 #: Seconds after which a new share is checked: its writer may have given up already.
 STAGED: Final = 5.0

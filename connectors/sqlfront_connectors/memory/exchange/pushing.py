@@ -24,10 +24,12 @@ from sqlfront_values.errors import Error
 from sqlfront_values.partitioning.partitions import partition_ids
 from sqlfront_values.types import STRING
 
-#: The number of rows, and of bytes, that are collected before they are divided among the members.
+#: Rows, and bytes, that are collected before they are divided among the members: each member gets a part of
+#: them, and small parts cost more to send and to store.
 _ROWS: Final = 65_536
 _BYTES: Final = 16 * 1024 * 1024
-#: The number of unanswered batches that may be on their way to a member.
+#: Unanswered batches that may be on their way to a member: the next is made while a member stores one; each
+#: takes memory on both sides.
 _WINDOW: Final = 4
 
 

@@ -24,7 +24,8 @@ from sqlfront_values.types import is_fractional
 
 #: The mask of the row in the lower half of an entry.
 _ROW: Final = (1 << 32) - 1
-#: Fewer matching entries than this are compared row by row, more by kernels.
+#: Matching entries below which they are compared row by row; a kernel's call costs as much as comparing some
+#: tens of rows in Python.
 _FEW_ROWS: Final = 64
 
 

@@ -15,13 +15,14 @@ from sqlfront_connectors.base import Partitioning
 from sqlfront_connectors.memory.segments.segment import MAX_COLUMN_BYTES, RowNumbers, Segment, build_segments
 from sqlfront_values.arrow.arrays import from_numpy
 
-#: A segment is rewritten when the rows behind it and its deleted rows reach one in so many of its rows ...
+#: The divisor of a segment's rows: it is rewritten when the rows behind it and its deleted rows reach that
+#: part of its rows, so that each row is copied a constant number of times on average ...
 _SHARE: Final = 4
 #: ... but, if the segment and the rows behind it are at most so many rows, when there are so many such
 #: segments.
 _FEW_ROWS: Final = 256
 _SMALL_SEGMENTS: Final = 4
-#: An index of at most so many rows is built on first use: building takes almost no time.
+#: Rows of an index up to which it is built on first use: building takes almost no time.
 _FEW_INDEXED: Final = 4096
 #: No rows to delete.
 NO_ROWS: Final[Mapping[int, RowNumbers]] = {}

@@ -19,7 +19,7 @@ from sqlfront_values.arrow.arrays import from_numpy, numpy_view, repeat
 from sqlfront_values.partitioning.partitions import DEFAULT_PARTITIONS, key_hasher
 from sqlfront_values.types import BIGINT
 
-#: The numbers are kept for the next caller if there are fewer than this.
+#: Numbers below which they are kept for the next caller (32 MiB at most).
 _KEPT: Final = 1 << 22
 
 

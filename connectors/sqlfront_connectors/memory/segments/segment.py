@@ -24,21 +24,25 @@ from sqlfront_values.arrow.arrays import from_numpy, from_values, numpy_view, wi
 from sqlfront_values.partitioning.partitions import key_hasher, partition_ids
 from sqlfront_values.types import DICTIONARY_STRING, is_decimal, is_string, physical
 
-#: Sample size of the decision whether a string column has few distinct values.
+#: Rows of the sample by which a string column is found to have few distinct values.
 _SAMPLE_ROWS: Final = 16_384
-#: Columns of fewer strings are not encoded anew.
+#: Strings: shorter columns are not encoded anew, because a dictionary saves nothing there.
 _MIN_ENCODED: Final = 256
-#: Batches of up to so many bytes, counting all buffers that they keep alive, are stored unchanged.
+#: Bytes of a batch, counting all buffers that it keeps alive, up to which the batch is stored unchanged: a
+#: copy would save no memory worth its time.
 _SMALL_SIZE: Final = 65_536
-#: Up to so many rows are sorted in Python, not by kernels.
+#: Rows up to which they are sorted in Python: a kernel's call costs more.
 _FEW_ROWS: Final = 32
-#: A string column is dictionary-encoded if the sample has at most one distinct value per so many rows ...
+#: A string column is dictionary-encoded if the sample has at most one distinct value per so many rows: then
+#: the codes of four bytes take less memory and time than the strings ...
 _ROWS_PER_VALUE: Final = 16
-#: ... and the dictionary has at most this many values.
+#: ... and the dictionary has at most this many values, so that work by distinct value stays cheap.
 _MAX_DICTIONARY: Final = 65_536
-#: A column of a segment stays below this, since string offsets have 31 bits.
+#: Bytes below which a column of a segment stays: string offsets have 31 bits, and a merge may double the
+#: rows.
 MAX_COLUMN_BYTES: Final = 1 << 30
-#: With at most so many deleted rows in a batch, a scan emits the slices between them; with more, a copy.
+#: Deleted rows in a batch up to which a scan emits the slices between them (no copy); with more, a copy,
+#: since small batches cost more than the copy.
 _FEW_DELETED: Final = 2
 
 #: Ascending row numbers.

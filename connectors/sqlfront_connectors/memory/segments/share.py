@@ -13,7 +13,8 @@ from sqlfront_connectors.memory.segments.segment import Segment, SegmentFacts
 from sqlfront_connectors.memory.segments.statistics import LazyStatistics, segments_statistics
 from sqlfront_values.memo import Memo
 
-#: The most pairs of keys and columns for which a share keeps the path; beyond that it discards all of them.
+#: Pairs of keys and columns for which a share keeps the path; beyond that it discards all of them. Few
+#: statements of an application read one table, and a path is some kilobytes.
 _KEPT: Final = 256
 
 

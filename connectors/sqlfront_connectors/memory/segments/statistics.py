@@ -13,7 +13,8 @@ from sqlfront_connectors.memory.segments.segment import Segment, is_sorted
 from sqlfront_values.arrow import kernels as pc
 from sqlfront_values.arrow.arrays import from_numpy, numpy_view, to_python
 
-#: Sample size of the estimate of a distinct count.
+#: Rows of the sample for the estimate of a distinct count: the estimate's error falls with their root, its
+#: time grows with them, at each new version of a table.
 SAMPLE_ROWS: Final = 32_768
 
 

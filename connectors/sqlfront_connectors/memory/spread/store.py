@@ -19,7 +19,8 @@ from sqlfront_engine.processor import ProcessorContext
 from sqlfront_values.decoders import make_decoder
 from sqlfront_values.errors import InternalError, OperationalError
 
-#: The store remembers the keys of so many failed versions, the latest ones.
+#: Failed versions, the latest ones, whose keys the store remembers, so that a late message of theirs is
+#: refused; the limit bounds the memory.
 _MOST_REFUSED: Final = 1000
 #: The resource under which a member's processors find its store, and the service under which other members
 #: send lookups.

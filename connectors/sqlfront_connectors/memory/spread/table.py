@@ -64,9 +64,10 @@ from sqlfront_values.partitioning.partitions import key_hasher
 _ROWS: Final = "rows"
 #: The SQLSTATE of reading a table of which parts are lost for good.
 LOST: Final = "58030"
-#: The most pairs of keys and columns for which a version keeps the way; beyond that it discards all of them.
+#: Pairs of keys and columns for which a version keeps the way; beyond that it discards all of them: the limit
+#: bounds the memory.
 _MOST_WAYS: Final = 256
-#: The most partitions that an error names.
+#: Partitions that an error names at most, so that the message stays readable.
 _NAMED: Final = 10
 
 

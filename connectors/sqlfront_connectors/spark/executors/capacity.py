@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from pyspark.resource import ResourceProfile
     from pyspark.sql import SparkSession
 
-#: Time limit for executors to register with their session (s).
+#: Time limit for executors to register with their session, and the time between two looks (s): a session may
+#: be there before its executors; a session that gets none waits so long in vain.
 PATIENCE: Final = 4.0
 _PERIOD: Final = 0.1
 _LOCAL: Final = re.compile(r"local(?:\[(\d+|\*)(?:,\d+)?\])?")

@@ -42,10 +42,11 @@ if TYPE_CHECKING:
 
 #: Time limit for the members to join (s): Spark may have to wait for slots, and to start Python.
 START_TIMEOUT: Final = 120.0
-#: Time limit for replacing lost members, and the time between two attempts (s).
+#: Time limit for replacing lost members, and the time between two attempts (s): Spark has to replace a lost
+#: executor first.
 REPLACE_TIMEOUT: Final = 60.0
 RETRY: Final = 1.0
-#: Time limit for the job to end by itself (s).
+#: Time limit for the job to end by itself (s); the user's program waits so long at its exit.
 STOP_TIMEOUT: Final = 5.0
 
 #: A port to which nothing is sent.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
-#: Time limit for cancelling the other jobs (s).
+#: Time limit for cancelling the other jobs (s): the user has pressed Ctrl-C and waits.
 _TIMEOUT: Final = 1.0
 #: The job groups that Ctrl-C spares.
 _spared: Final[set[str]] = set()

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 #: The bytes of a table that a task reads, about, and the least number of pieces into which a member's rows
-#: are cut.
+#: are cut: a member's tasks then overlap, and a task is worth its start.
 _PIECE: Final = 32 << 20
 _LEAST_PIECES: Final = 2
 #: The largest size of a table that Spark is told, and the size of a number of a range (bytes).

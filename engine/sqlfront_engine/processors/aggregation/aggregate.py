@@ -19,7 +19,7 @@ from sqlfront_values.expression_text import describe_call
 from sqlfront_values.expressions import AggregateCall
 from sqlfront_values.room import returned
 
-#: A partial aggregation with more groups emits its states, so that its memory is bounded.
+#: Groups of a partial aggregation above which it emits its states, so that its memory is bounded.
 PARTIAL_GROUPS = 4 * BATCH_ROWS
 
 

@@ -12,10 +12,10 @@ from sqlfront_values.columns.grouping import group_rows
 from sqlfront_values.functions.aggregates.accumulators.base import Accumulator, Groups
 from sqlfront_values.room import returned
 
-#: The least number of rows aggregated at a time: a scan's batches are taken as they are, small batches are
-#: concatenated.
+#: Rows aggregated at a time, at least: a scan's batches are taken as they are, small batches are
+#: concatenated, since each aggregation pays the kernels' fixed cost.
 BLOCK_ROWS: Final = BATCH_ROWS // 2
-#: The least number of state rows that wait for a merge.
+#: State rows that wait for a merge, at least: each merge goes over all groups.
 MERGE_ROWS: Final = 2 * BATCH_ROWS
 #: Once there are many groups, a block has this many rows per group, so that more rows of a group meet before
 #: a merge with all groups.

@@ -26,7 +26,8 @@ from sqlfront_values.errors import InternalError
 from sqlfront_values.expression_text import describe
 from sqlfront_values.expressions import EngineExpr
 
-#: Smaller probe batches are concatenated.
+#: Rows of a probe batch below which batches are concatenated, since each look-up pays the kernels' fixed
+#: cost; a scan's batches are taken as they are.
 PROBE_ROWS = BATCH_ROWS // 2
 
 

@@ -14,7 +14,7 @@ from sqlfront_values.columns.batches import slices
 from sqlfront_values.errors import DataError
 from sqlfront_values.user_functions import UserFunction
 
-#: Rows handled between two yields to the worker.
+#: Rows handled between two yields to the worker: the user's code holds a worker meanwhile.
 ROWS: Final = 4096
 
 

@@ -12,6 +12,7 @@ from sqlfront_values.functions.registry import Invocation, Kind, ScalarFunction,
 from sqlfront_values.partitioning.partitions import hash_columns
 from sqlfront_values.types import BIGINT, INT
 
+#: The seed of Spark's ``XxHash64``.
 _SEED: Final = 42
 
 

@@ -19,6 +19,7 @@ from sqlfront_values.types import ddl
 
 Hashes = npt.NDArray[np.uint64]
 
+#: xxHash64's primes.
 _P1: Final = np.uint64(0x9E3779B185EBCA87)
 _P2: Final = np.uint64(0xC2B2AE3D27D4EB4F)
 _P3: Final = np.uint64(0x165667B19E3779F9)

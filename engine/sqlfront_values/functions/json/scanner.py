@@ -48,6 +48,7 @@ _UNQUOTED: Final = re.compile(
 )
 #: Characters besides letters that may begin a Java identifier, in Latin 1.
 _WORD_STARTS: Final = frozenset(b"_$\xa2\xa3\xa4\xa5")
+#: Characters of an unknown word that are read before the error, as in Jackson (``ErrorReportConfiguration``).
 _LONGEST_WORD: Final = 256
 _DIGITS: Final = frozenset(b"0123456789")
 _ESCAPES: Final = {

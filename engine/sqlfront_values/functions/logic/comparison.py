@@ -206,6 +206,7 @@ def _equal_null_safe(signature: Signature) -> PreparedKernel:
 
 # ---- IN
 
+#: Values of an IN list up to which the list is compared value by value; a longer list gets a table.
 _MANY: Final = 6
 
 

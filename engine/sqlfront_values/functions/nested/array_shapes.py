@@ -19,7 +19,7 @@ from sqlfront_values.room import claim
 from sqlfront_values.types import INT, STRING, is_string
 
 _STRINGS: Final = pa.list_(STRING)
-#: The most elements of an array in Spark.
+#: Elements of an array in Spark at most (``ByteArrayMethods.MAX_ROUNDED_ARRAY_LENGTH``).
 MAX_SIZE: Final = 2**31 - 16
 #: Bytes to make an element of a longer array: its row, places and sources beside it.
 _PER_INSERTED: Final = 64

@@ -35,6 +35,7 @@ from sqlfront_values.evaluation_errors import divide_by_zero, out_of_range, rema
 from sqlfront_values.functions.registry import PreparedKernel, Signature
 from sqlfront_values.types import MAX_PRECISION, MAX_SHORT_PRECISION
 
+#: Digits of Java's MathContext.DECIMAL128.
 _SIGNIFICANT: Final = 34
 _PLAIN: Final = {name: pc.get_function(name) for name in ("add", "subtract", "multiply")}
 _CHECKED: Final = {name: pc.get_function(f"{name}_checked") for name in ("add", "subtract", "multiply")}

@@ -27,6 +27,7 @@ def _chr(code: int) -> str:
 # ---- base 64
 
 _ALPHABET: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+#: Characters of a line of base64, as in MIME (RFC 2045).
 _LINE: Final = 76
 
 
@@ -158,6 +159,7 @@ def _try_to_binary(text: str, notation: str = "hex") -> bytes | None:
 # ---- digests
 
 
+#: Characters of SHA-512 in hex, the longest digest.
 _LONGEST_DIGEST: Final = 128
 _SHA2: Final = {0: "sha256", 224: "sha224", 256: "sha256", 384: "sha384", 512: "sha512"}
 

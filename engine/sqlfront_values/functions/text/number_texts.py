@@ -15,7 +15,7 @@ from sqlfront_values.functions.registry import Kind, ScalarFunction, register
 from sqlfront_values.functions.rowwise import row_kernel
 from sqlfront_values.types import STRING
 
-#: The most digits that Java's DecimalFormat shows after the point.
+#: Digits that Java's DecimalFormat shows after the point at most (``DOUBLE_FRACTION_DIGITS``).
 _MOST_DECIMALS: Final = 340
 _EXACT: Final = Context(prec=800, rounding=ROUND_HALF_EVEN)
 _PATTERN: Final = re.compile(

@@ -38,7 +38,9 @@ _FLAGS: Final = {
     "%": "-",
     "n": "",
 }
+#: Digits enough for any double in plain notation, before the point and after.
 _EXACT: Final = Context(prec=400, rounding=ROUND_HALF_UP)
+#: Digits after the point unless the format says otherwise, as in Java's Formatter.
 _DEFAULT_PRECISION: Final = 6
 
 

@@ -8,7 +8,8 @@ from sqlfront_values.functions.rowwise import row_kernel
 from sqlfront_values.room import check
 from sqlfront_values.types import DOUBLE, INT, STRING
 
-#: Characters of long texts between two checks whether the query should stop.
+#: Characters of long texts between two checks whether the query should stop; the work for one grows with the
+#: length of the other text.
 _STEPS_BETWEEN_CHECKS: Final = 64
 
 
@@ -72,6 +73,7 @@ def soundex(text: str) -> str:
     return result[:4].ljust(4, "0")
 
 
+#: Winkler's bound of the common prefix (characters), and the weight of each of its characters.
 _LONGEST_PREFIX: Final = 4
 _PREFIX_WEIGHT: Final = 0.1
 

@@ -28,7 +28,10 @@ DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday
 _QUARTERS: Final = ("1st quarter", "2nd quarter", "3rd quarter", "4th quarter")
 _MICROS_PER_SECOND: Final = 1_000_000
 _SECONDS_PER_DAY: Final = 86_400
+#: Letters of a year's pattern from which on a longer year has a sign, as in java.time
+#: (SignStyle.EXCEEDS_PAD).
 _ISO_PADDED: Final = 4
+#: Letters of a zone's pattern that ask for the whole name.
 _WHOLE_NAME: Final = 4
 #: The most letters of an offset without seconds.
 _WITHOUT_SECONDS: Final = 3

@@ -92,6 +92,7 @@ def _next_day(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 _SECONDS_PER_DAY: Final = 86_400
 #: The first whole second that fits a bigint of microseconds.
 _FIRST_SECOND: Final = -9_223_372_036_854
+#: Days of a month in months_between, by Spark's definition.
 _DAYS_PER_MONTH: Final = 31
 
 

@@ -18,7 +18,9 @@ from sqlfront_values.functions.time.formatting import MONTHS
 from sqlfront_values.functions.time.patterns import Field, Optional, Part, parse_pattern
 from sqlfront_values.java.civil import days_from_civil, days_in_month, is_leap
 
+#: Digits that a number without a width may have, as in java.time's DateTimeFormatterBuilder.
 _MAX_DIGITS: Final = 19
+#: The first of the hundred years that two digits mean, as in java.time (``ReducedPrinterParser.BASE_DATE``).
 _BASE_YEAR: Final = 2000
 
 
@@ -238,6 +240,7 @@ _OFFSETS: Final = {
 }
 _GMT_OFFSETS: Final = {1: r"GMT(?:([+-])(\d{1,2})(?::(\d{2}))?)?", 4: r"GMT(?:([+-])(\d{2}):(\d{2}))?"}
 _ZONE: Final = re.compile(r"[A-Za-z][A-Za-z0-9/_+:-]*|[+-]\d{1,2}(?::?\d{2}){0,2}")
+#: Seconds of the largest offset of a time zone in Java (``ZoneOffset.MAX``).
 _HOURS_LIMIT: Final = 18 * 3600
 
 

@@ -47,10 +47,10 @@ from sqlfront_values.functions.windows.registry import frame_edge
 from sqlfront_values.room import claim, returned
 from sqlfront_values.types import BIGINT
 
-#: Rows that the general method aggregates at a time.
+#: Rows that the general method aggregates at a time: bounds the memory of the rows that frames repeat.
 _CHUNK_ROWS: Final = 1 << 18
-#: Partitions are looped over if there are at most this many, or at least this many rows per partition on
-#: average.
+#: Partitions are looped over if there are at most this many, or at least _ROWS_PER_LOOP rows per partition on
+#: average: then the kernels' fixed cost per partition is small beside the work.
 _FEW_PARTITIONS: Final = 64
 _ROWS_PER_LOOP: Final = 256
 

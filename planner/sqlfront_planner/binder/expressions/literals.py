@@ -14,7 +14,8 @@ from sqlfront_values.expressions import Expr, Literal, RunValue
 from sqlfront_values.room import check
 from sqlfront_values.types import BINARY, BOOLEAN, STRING, VOID
 
-#: In a longer list the literals are part of the plan, to limit the number of parameters.
+#: Literals of a list up to which each is a parameter of the plan. The literals of a longer list are part of
+#: the plan: such plans are seldom used again, and every parameter costs time at each use of the plan.
 _MOST_PARAMETERS: Final = 2_000
 #: The nodes of ``SELECT 1, -2, 'a', ?``.
 _SELECTED = (exp.Literal, exp.Neg, exp.Placeholder)

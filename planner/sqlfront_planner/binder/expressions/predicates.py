@@ -44,7 +44,7 @@ _MIRRORED: Final = {
     "greater": "less",
     "greater_equal": "less_equal",
 }
-#: Every whole number of at most this many digits is a bigint.
+#: Digits: every whole number of at most this many digits is a bigint (the largest bigint has 19).
 _BIGINT_DIGITS: Final = 18
 PATTERNS: Final[dict[type[exp.Expr], str]] = {exp.Like: "like", exp.ILike: "ilike", exp.RegexpLike: "rlike"}
 

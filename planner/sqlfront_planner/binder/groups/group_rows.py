@@ -33,11 +33,11 @@ from sqlfront_values.errors import Error, ProgrammingError
 from sqlfront_values.expressions import AggregateCall, Case, Column, Expr, Literal
 from sqlfront_values.types import BOOLEAN, INT, TINYINT
 
-#: Up to this many grouping sets are always branches of the plan.
+#: Grouping sets up to which each set is always a branch of the plan: planning so few branches takes less than
+#: 50 ms.
 _MOST_BRANCHES: Final = 16
-#: The estimated rows of the input up to which repeating the rows for a set (0.3 us each) costs less than
-#: planning and starting a branch for it (3 ms); with more rows a branch's own aggregate needs a fifth of the
-#: time.
+#: Estimated rows of the input up to which repeating the rows for a set (0.3 us each) costs less than planning
+#: and starting a branch for it (3 ms); with more rows a branch's own aggregate needs a fifth of the time.
 _MOST_REPEATED: Final = 10_000
 
 

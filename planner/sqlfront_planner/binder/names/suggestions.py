@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import Final
 
+#: Names that a message suggests: as many as Spark's messages name.
 _SHOWN: Final = 5
-#: The length up to which names are compared.
+#: Characters up to which names are compared: the time of a comparison grows with the square of the length.
 _COMPARED: Final = 64
 
 

@@ -10,7 +10,7 @@ from sqlfront_planner.binder.trees.handlers import handler_of, refuse_unknown, s
 from sqlfront_values.errors import Error
 from sqlfront_values.expressions import Chain, Expr, Previous
 
-#: The number of nested operators per link.
+#: Nested operators per link of a chain, few enough that no recursion over one link overflows the stack.
 _LINK: Final = 48
 
 

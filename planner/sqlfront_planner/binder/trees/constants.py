@@ -25,7 +25,7 @@ else:
     interval_texts = lazy_module("sqlfront_values.casts.interval_texts")
 
 _NUMBER: Final = r"(-?)(\d+|\d*\.\d*)(e[+-]?\d+)?(bd|[lsydf])?"
-#: A number of at most this many digits is an INT.
+#: Digits: a number of at most this many digits is an INT (the largest has ten).
 INT_DIGITS: Final = 9
 _TICK: Final = timedelta(microseconds=1)
 #: The digits of the largest bigint.

@@ -32,9 +32,11 @@ from sqlfront_values.settings import Settings
 from sqlfront_values.stacks import deep
 from sqlfront_values.types import BOOLEAN
 
-#: The reducing rows must be at most this share of the values that they select from,
+#: The share of the values that the reducing rows select from, up to which the reduction pays: with more
+#: values left the semi-join saves less of the aggregation than it costs,
 WORTHWHILE: Final = 0.25
-#: and computing them must read at most this share of the rows that the aggregation reads.
+#: and the share of the rows that the aggregation reads, up to which computing the reducing rows may read
+#: rows.
 MOST_EXTRA: Final = 0.5
 
 

@@ -20,9 +20,11 @@ from sqlfront_values.types import is_integral
 
 #: Expressions that are never folded.
 _KEPT: Final = (Column, Literal)
-#: From this number on, casts of literals are computed together.
+#: Casts of literals from which on all are computed together: one call of a kernel instead of a call for each
+#: literal.
 _MANY: Final = 64
-#: The longest string or binary that is kept in a plan; longer values are cheaper to compute again.
+#: Characters of a string, or bytes of a binary, that is kept in a plan; longer values are cheaper to compute
+#: again than to keep in every cached plan.
 _LONGEST: Final = 1024
 
 

@@ -24,10 +24,11 @@ from sqlfront_values.expressions import Expr, columns_used
 from sqlfront_values.settings import Settings
 from sqlfront_values.stacks import deep
 
-#: Up to this many relations the search is exhaustive; above, the search takes the cheapest next join each
-#: time,
+#: Relations up to which the search is exhaustive: its time grows exponentially; above, the search takes the
+#: cheapest next join each time,
 MOST_ENUMERATED: Final = 10
-#: up to this many relations; above, the search joins one relation after the other.
+#: up to this many relations, since that search takes time by the cube of their number; above, the search
+#: joins one relation after the other.
 MOST_COMPARED: Final = 40
 #: The work per row, relative to a row that is looked up: for a row put into the hash table, and for an output
 #: row.

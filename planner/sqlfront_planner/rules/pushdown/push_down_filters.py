@@ -46,7 +46,8 @@ from sqlfront_values.stacks import deep
 
 Parts = tuple[Expr, ...]
 
-#: The most nodes by which a condition may grow when it moves below one projection.
+#: Nodes by which a condition may grow at most when it moves below one projection: a chain of projections ``a
+#: + a`` doubles the condition at each step, so that 50 projections would fill the memory.
 _MOST_GROWTH: Final = 2_000
 
 

@@ -33,7 +33,7 @@ from sqlfront_values.functions.aggregates.accumulators.wide import (
 )
 from sqlfront_values.types import BIGINT, DOUBLE, physical
 
-#: Digits of a quotient in an error message.
+#: Digits of a quotient in an error message: twice a decimal's 38.
 _DIGITS: Final = 76
 
 

@@ -37,12 +37,13 @@ _HORIZONTAL: Final = " \\t\\xA0\\u1680\\u180e\\u2000-\\u200a\\u202f\\u205f\\u300
 _VERTICAL: Final = "\\n\\x0B\\f\\r\\x85\\u2028\\u2029"
 _SPACE: Final = " \\t\\n\\x0b\\f\\r"
 _QUANTIFIER: Final = re.compile(r"\{\d+(?:,\d*)?\}|[*+?]")
+#: The largest number in a quantifier that RE2 accepts.
 _LARGEST_REPEAT: Final = 1000
-#: Steps of backtracking that take some ten milliseconds and are harmless.
+#: Steps of backtracking that take some ten milliseconds with the interpreter's lock held, and are harmless.
 _FEW_STEPS: Final = 1_000_000
-#: More consecutive choices than this count as nested: each choice doubles the ways to match.
+#: Consecutive choices above which they count as nested: each choice doubles the ways to match.
 _FEW_CHOICES: Final = 12
-#: A quantifier that allows more repetitions than this is a loop, whose steps grow with the text.
+#: Repetitions of a quantifier above which it is a loop, whose steps grow with the text.
 _LOOP: Final = 3
 
 #: Java's POSIX classes, ASCII only.

@@ -25,9 +25,9 @@ from sqlfront_values.functions.text.case import lower_array, lower_text
 from sqlfront_values.functions.text.patterns import re2
 from sqlfront_values.types import BOOLEAN, STRING
 
-#: Shorter needles are left to Arrow's kernel: their first word is not selective enough.
+#: Bytes: shorter needles are left to Arrow's kernel, because their first word is not selective enough.
 _WORD: Final = 4
-#: Longer needles are left to Arrow's kernel, too: it reads each byte once, for any needle.
+#: Bytes: longer needles are left to Arrow's kernel, too, which reads each byte once, for any needle.
 _LONG: Final = 256
 #: Characters with a special meaning in a regular expression.
 _META: Final = re.compile(r"[\\.^$|?*+()\[\]{}]")

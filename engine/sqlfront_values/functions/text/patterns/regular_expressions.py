@@ -32,7 +32,7 @@ _CARRIAGE_RETURN: Final = 13
 _LINE_FEED: Final = 10
 #: The first byte that is not ASCII.
 _NO_ASCII: Final = 128
-#: Columns shorter than this are not worth a look at their texts.
+#: Rows: shorter columns are not worth a look at their texts.
 _FEW_ROWS: Final = 8
 
 
@@ -213,7 +213,8 @@ def _extract_all(text: str, pattern: str, group: int = 1) -> list[str]:
 # ---- replacement
 
 
-#: Bytes that a replacement may make before it claims room.
+#: Bytes that a replacement may make before it claims room: a claim for each text would cost more than the
+#: replacement.
 _UNCOUNTED: Final = 512 * 1024
 
 
