@@ -1,7 +1,7 @@
 """Arguments of calls: number, types, and implicit casts."""
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
 
 import pyarrow as pa
 from sqlglot import exp
@@ -269,6 +269,13 @@ def _with_common(target: pa.DataType | None, kind: ArgumentType, shared: pa.Data
     if kind is Kind.COMMON_ARRAY:
         return pa.list_(shared)
     return pa.map_(shared, target.item_type) if kind is Kind.COMMON_MAP else target
+
+
+#: A function that binds a call to an expression.
+CallBinder: TypeAlias = Callable[[ExpressionBinder, exp.Anonymous], Expr]
+#: The binding functions of calls by name, each with the least and the greatest number of arguments (None: no
+#: limit).
+CallBinders: TypeAlias = dict[str, tuple[CallBinder, int, int | None]]
 
 
 def check_count(name: str, given: int, least: int, most: int | None, node: exp.Expr) -> None:

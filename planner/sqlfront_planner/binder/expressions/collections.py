@@ -1,13 +1,13 @@
 """Binding of calls over arrays and maps that depends on which of the two the argument is, or on column
 names."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import pyarrow as pa
 from sqlglot import exp
 
-from sqlfront_planner.binder.expressions.arguments import call_function, coerce, function_name
+from sqlfront_planner.binder.expressions.arguments import CallBinders, call_function, coerce, function_name
 from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder, unify
 from sqlfront_planner.binder.trees.handlers import failure, unsupported
 from sqlfront_planner.types import least_common_type
@@ -239,10 +239,7 @@ _NO_NULL_TYPE: Final = frozenset({"array_contains", "map_contains_key"})
 #: Functions that accept decimals and floats beside other numbers, and compare them.
 _ROUNDING: Final = frozenset({"array_contains", "map_contains_key"})
 
-#: The binding function of each call, and the bounds of the number of arguments.
-COLLECTION_FUNCTIONS: Final[
-    dict[str, tuple[Callable[[ExpressionBinder, exp.Anonymous], Expr], int, int | None]]
-] = {
+COLLECTION_FUNCTIONS: Final[CallBinders] = {
     "element_at": (_element_at, 2, 2),
     "try_element_at": (_element_at, 2, 2),
     "array_insert": (_array_insert, 3, 3),

@@ -1,11 +1,10 @@
 """Binding of CASE, and of functions that are forms of CASE: if, nvl, nvl2, nullif, decode, ..."""
 
-from collections.abc import Callable
 from typing import Final
 
 from sqlglot import exp
 
-from sqlfront_planner.binder.expressions.arguments import call_function, mixed_types
+from sqlfront_planner.binder.expressions.arguments import CallBinders, call_function, mixed_types
 from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder, cast_to, unify
 from sqlfront_planner.binder.expressions.predicates import comparison
 from sqlfront_planner.binder.trees.handlers import failure, handles, refuse_unknown, unsupported
@@ -137,11 +136,8 @@ def _equal_null(binder: ExpressionBinder, node: exp.Expr) -> Expr:
     return comparison(binder, "equal_null_safe", left, right, node)
 
 
-#: Functions with lazy arguments or special rules: the binding function, and the bounds of the number of
-#: arguments.
-CONDITIONAL_FUNCTIONS: Final[
-    dict[str, tuple[Callable[[ExpressionBinder, exp.Expr], Expr], int, int | None]]
-] = {
+#: Functions with lazy arguments or special rules.
+CONDITIONAL_FUNCTIONS: Final[CallBinders] = {
     "if": (_if, 3, 3),
     "coalesce": (_coalesce, 1, None),
     "nvl": (_coalesce, 2, 2),

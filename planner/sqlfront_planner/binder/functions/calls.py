@@ -1,7 +1,6 @@
 """Binding of function calls: the registry's scalar functions, and functions rewritten to other
 expressions."""
 
-from collections.abc import Callable
 from typing import Final
 
 import pyarrow as pa
@@ -9,6 +8,8 @@ from sqlglot import exp
 
 from sqlfront_planner.binder.expressions.arguments import (
     NOT_CALLABLE,
+    CallBinder,
+    CallBinders,
     call_function,
     check_count,
     function_name,
@@ -131,21 +132,18 @@ def _refuse_distinct(name: str, node: exp.Anonymous) -> None:
 # ---- calls outside of the registry
 
 
-Special = Callable[[ExpressionBinder, exp.Anonymous], Expr]
-
-
-def _cast_function(kind: pa.DataType) -> Special:
+def _cast_function(kind: pa.DataType) -> CallBinder:
     def bind(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
         return explicit_cast(binder, binder.bind(node.expressions[0]), kind, node)
 
     return bind
 
 
-def _run_value(kind: pa.DataType, name: str) -> Special:
+def _run_value(kind: pa.DataType, name: str) -> CallBinder:
     return lambda binder, node: RunValue(kind, name)
 
 
-def _arithmetic_function(name: str) -> Special:
+def _arithmetic_function(name: str) -> CallBinder:
     operator = _ARITHMETIC_FUNCTIONS[name]
 
     def bind(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
@@ -205,9 +203,8 @@ def _typeof(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     return Literal(STRING, types.ddl(binder.bind(node.expressions[0]).type))
 
 
-#: Functions that the binder turns into other expressions: the binding function, and the bounds of the number
-#: of arguments.
-SPECIAL: Final[dict[str, tuple[Special, int, int | None]]] = {
+#: Functions that the binder turns into other expressions.
+SPECIAL: Final[CallBinders] = {
     **CONDITIONAL_FUNCTIONS,
     **DATE_FUNCTIONS,
     **CONSTRUCTORS,

@@ -1,19 +1,17 @@
 """Binding of constructors of structs, arrays and maps."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import pyarrow as pa
 from sqlglot import exp
 
-from sqlfront_planner.binder.expressions.arguments import mixed_types
+from sqlfront_planner.binder.expressions.arguments import CallBinders, mixed_types
 from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder, cast_to
 from sqlfront_planner.binder.trees.handlers import failure, field_name, handles, unsupported
 from sqlfront_planner.types import common_type, is_orderable, names_of
 from sqlfront_values import types
 from sqlfront_values.expressions import Call, Expr, Literal
-
-Special = Callable[[ExpressionBinder, exp.Anonymous], Expr]
 
 
 def _struct(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
@@ -93,8 +91,7 @@ def bind_tuple(binder: ExpressionBinder, node: exp.Tuple) -> Expr:
     return struct_of(names, binder.bind_all(node.expressions))
 
 
-#: The binding function of each call, and the bounds of the number of arguments.
-CONSTRUCTORS: Final[dict[str, tuple[Special, int, int | None]]] = {
+CONSTRUCTORS: Final[CallBinders] = {
     "struct": (_struct, 0, None),
     "named_struct": (_named_struct, 2, None),
     "array": (_array, 0, None),

@@ -5,7 +5,12 @@ from typing import Final
 
 from sqlglot import exp
 
-from sqlfront_planner.binder.expressions.arguments import call_function, unresolved_routine
+from sqlfront_planner.binder.expressions.arguments import (
+    CallBinder,
+    CallBinders,
+    call_function,
+    unresolved_routine,
+)
 from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder, cast_to
 from sqlfront_planner.binder.names.call_names import UNIT_FUNCTIONS
 from sqlfront_planner.binder.trees.handlers import failure, unsupported
@@ -109,7 +114,7 @@ _UNITS: Final = frozenset(
 _UNIT_ONLY: Final = frozenset({"timestampadd", "timestampdiff", "timediff"})
 
 
-def _date_function(name: str) -> Special:
+def _date_function(name: str) -> CallBinder:
     def bind(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
         function, unit = with_unit(name, node), _unit(node)
         if function is not None and unit is not None:
@@ -145,8 +150,7 @@ def _days(binder: ExpressionBinder, operand: Expr, node: exp.Expr) -> Expr:
     return Cast(INT, operand) if operand.type == STRING else cast_to(operand, INT)
 
 
-#: The binding function of each call, and the bounds of the number of arguments.
-DATE_FUNCTIONS: Final[dict[str, tuple[Special, int, int | None]]] = {
+DATE_FUNCTIONS: Final[CallBinders] = {
     **{name: (_date_function(name), 2, 3) for name in UNIT_FUNCTIONS},
     "date_sub": (_date_sub, 2, 2),
     "date_part": (_date_part, 2, 2),
