@@ -1,9 +1,9 @@
 """Spark's checks around its JSON parser: the column of corrupt records, and conditions within a record."""
 
 from collections.abc import Sequence
+from enum import Enum
 from functools import reduce
 
-import msgspec
 import pyarrow as pa
 
 from sqlfront_connectors.files.json.settings import JsonSettings
@@ -14,13 +14,16 @@ from sqlfront_values.settings import Settings
 from sqlfront_values.types import BOOLEAN, STRING, ddl, physical
 
 
-class Pushdown(msgspec.Struct, frozen=True):
+class Pushdown(Enum):
     """The conditions that Spark's parser checks while reading a record. The parser leaves the record at the
     first false condition: errors behind that place go unnoticed."""
 
-    exists: bool = False
-    null_passes: bool = False
-    """True if a row of nulls may fulfil the conditions."""
+    NONE = "none"
+    """No condition: the parser reads the whole record."""
+    DROPS_NULLS = "drops nulls"
+    """Conditions that a row of nulls does not fulfil."""
+    PASSES_NULLS = "passes nulls"
+    """Conditions that a row of nulls may fulfil."""
 
 
 def pushdown(filters: Sequence[EngineExpr], schema: pa.Schema, settings: JsonSettings) -> Pushdown:
@@ -29,7 +32,7 @@ def pushdown(filters: Sequence[EngineExpr], schema: pa.Schema, settings: JsonSet
     fields = {index for index, name in enumerate(schema.names) if name != settings.corrupt_column}
     pushed = [condition for condition in filters if columns_used(condition) <= fields]
     if not pushed:
-        return Pushdown()
+        return Pushdown.NONE
     nulls = [pa.nulls(1, physical(field.type)) for field in schema]
     batch = pa.RecordBatch.from_arrays(nulls, names=[str(index) for index in range(len(nulls))])
     both = reduce(lambda left, right: Call(BOOLEAN, "and", (left, right)), pushed)
@@ -37,7 +40,7 @@ def pushdown(filters: Sequence[EngineExpr], schema: pa.Schema, settings: JsonSet
         passes = evaluate(both, batch, Settings())[0].as_py()
     except DatabaseError:
         passes = True
-    return Pushdown(exists=True, null_passes=bool(passes))
+    return Pushdown.PASSES_NULLS if passes else Pushdown.DROPS_NULLS
 
 
 def check_corrupt_column(names: Sequence[str], schema: pa.Schema, settings: JsonSettings) -> None:

@@ -105,7 +105,7 @@ class RecordReader:
         except _PartialRowsError as error:
             yield from self._malformed(record, number, error.rows)
         except (ValueError, InvalidOperation):
-            if self._pushdown.null_passes and self._settings.mode is JsonMode.PERMISSIVE:
+            if self._pushdown is Pushdown.PASSES_NULLS and self._settings.mode is JsonMode.PERMISSIVE:
                 raise NotSupportedError(
                     f"{self._path} holds broken JSON, and a filter that nulls pass"
                 ) from None
@@ -121,7 +121,7 @@ class RecordReader:
             case None:
                 return []
             case Token.START_OBJECT:
-                row, is_whole = members(tokens, self._pushdown.exists)
+                row, is_whole = members(tokens, self._pushdown is not Pushdown.NONE)
                 if not is_whole:
                     raise _PartialRowsError([row])
                 return [row]
@@ -159,7 +159,7 @@ class RecordReader:
             case JsonMode.DROPMALFORMED:
                 pass
             case JsonMode.FAILFAST:
-                if self._pushdown.exists:
+                if self._pushdown is not Pushdown.NONE:
                     raise NotSupportedError(
                         f"mode FAILFAST with a filter over {self._path}, which holds broken JSON"
                     )
