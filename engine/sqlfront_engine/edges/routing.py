@@ -35,13 +35,11 @@ class UnlinkedOutput:
         """Do nothing: there is no consumer."""
 
 
-class UnreachableOutput:
+class UnreachableOutput(UnlinkedOutput):
     """The output of a local edge whose consumer runs only on another member: there must be no rows to
     send."""
 
     __slots__ = ("_edge",)
-
-    abandoned = False
 
     def __init__(self, edge: str) -> None:
         self._edge = edge
@@ -50,27 +48,38 @@ class UnreachableOutput:
         """Raise InternalError."""
         raise InternalError(f"rows on the local edge {self._edge}, whose consumer runs on another member")
 
-    def finish(self) -> None:
-        """Do nothing: there is no consumer."""
 
+class _SeveralOutputs:
+    """The common part of outputs over several outputs."""
 
-class RoundRobin:
-    """An output of each batch to one queue: the next queue in turn that neither refuses nor is abandoned."""
+    __slots__ = ("_outputs",)
 
-    __slots__ = ("_next", "_queues")
-
-    def __init__(self, queues: Sequence[Output]) -> None:
-        self._queues = tuple(queues)
-        self._next = 0
+    def __init__(self, outputs: Sequence[Output]) -> None:
+        self._outputs = tuple(outputs)
 
     @property
     def abandoned(self) -> bool:
         """Whether all consumers are gone."""
-        return all(queue.abandoned for queue in self._queues)
+        return all(output.abandoned for output in self._outputs)
+
+    def finish(self) -> None:
+        """Finish all outputs."""
+        for output in self._outputs:
+            output.finish()
+
+
+class RoundRobin(_SeveralOutputs):
+    """An output of each batch to one queue: the next queue in turn that neither refuses nor is abandoned."""
+
+    __slots__ = ("_next",)
+
+    def __init__(self, queues: Sequence[Output]) -> None:
+        super().__init__(queues)
+        self._next = 0
 
     def offer(self, batch: pa.RecordBatch) -> bool:
         """Try each queue once."""
-        queues, start = self._queues, self._next
+        queues, start = self._outputs, self._next
         gone = 0
         for index in (*range(start, len(queues)), *range(start)):
             if queues[index].abandoned:
@@ -80,73 +89,53 @@ class RoundRobin:
                 return True
         return gone == len(queues)
 
-    def finish(self) -> None:
-        """Finish all queues."""
-        for queue in self._queues:
-            queue.finish()
 
-
-class BroadcastOutput:
+class BroadcastOutput(_SeveralOutputs):
     """An output of each batch to every output: all instances of a consumer, or all edges of a vertex."""
 
-    __slots__ = ("_outputs", "_waiting")
+    __slots__ = ("_waiting",)
 
     def __init__(self, outputs: Sequence[Output]) -> None:
-        self._outputs = tuple(outputs)
+        super().__init__(outputs)
         # The outputs that have not taken the current batch yet; empty between batches.
         self._waiting: list[Output] = []
-
-    @property
-    def abandoned(self) -> bool:
-        """Whether all outputs are abandoned."""
-        return all(output.abandoned for output in self._outputs)
 
     def offer(self, batch: pa.RecordBatch) -> bool:
         """Try the outputs that have not taken the batch yet."""
         self._waiting = [output for output in self._waiting or self._outputs if not output.offer(batch)]
         return not self._waiting
 
-    def finish(self) -> None:
-        """Finish all outputs."""
-        for output in self._outputs:
-            output.finish()
 
-
-class PartitionedOutput:
+class PartitionedOutput(_SeveralOutputs):
     """An output of each row to the queue of the instance that owns the row's partition."""
 
-    __slots__ = ("_key_columns", "_owners", "_pieces", "_queues")
+    __slots__ = ("_key_columns", "_owners", "_pieces")
 
     def __init__(self, queues: Sequence[Output], key_columns: tuple[int, ...], owners: Owners) -> None:
-        self._queues = tuple(queues)
+        super().__init__(queues)
         self._key_columns = key_columns
         self._owners = owners
         # The rest of the current batch, by queue; empty between batches.
         self._pieces: dict[int, pa.RecordBatch] = {}
 
-    @property
-    def abandoned(self) -> bool:
-        """Whether all consumers are gone."""
-        return all(queue.abandoned for queue in self._queues)
-
     def offer(self, batch: pa.RecordBatch) -> bool:
         """Split the batch, and try the queues that have not taken their piece yet."""
         pieces = self._pieces or self._split(batch)
-        queues = self._queues
+        queues = self._outputs
         self._pieces = {index: piece for index, piece in pieces.items() if not queues[index].offer(piece)}
         return not self._pieces
 
     def _split(self, batch: pa.RecordBatch) -> dict[int, pa.RecordBatch]:
         if batch is END_OF_PIECE:
-            return dict.fromkeys(range(len(self._queues)), batch)
+            return dict.fromkeys(range(len(self._outputs)), batch)
         keys = [batch.column(ordinal) for ordinal in self._key_columns]
         owners = self._owners[partitions.partition_ids(keys, batch.num_rows, len(self._owners))]
         if (owners == owners[0]).all():
             return {int(owners[0]): batch}
-        if len(self._queues) == 2:
+        if len(self._outputs) == 2:
             return {index: gather_batch(batch, np.flatnonzero(owners == index)) for index in (0, 1)}
         grouped = gather_batch(batch, np.argsort(owners, kind="stable"))
-        ends = np.cumsum(np.bincount(owners, minlength=len(self._queues))).tolist()
+        ends = np.cumsum(np.bincount(owners, minlength=len(self._outputs))).tolist()
         starts = [0, *ends[:-1]]
         return {
             index: grouped.slice(start, end - start)
@@ -154,20 +143,26 @@ class PartitionedOutput:
             if end > start
         }
 
-    def finish(self) -> None:
-        """Finish all queues."""
-        for queue in self._queues:
-            queue.finish()
 
-
-class AnyOf:
-    """The batches of several inputs in order of arrival; the inputs are tried round robin."""
+class _SeveralInputs:
+    """The common part of inputs over several inputs, of which ``_live`` have not ended."""
 
     __slots__ = ("_live", "_next")
 
     def __init__(self, inputs: Sequence[Input]) -> None:
         self._live = list(inputs)
         self._next = 0
+
+    def abandon(self) -> None:
+        """Abandon all inputs."""
+        for live in self._live:
+            live.abandon()
+
+
+class AnyOf(_SeveralInputs):
+    """The batches of several inputs in order of arrival; the inputs are tried round robin."""
+
+    __slots__ = ()
 
     def poll(self) -> Polled:
         """A batch of any input; None once all inputs have ended."""
@@ -186,22 +181,13 @@ class AnyOf:
             tries -= 1
         return NOTHING if self._live else None
 
-    def abandon(self) -> None:
-        """Abandon all inputs."""
-        for live in self._live:
-            live.abandon()
 
-
-class InTurn:
+class InTurn(_SeveralInputs):
     """The pieces of several inputs in turn: one piece of the first input, one of the second, and so on, in
     rounds. Each piece ends with :data:`~sqlfront_engine.processor.END_OF_PIECE`; the last piece may end with
     its input."""
 
-    __slots__ = ("_live", "_next")
-
-    def __init__(self, inputs: Sequence[Input]) -> None:
-        self._live = list(inputs)
-        self._next = 0
+    __slots__ = ()
 
     def poll(self) -> Polled:
         """The next batch of the current piece; None once all inputs have ended."""
@@ -217,30 +203,17 @@ class InTurn:
                 self._next = 0
         return None
 
-    def abandon(self) -> None:
-        """Abandon all inputs."""
-        for live in self._live:
-            live.abandon()
 
-
-class ByPriority:
+class ByPriority(_SeveralInputs):
     """The batches of several groups of inputs: all batches of the first group before the next group's."""
 
-    __slots__ = ("_groups",)
-
-    def __init__(self, groups: Sequence[Input]) -> None:
-        self._groups = list(groups)
+    __slots__ = ()
 
     def poll(self) -> Polled:
         """A batch of the first live group; None once all groups have ended."""
-        while self._groups:
-            batch = self._groups[0].poll()
+        while self._live:
+            batch = self._live[0].poll()
             if batch is not None:
                 return batch
-            del self._groups[0]
+            del self._live[0]
         return None
-
-    def abandon(self) -> None:
-        """Abandon all groups."""
-        for group in self._groups:
-            group.abandon()
