@@ -17,20 +17,16 @@ import msgspec
 from sqlfront_cluster.launchers.child import ChildOrders
 from sqlfront_cluster.launchers.running import (
     JOIN_TIMEOUT,
+    KeptCluster,
     MemberOptions,
-    MemberService,
-    RunningMember,
-    client_of,
     network_settings,
 )
 from sqlfront_cluster.members.cluster_messages import MESSAGES
 from sqlfront_cluster.members.keeper import KEEPER, Keeper, KeeperSettings
-from sqlfront_cluster.members.member_list import MemberList
 from sqlfront_cluster.network.addresses import Address
 from sqlfront_cluster.network.tcp import TcpTransport
 from sqlfront_cluster.network.tls.contexts import TlsSettings
 from sqlfront_cluster.network.tls.security import Security
-from sqlfront_engine.closing import ClosingContext
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 from sqlfront_engine.scheduler import SystemClock
 from sqlfront_values.errors import OperationalError, ProgrammingError
@@ -43,7 +39,7 @@ STOP_TIMEOUT: Final = 5.0
 _LONGEST_FOLDER: Final = 70
 
 
-class LocalCluster(ClosingContext):
+class LocalCluster(KeptCluster):
     """A cluster of ``size`` members, each in a process of its own, ready when the constructor returns.
 
     Members and keeper communicate over Unix sockets, or over TCP if ``tcp`` or if ``keeper_address`` is a TCP
@@ -75,6 +71,7 @@ class LocalCluster(ClosingContext):
         tls: TlsSettings | None = None,
         insecure: bool = False,
     ) -> None:
+        super().__init__()
         self.secret = secrets.token_bytes(32) if secret is None else secret
         #: The secret and encryption of the cluster.
         self.security = Security(self.secret, tls, insecure)
@@ -89,9 +86,8 @@ class LocalCluster(ClosingContext):
         self._preload, self._service = tuple(preload), service
         self._options = MemberOptions("", "", "", workers, memory_limit, silence_limit, files, user_code)
         self._watchers: list[threading.Thread] = []
-        self._started = self._clients = 0
+        self._started = 0
         self._closing = False
-        self._changed = threading.Condition()
         self._clock = SystemClock()
         try:
             if self._tcp:
@@ -104,25 +100,14 @@ class LocalCluster(ClosingContext):
                 name=KEEPER,
             )
             self.address = transport.addresses[0]
-            self.keeper = Keeper(
-                transport, self._clock, KeeperSettings(silence_limit), on_list=self._list_changed
-            )
+            self.keeper = Keeper(transport, self._clock, KeeperSettings(silence_limit), on_list=self._notify)
             self.add(size)
         except BaseException:
             self.close()
             raise
 
-    @property
-    def members(self) -> MemberList:
-        """The current members."""
-        return self.keeper.members
-
     def _address(self, name: str) -> str:
         return str(Address(self._host)) if self._tcp else f"unix:{self._folder / name}"
-
-    def _list_changed(self) -> None:
-        with self._changed:
-            self._changed.notify_all()
 
     # ---- members
 
@@ -175,27 +160,11 @@ class LocalCluster(ClosingContext):
         if not self._closing:
             how = f"exit code {code}" if code >= 0 else signal.Signals(-code).name
             self.keeper.remove(name, f"its process ended with {how}")
-        self._list_changed()
+        self._notify()
 
     def log(self, name: str) -> str:
         """The log of a member so far."""
         return (self._folder / f"{name}.log").read_text(errors="replace")
-
-    def client(
-        self,
-        name: str | None = None,
-        service: MemberService | None = None,
-        *,
-        workers: int | None = None,
-        memory_limit: int | None = None,
-    ) -> RunningMember:
-        """See :func:`~sqlfront_cluster.launchers.running.client_of`."""
-        self._clients += 1
-        name = name or f"client-{os.getpid()}-{self._clients}"
-        members = msgspec.structs.replace(self._options, keeper=self.address)
-        return client_of(
-            members, self.security, service, name=name, workers=workers, memory_limit=memory_limit
-        )
 
     # ---- the end
 

@@ -1,18 +1,22 @@
 """A networked member (or client) of a cluster inside its own process, with methods that wait."""
 
 from collections.abc import Mapping
-from threading import Event
+from itertools import count
+from os import getpid
+from threading import Condition, Event
 from types import TracebackType
 from typing import Final, Protocol, Self
 
 import msgspec
 
 from sqlfront_cluster.members.cluster_messages import MESSAGES
-from sqlfront_cluster.members.keeper import KEEPER
+from sqlfront_cluster.members.keeper import KEEPER, Keeper
 from sqlfront_cluster.members.member import Member
+from sqlfront_cluster.members.member_list import MemberList
 from sqlfront_cluster.members.membership import Membership, MembershipSettings
 from sqlfront_cluster.network.tcp import NetworkSettings, TcpTransport
 from sqlfront_cluster.network.tls.security import Security
+from sqlfront_engine.closing import ClosingContext
 from sqlfront_engine.engine import Engine
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 from sqlfront_engine.processor import NO_RESOURCES
@@ -172,27 +176,50 @@ class RunningMember:
         self.close()
 
 
-def client_of(
-    members: MemberOptions,
-    security: Security,
-    service: MemberService | None = None,
-    *,
-    name: str,
-    workers: int | None = None,
-    memory_limit: int | None = None,
-) -> RunningMember:
-    """A lite member in this process, coordinator of its own jobs, in the cluster of members with the options
-    ``members``. ``workers`` and ``memory_limit`` default to the members' values; the client may open the
-    members' files. Close the client before the cluster."""
-    options = msgspec.structs.replace(
-        members,
-        name=name,
-        listen="",
-        user_code=False,
-        workers=workers or members.workers,
-        memory_limit=memory_limit or members.memory_limit,
-    )
-    return RunningMember(options, security, service)
+class KeptCluster(ClosingContext):
+    """The common part of launchers whose cluster has its keeper in this process."""
+
+    #: The address of the keeper.
+    address: str
+    #: The credentials of the cluster.
+    security: Security
+    keeper: Keeper
+    _options: MemberOptions
+
+    def __init__(self) -> None:
+        self._changed = Condition()
+        self._clients = count(1)
+
+    @property
+    def members(self) -> MemberList:
+        """The current members."""
+        return self.keeper.members
+
+    def client(
+        self,
+        name: str | None = None,
+        service: MemberService | None = None,
+        *,
+        workers: int | None = None,
+        memory_limit: int | None = None,
+    ) -> RunningMember:
+        """Make a lite member in this process, coordinator of its own jobs. ``workers`` and ``memory_limit``
+        default to the members' values; the client may open the members' files. Close the client before the
+        cluster."""
+        options = msgspec.structs.replace(
+            self._options,
+            name=name or f"client-{getpid()}-{next(self._clients)}",
+            keeper=self.address,
+            listen="",
+            user_code=False,
+            workers=workers or self._options.workers,
+            memory_limit=memory_limit or self._options.memory_limit,
+        )
+        return RunningMember(options, self.security, service)
+
+    def _notify(self) -> None:
+        with self._changed:
+            self._changed.notify_all()
 
 
 def reason_of(error: Error | None) -> str:

@@ -2,7 +2,6 @@
 
 import itertools
 import logging
-import os
 import secrets
 import threading
 import time
@@ -10,15 +9,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from sqlfront_cluster.launchers.running import (
+    KeptCluster,
     MemberOptions,
-    MemberService,
-    RunningMember,
-    client_of,
     network_settings,
 )
 from sqlfront_cluster.members.cluster_messages import MESSAGES
 from sqlfront_cluster.members.keeper import KEEPER, Keeper, KeeperSettings
-from sqlfront_cluster.members.member_list import MemberList
 from sqlfront_cluster.network.addresses import Address, own_address
 from sqlfront_cluster.network.tcp import TcpTransport
 from sqlfront_cluster.network.tls.contexts import TlsSettings
@@ -31,7 +27,6 @@ from sqlfront_connectors.spark.executors.job import BarrierJob
 from sqlfront_connectors.spark.executors.member import CROWDED, ExecutorOrders
 from sqlfront_connectors.spark.failures import GONE
 from sqlfront_connectors.spark.link import is_remote, while_it_lasts
-from sqlfront_engine.closing import ClosingContext
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 from sqlfront_engine.scheduler import SystemClock
 from sqlfront_values.errors import DatabaseError, OperationalError
@@ -55,7 +50,7 @@ _ANY_PORT: Final = 9
 logger = logging.getLogger(__name__)
 
 
-class ExecutorCluster(ClosingContext):
+class ExecutorCluster(KeptCluster):
     """A cluster of ``size`` members (None: as many as the session has executors), one on each executor, ready
     when the constructor returns.
 
@@ -93,6 +88,7 @@ class ExecutorCluster(ClosingContext):
         tls: TlsSettings | None = None,
         insecure: bool = False,
     ) -> None:
+        super().__init__()
         self.secret = secrets.token_bytes(32) if secret is None else secret
         #: The credentials of the cluster.
         self.security = Security(self.secret, tls, insecure).with_certificates()
@@ -101,9 +97,8 @@ class ExecutorCluster(ClosingContext):
         self._preload = tuple(preload)
         self._names: tuple[str, ...] = ()
         self._job: BarrierJob | None = None
-        self._numbers, self._clients = itertools.count(), itertools.count(1)
+        self._numbers = itertools.count()
         self._closing = False
-        self._changed = threading.Condition()
         self._supervisor: threading.Thread | None = None
         bind, advertised = _driver_hosts(spark) if host is None else (host, host)
         transport = TcpTransport(
@@ -123,30 +118,7 @@ class ExecutorCluster(ClosingContext):
         self._supervisor = threading.Thread(target=self._supervise, name="sqlfront-supervisor", daemon=True)
         self._supervisor.start()
 
-    @property
-    def members(self) -> MemberList:
-        """The current members."""
-        return self.keeper.members
-
-    def client(
-        self,
-        name: str | None = None,
-        service: MemberService | None = None,
-        *,
-        workers: int | None = None,
-        memory_limit: int | None = None,
-    ) -> RunningMember:
-        """Make a client, see :func:`~sqlfront_cluster.launchers.running.client_of`."""
-        name = name or f"client-{os.getpid()}-{next(self._clients)}"
-        return client_of(
-            self._options, self.security, service, name=name, workers=workers, memory_limit=memory_limit
-        )
-
     # ---- the members' job
-
-    def _notify(self) -> None:
-        with self._changed:
-            self._changed.notify_all()
 
     def _start(self) -> None:
         """Start a job, and wait until its members have joined. While an executor is new or busy, Spark may
