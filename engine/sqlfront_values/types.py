@@ -109,6 +109,8 @@ PRIMITIVES: Final[dict[pa.DataType, str]] = {
     **{kind: f"interval {kind.units.lower()}" for kind in INTERVALS.values()},
 }
 INTEGRALS: Final = (TINYINT, SMALLINT, INT, BIGINT)
+#: Bits of an integral beside its sign.
+VALUE_BITS: Final = {TINYINT: 7, SMALLINT: 15, INT: 31, BIGINT: 63}
 #: Digits of the longest decimal in Spark, and of the longest that fits a long (``Decimal.MAX_LONG_DIGITS``).
 MAX_PRECISION: Final = 38
 MAX_SHORT_PRECISION: Final = 18

@@ -35,11 +35,6 @@ class Lane(StrEnum):
     """A statement other than a query, run without Spark."""
 
 
-#: With fewer workers, routing rows to the instance of their key costs more than the instances save: measured
-#: on TPC-H at scale 1 with two workers, half of the CPU time of the queries with such routing.
-EXCHANGE_WORKERS: Final = 4
-
-
 #: Estimated rows of inputs up to which, with several members, the coordinator collects the rows instead of
 #: exchanging them: an exchange begins with messages between all members, which takes longer than the work on
 #: so few rows.

@@ -24,6 +24,7 @@ from sqlfront_values.types import (
     TIMESTAMP,
     TIMESTAMP_NTZ,
     TINYINT,
+    VALUE_BITS,
     is_decimal,
     is_integral,
 )
@@ -52,7 +53,6 @@ _ARITHMETIC: Final[dict[str, Callable[..., object]]] = {
 #: Levels of an expression above which the expression is left to the kernels: each level is a Python call, and
 #: the stack is limited.
 _DEEPEST: Final = 40
-_BITS: Final = {TINYINT: 7, SMALLINT: 15, INT: 31, BIGINT: 63}
 #: Types whose values Python compares as Spark does. Not floats: NaN.
 _COMPARED: Final = frozenset(
     {BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, STRING, pa.binary(), DATE, TIMESTAMP, TIMESTAMP_NTZ}
@@ -256,7 +256,7 @@ def _case(operands: Sequence[Evaluate]) -> Evaluate:
 def _arithmetic(call: Call, kinds: Sequence[pa.DataType], operands: Sequence[Evaluate]) -> Evaluate | None:
     left, right = operands
     if is_integral(call.type) and kinds == [call.type, call.type]:
-        return _bounded(_ARITHMETIC[call.function], left, right, 1 << _BITS[call.type])
+        return _bounded(_ARITHMETIC[call.function], left, right, 1 << VALUE_BITS[call.type])
     if call.type == DOUBLE and kinds == [DOUBLE, DOUBLE]:
         return _plain(_ARITHMETIC[call.function], left, right)
     if is_decimal(call.type) and all(map(is_decimal, kinds)):
@@ -300,7 +300,7 @@ def _cast(cast: Cast, operand: Evaluate) -> Evaluate | None:
     source, wanted = cast.operand.type, cast.type
     if source == wanted:
         return operand
-    if is_integral(source) and is_integral(wanted) and _BITS[source] <= _BITS[wanted]:
+    if is_integral(source) and is_integral(wanted) and VALUE_BITS[source] <= VALUE_BITS[wanted]:
         return operand
     if is_integral(source) and wanted == DOUBLE:
         return lambda row, values: None if (value := operand(row, values)) is None else float(value)  # type: ignore[arg-type]

@@ -24,8 +24,6 @@ Datum: TypeAlias = pa.Array | pa.Scalar
 
 INT64: Final = pa.int64()
 BOOL: Final = pa.bool_()
-#: The greatest int64, as a bound of absolute values.
-INT64_MAX: Final = 2**63 - 1
 _DECIMAL64_ID: Final = pa.decimal64(1, 0).id
 _NULL_ID: Final = pa.null().id
 _DECIMAL128_ID: Final = pa.decimal128(1, 0).id

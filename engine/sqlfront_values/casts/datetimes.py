@@ -15,13 +15,11 @@ from sqlfront_values.casts.numbers import Convert, int64_view, number_text
 from sqlfront_values.casts.parsing import BLANKS, malformed, row_by_row
 from sqlfront_values.errors import DataError, NotSupportedError
 from sqlfront_values.evaluation_errors import cast_overflow, invalid_input
-from sqlfront_values.java.civil import checked_days
+from sqlfront_values.java.civil import MICROS_PER_DAY, MICROS_PER_SECOND, checked_days
 from sqlfront_values.types import BIGINT, DATE, DOUBLE, TIMESTAMP, TIMESTAMP_NTZ
 from sqlfront_values.zones.names import zone_of
 from sqlfront_values.zones.wall_clock import from_wall_clock, offset_micros, to_wall_clock
 
-MICROS_PER_SECOND: Final = 1_000_000
-MICROS_PER_DAY: Final = 86_400 * MICROS_PER_SECOND
 #: The last day whose midnight fits 64 bits of microseconds; its negative is the first such day.
 _LAST_DAY: Final = (2**63 - 1) // MICROS_PER_DAY
 _CAST: Final = pc.get_function("cast")

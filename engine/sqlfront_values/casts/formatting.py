@@ -10,7 +10,13 @@ from sqlfront_values.arrow import kernels as pc
 from sqlfront_values.arrow.arrays import from_values, numpy_view
 from sqlfront_values.arrow.forms import INT64, decimal_text, unscaled, widened
 from sqlfront_values.casts.numbers import Convert
-from sqlfront_values.java.civil import civil_from_days, days_from_civil, year_text
+from sqlfront_values.java.civil import (
+    MICROS_PER_DAY,
+    MICROS_PER_SECOND,
+    civil_from_days,
+    days_from_civil,
+    year_text,
+)
 from sqlfront_values.java.floats import float_text
 from sqlfront_values.types import STRING
 from sqlfront_values.zones.wall_clock import to_wall_clock
@@ -22,8 +28,6 @@ _TRAILING_ZEROS: Final = pc.ReplaceSubstringOptions(r"\.?0+$", "")
 _WHOLE_NUMBER: Final = pc.ReplaceSubstringOptions(r"^(-?[0-9]+)$", r"\1.0")
 _FIRST_DAY: Final = days_from_civil(0, 1, 1)
 _LAST_DAY: Final = days_from_civil(9999, 12, 31)
-_MICROS_PER_SECOND: Final = 1_000_000
-_MICROS_PER_DAY: Final = 86_400 * _MICROS_PER_SECOND
 
 
 def integral_to_string(values: pa.Array) -> pa.Array:
@@ -84,10 +88,10 @@ def date_text(days: int) -> str:
 def timestamp_ntz_to_string(values: pa.Array) -> pa.Array:
     """Write ``yyyy-MM-dd HH:mm:ss`` and the fraction's digits without trailing zeros."""
     micros = numpy_view(values)
-    first, last = _FIRST_DAY * _MICROS_PER_DAY, (_LAST_DAY + 1) * _MICROS_PER_DAY
+    first, last = _FIRST_DAY * MICROS_PER_DAY, (_LAST_DAY + 1) * MICROS_PER_DAY
     if len(micros) and not (int(micros.min()) >= first and int(micros.max()) < last):
         return _by_row(values.view(INT64).to_pylist(), timestamp_text)
-    if not np.any(micros % _MICROS_PER_SECOND):
+    if not np.any(micros % MICROS_PER_SECOND):
         return _CAST.call([_CAST.call([values], pc.CastOptions.unsafe(pa.timestamp("s")))], _TO_STRING)
     return _REPLACE.call([_CAST.call([values], _TO_STRING)], _TRAILING_ZEROS)
 
@@ -98,12 +102,12 @@ def timestamp_text(micros: int) -> str:
     >>> timestamp_text(1_500_000)
     '1970-01-01 00:00:01.5'
     """
-    days, rest = divmod(micros, _MICROS_PER_DAY)
+    days, rest = divmod(micros, MICROS_PER_DAY)
     return f"{date_text(days)} {_clock_text(rest)}"
 
 
 def _clock_text(micros: int) -> str:
-    seconds, fraction = divmod(micros, _MICROS_PER_SECOND)
+    seconds, fraction = divmod(micros, MICROS_PER_SECOND)
     text = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
     return f"{text}.{fraction:06d}".rstrip("0") if fraction else text
 

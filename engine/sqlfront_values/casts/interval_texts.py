@@ -13,7 +13,6 @@ from sqlfront_values.casts.parsing import BLANKS
 from sqlfront_values.errors import DatabaseError, DataError, spark_error
 from sqlfront_values.types import INT, MICROS_OF, MONTHS_OF, STRING, IntervalType, is_year_month, units_of
 
-_MICROS_PER_SECOND: Final = 1_000_000
 #: The most days that a bigint of microseconds holds.
 _MOST_DAYS: Final = 106_751_991
 #: The greatest count of a unit that isn't the first unit.

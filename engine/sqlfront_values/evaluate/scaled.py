@@ -19,7 +19,6 @@ from sqlfront_values.arrow.arrays import from_numpy, numpy_view, scalar, valid_m
 from sqlfront_values.arrow.forms import (
     FALSE,
     INT64,
-    INT64_MAX,
     Datum,
     from_scaled,
     is_scalar,
@@ -34,6 +33,8 @@ from sqlfront_values.functions.numbers.decimals import natural_scale
 from sqlfront_values.stacks import on_fresh_stack
 from sqlfront_values.types import MAX_SHORT_PRECISION, is_decimal, is_integral
 
+#: The greatest int64, as a bound of absolute values.
+INT64_MAX: Final = 2**63 - 1
 #: Rows: for smaller batches computing their magnitudes costs more than exact arithmetic.
 _MANY_ROWS: Final = 4096
 _OPERATIONS: Final = ("add", "subtract", "multiply")

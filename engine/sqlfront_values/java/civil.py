@@ -6,10 +6,14 @@
 
 from typing import Final
 
+MICROS_PER_SECOND: Final = 1_000_000
+MICROS_PER_MINUTE: Final = 60 * MICROS_PER_SECOND
+MICROS_PER_HOUR: Final = 60 * MICROS_PER_MINUTE
+MICROS_PER_DAY: Final = 24 * MICROS_PER_HOUR
 #: Days from 0000-03-01 to 1970-01-01.
-_SHIFT: Final = 719_468
+EPOCH_SHIFT: Final = 719_468
 #: Days of 400 years, after which the calendar repeats.
-_ERA: Final = 146_097
+ERA_DAYS: Final = 146_097
 _DAYS_IN_MONTH: Final = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
@@ -19,12 +23,12 @@ def days_from_civil(year: int, month: int, day: int) -> int:
     era, year_of_era = divmod(year, 400)
     day_of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
     day_of_era = year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + day_of_year
-    return era * _ERA + day_of_era - _SHIFT
+    return era * ERA_DAYS + day_of_era - EPOCH_SHIFT
 
 
 def civil_from_days(days: int) -> tuple[int, int, int]:
     """Return year, month and day of a number of days since 1970-01-01."""
-    era, day_of_era = divmod(days + _SHIFT, _ERA)
+    era, day_of_era = divmod(days + EPOCH_SHIFT, ERA_DAYS)
     year_of_era = (day_of_era - day_of_era // 1460 + day_of_era // 36524 - day_of_era // 146_096) // 365
     day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
     month_from_march = (5 * day_of_year + 2) // 153

@@ -13,8 +13,8 @@ from sqlfront_values.arrow import kernels as pc
 from sqlfront_values.arrow.arrays import numpy_view, scalar
 from sqlfront_values.evaluate import evaluate
 from sqlfront_values.expressions import Cast, Column
-from sqlfront_values.functions.time.calendar_dates import MICROS_PER_DAY, MICROS_PER_MINUTE
 from sqlfront_values.functions.time.formatting import Moment, formatter
+from sqlfront_values.java.civil import MICROS_PER_DAY, MICROS_PER_MINUTE
 from sqlfront_values.settings import Settings
 from sqlfront_values.types import BIGINT, BINARY, DATE, INT, STRING, TIMESTAMP, TIMESTAMP_NTZ, is_decimal
 from sqlfront_values.zones.wall_clock import wall_clock

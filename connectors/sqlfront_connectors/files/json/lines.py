@@ -20,17 +20,14 @@ from sqlfront_connectors.files.json.values import Row, UnfitError, decimal_fitte
 from sqlfront_values.casts.parsing import parse_single
 from sqlfront_values.java.surrogates import well_formed
 from sqlfront_values.types import (
-    BIGINT,
     BOOLEAN,
     DATE,
     DOUBLE,
     FLOAT,
-    INT,
-    SMALLINT,
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
-    TINYINT,
+    VALUE_BITS,
     is_decimal,
 )
 
@@ -40,7 +37,6 @@ Fit = Callable[[object, str], object]
 
 _NAME: Final = re.compile(r'[ \t]*"([^"\\\x00-\x1f]*)"[ \t]*:[ \t]*')
 _NEXT: Final = re.compile(r"[ \t]*([,}])")
-_BITS: Final = {TINYINT: 7, SMALLINT: 15, INT: 31, BIGINT: 63}
 
 
 def _members(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -116,8 +112,8 @@ class LineReader:
             return lambda value: well_formed(_of(str, value))
         if kind == BOOLEAN:
             return lambda value: _of(bool, value)
-        if kind in _BITS:
-            bound = 1 << _BITS[kind]
+        if kind in VALUE_BITS:
+            bound = 1 << VALUE_BITS[kind]
             return lambda value: value if -bound <= _of(int, value) < bound else _unfit()
         if kind == DOUBLE:
             return lambda value: value if type(value) is float else float(_of(int, value))

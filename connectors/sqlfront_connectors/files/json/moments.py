@@ -9,8 +9,8 @@ from sqlfront_connectors.files.json.settings import JsonSettings
 from sqlfront_values.casts.datetimes import parse_date, parse_timestamp
 from sqlfront_values.errors import NotSupportedError
 from sqlfront_values.functions.rowwise import local_instant
-from sqlfront_values.functions.time.calendar_dates import MICROS_PER_DAY, MICROS_PER_SECOND
 from sqlfront_values.functions.time.parsing import parser
+from sqlfront_values.java.civil import MICROS_PER_DAY, MICROS_PER_SECOND
 from sqlfront_values.zones.names import zone_of
 from sqlfront_values.zones.wall_clock import offset_micros
 

@@ -28,8 +28,8 @@ from sqlfront_values.functions.json.values import (
 )
 from sqlfront_values.functions.registry import Invocation, Kind, ScalarFunction, register
 from sqlfront_values.functions.rowwise import by_row, columnar, row_kernel
-from sqlfront_values.functions.time.calendar_dates import MICROS_PER_MINUTE
 from sqlfront_values.functions.time.formatting import Moment, formatter
+from sqlfront_values.java.civil import MICROS_PER_MINUTE
 from sqlfront_values.java.floats import float_text
 from sqlfront_values.java.surrogates import well_formed
 from sqlfront_values.types import FLOAT, INT, STRING, TIMESTAMP, IntervalType, ddl, sql_name

@@ -17,10 +17,10 @@ from sqlfront_values.functions.registry import Invocation, Kind, ScalarFunction,
 from sqlfront_values.functions.rowwise import columnar
 from sqlfront_values.functions.time import calendar_dates
 from sqlfront_values.functions.time.arithmetic import move_instants
+from sqlfront_values.java.civil import MICROS_PER_DAY
 from sqlfront_values.room import claim
 from sqlfront_values.types import DATE, TIMESTAMP, is_integral, is_year_month
 
-MICROS_PER_DAY: Final = 86_400_000_000
 #: Bytes to make a value: its row, step, start and stop beside it.
 _PER_VALUE: Final = 56
 #: The days of the shortest month; gives a first bound of the length of a sequence in months.

@@ -25,7 +25,7 @@ from sqlfront_values.arrow.forms import Datum, full_array
 from sqlfront_values.errors import DataError, InternalError, spark_error
 from sqlfront_values.functions.registry import PreparedKernel, Signature
 from sqlfront_values.functions.time import calendar_dates
-from sqlfront_values.functions.time.calendar_dates import MICROS_PER_DAY
+from sqlfront_values.java.civil import MICROS_PER_DAY
 from sqlfront_values.types import DATE, TIMESTAMP, is_interval, is_year_month, physical
 from sqlfront_values.zones.wall_clock import fixed_offset, instants_of, wall_clock
 

@@ -14,14 +14,15 @@ from sqlfront_values.evaluation_errors import interval_overflow
 from sqlfront_values.expressions import Call
 from sqlfront_values.functions.registry import Invocation, Kernel, Kind, ScalarFunction, register
 from sqlfront_values.functions.rowwise import by_row, columnar, local_instant
-from sqlfront_values.functions.time.calendar_dates import (
+from sqlfront_values.functions.time.parsing import invalid_day
+from sqlfront_values.java.civil import (
     MICROS_PER_DAY,
     MICROS_PER_HOUR,
     MICROS_PER_MINUTE,
     MICROS_PER_SECOND,
+    checked_days,
+    days_in_month,
 )
-from sqlfront_values.functions.time.parsing import invalid_day
-from sqlfront_values.java.civil import checked_days, days_in_month
 from sqlfront_values.types import (
     BIGINT,
     DATE,

@@ -12,18 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from sqlfront_values.errors import spark_error
+from sqlfront_values.java.civil import EPOCH_SHIFT, ERA_DAYS
 
 Integers = npt.NDArray[np.int64]
 Days = npt.NDArray[np.int32] | Integers
-
-MICROS_PER_SECOND: Final = 1_000_000
-MICROS_PER_MINUTE: Final = 60 * MICROS_PER_SECOND
-MICROS_PER_HOUR: Final = 60 * MICROS_PER_MINUTE
-MICROS_PER_DAY: Final = 24 * MICROS_PER_HOUR
-
-#: Days from 0000-03-01 to 1970-01-01, and in 400 years.
-_EPOCH: Final = 719_468
-_ERA: Final = 146_097
 
 
 def civil_from_days(days: Days) -> tuple[Integers, Integers, Integers]:
@@ -32,9 +24,9 @@ def civil_from_days(days: Days) -> tuple[Integers, Integers, Integers]:
     >>> [part.tolist() for part in civil_from_days(np.array([0, -1, 18321]))]
     [[1970, 1969, 2020], [1, 12, 2], [1, 31, 29]]
     """
-    shifted = days.astype(np.int64) + _EPOCH
-    era = shifted // _ERA
-    day_of_era = shifted - era * _ERA
+    shifted = days.astype(np.int64) + EPOCH_SHIFT
+    era = shifted // ERA_DAYS
+    day_of_era = shifted - era * ERA_DAYS
     leap_days = day_of_era // 1460 - day_of_era // 36_524 + day_of_era // 146_096
     year_of_era = (day_of_era - leap_days) // 365
     day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
@@ -54,7 +46,9 @@ def days_from_civil(year: Integers, month: Integers, day: Integers) -> Integers:
     era = shifted // 400
     year_of_era = shifted - era * 400
     day_of_year = (153 * (month + np.where(month > 2, -3, 9)) + 2) // 5 + day - 1
-    return era * _ERA + year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + day_of_year - _EPOCH
+    return (
+        era * ERA_DAYS + year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + day_of_year - EPOCH_SHIFT
+    )
 
 
 def days_in_month(year: Integers, month: Integers) -> Integers:

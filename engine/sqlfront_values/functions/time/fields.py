@@ -13,14 +13,8 @@ from sqlfront_values.arrow.forms import Datum
 from sqlfront_values.functions.registry import Invocation, Kernel, Kind, ScalarFunction, register
 from sqlfront_values.functions.rowwise import columnar, constants
 from sqlfront_values.functions.time import calendar_dates
-from sqlfront_values.functions.time.calendar_dates import (
-    MICROS_PER_DAY,
-    MICROS_PER_MINUTE,
-    Days,
-    Integers,
-    by_day,
-    civil_from_days,
-)
+from sqlfront_values.functions.time.calendar_dates import Days, Integers, by_day, civil_from_days
+from sqlfront_values.java.civil import MICROS_PER_DAY, MICROS_PER_MINUTE
 from sqlfront_values.types import DATE, INT, TIMESTAMP, TIMESTAMP_NTZ, decimal, physical
 from sqlfront_values.zones.wall_clock import instants_of, wall_clock
 

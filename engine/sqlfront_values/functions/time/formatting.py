@@ -6,7 +6,7 @@ from typing import Final
 
 from sqlfront_values.errors import NotSupportedError
 from sqlfront_values.functions.time.patterns import Field, Optional, Part, parse_pattern
-from sqlfront_values.java.civil import civil_from_days, days_from_civil
+from sqlfront_values.java.civil import MICROS_PER_SECOND, civil_from_days, days_from_civil
 from sqlfront_values.zones.names import java_id
 from sqlfront_values.zones.wall_clock import fixed_offset
 
@@ -26,7 +26,6 @@ MONTHS: Final = (
 )
 DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _QUARTERS: Final = ("1st quarter", "2nd quarter", "3rd quarter", "4th quarter")
-_MICROS_PER_SECOND: Final = 1_000_000
 _SECONDS_PER_DAY: Final = 86_400
 #: Letters of a year's pattern from which on a longer year has a sign, as in java.time
 #: (SignStyle.EXCEEDS_PAD).
@@ -48,10 +47,10 @@ class Moment:
     __slots__ = ("day", "days", "fraction", "month", "offset", "second_of_day", "year", "zone")
 
     def __init__(self, local: int, offset: int, zone: str) -> None:
-        seconds, self.fraction = divmod(local, _MICROS_PER_SECOND)
+        seconds, self.fraction = divmod(local, MICROS_PER_SECOND)
         self.days, self.second_of_day = divmod(seconds, _SECONDS_PER_DAY)
         self.year, self.month, self.day = civil_from_days(self.days)
-        self.offset = offset // _MICROS_PER_SECOND
+        self.offset = offset // MICROS_PER_SECOND
         self.zone = zone
 
     @property

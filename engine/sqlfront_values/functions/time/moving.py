@@ -23,16 +23,13 @@ from sqlfront_values.functions.rowwise import (
 from sqlfront_values.functions.time import calendar_dates
 from sqlfront_values.functions.time.arithmetic import move_instants
 from sqlfront_values.functions.time.calendar_dates import (
-    MICROS_PER_DAY,
-    MICROS_PER_HOUR,
-    MICROS_PER_MINUTE,
-    MICROS_PER_SECOND,
     Days,
     Integers,
     by_day,
     civil_from_days,
     days_in_month,
 )
+from sqlfront_values.java.civil import MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND
 from sqlfront_values.types import BIGINT, BOOLEAN, DATE, DOUBLE, STRING, TIMESTAMP, TIMESTAMP_NTZ
 from sqlfront_values.zones.wall_clock import instants_of, wall_clock
 

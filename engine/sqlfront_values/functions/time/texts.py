@@ -23,16 +23,10 @@ from sqlfront_values.functions.registry import (
 )
 from sqlfront_values.functions.rowwise import by_row, columnar, local_instant, map_values, nulls
 from sqlfront_values.functions.text.patterns import re2
-from sqlfront_values.functions.time.calendar_dates import (
-    MICROS_PER_SECOND,
-    Days,
-    Integers,
-    by_day,
-    civil_from_days,
-    weekday,
-)
+from sqlfront_values.functions.time.calendar_dates import Days, Integers, by_day, civil_from_days, weekday
 from sqlfront_values.functions.time.formatting import DAYS, MONTHS, Moment, formatter
 from sqlfront_values.functions.time.parsing import ParseError, parser
+from sqlfront_values.java.civil import MICROS_PER_SECOND
 from sqlfront_values.settings import Settings
 from sqlfront_values.types import BIGINT, DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, is_string
 from sqlfront_values.zones.wall_clock import from_wall_clock, is_utc, wall_clock

@@ -11,16 +11,13 @@ from sqlfront_values.functions.registry import Invocation, ScalarFunction, regis
 from sqlfront_values.functions.rowwise import as_numbers, columnar, constants, from_numbers, micros_of, nulls
 from sqlfront_values.functions.time import calendar_dates
 from sqlfront_values.functions.time.calendar_dates import (
-    MICROS_PER_DAY,
-    MICROS_PER_HOUR,
-    MICROS_PER_MINUTE,
-    MICROS_PER_SECOND,
     Days,
     Integers,
     by_day,
     civil_from_days,
     days_from_civil,
 )
+from sqlfront_values.java.civil import MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND
 from sqlfront_values.types import DATE, STRING, TIMESTAMP
 from sqlfront_values.zones.wall_clock import instants_of, wall_clock
 

@@ -27,13 +27,11 @@ from sqlfront_values.errors import Error
 from sqlfront_values.expressions import Cast, Expr, Literal
 from sqlfront_values.room import check
 from sqlfront_values.stacks import on_fresh_stack
-from sqlfront_values.types import BIGINT, BOOLEAN, DOUBLE, INT, SMALLINT, TINYINT, is_decimal
+from sqlfront_values.types import BOOLEAN, DOUBLE, VALUE_BITS, is_decimal
 
 if TYPE_CHECKING:
     from sqlfront_planner.binder.collected_calls import Aggregates, Windows
     from sqlfront_planner.binder.protocols import Queries
-
-_BITS = {TINYINT: 7, SMALLINT: 15, INT: 31, BIGINT: 63}
 
 
 class Clause(Enum):
@@ -188,7 +186,10 @@ def cast_to(expression: Expr, data_type: pa.DataType) -> Expr:
         if value is None:
             return Literal(data_type, None)
         if isinstance(value, int) and not isinstance(value, bool):
-            if data_type in _BITS and -(1 << _BITS[data_type]) <= value < 1 << _BITS[data_type]:
+            if (
+                data_type in VALUE_BITS
+                and -(1 << VALUE_BITS[data_type]) <= value < 1 << VALUE_BITS[data_type]
+            ):
                 return Literal(data_type, value)
             if data_type == DOUBLE and abs(value) < 1 << 53:
                 return Literal(DOUBLE, float(value))

@@ -16,7 +16,7 @@ from sqlfront_values import types
 from sqlfront_values.errors import Error
 from sqlfront_values.expressions import Literal
 from sqlfront_values.lazy_modules import lazy_module
-from sqlfront_values.types import BIGINT, DOUBLE, FLOAT, INT, SMALLINT, TINYINT, IntervalType
+from sqlfront_values.types import BIGINT, DOUBLE, FLOAT, INT, SMALLINT, TINYINT, VALUE_BITS, IntervalType
 from sqlfront_values.zones import names as zone_names
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ _TICK: Final = timedelta(microseconds=1)
 _MOST_DIGITS: Final = 19
 _SUFFIXES: Final = {"L": BIGINT, "S": SMALLINT, "Y": TINYINT}
 _LARGEST: Final = {FLOAT: 3.4028234663852886e38, DOUBLE: sys.float_info.max}
-_BITS: Final = {TINYINT: 7, SMALLINT: 15, INT: 31, BIGINT: 63}
 
 #: The functions and types of ``current_date`` and ``current_timestamp`` without parentheses, if no column has
 #: the name.
@@ -62,7 +61,7 @@ def number(text: str, node: exp.Expr) -> Literal:
     if suffix != "BD" and digits.isdigit() and len(digits.lstrip("0")) <= _MOST_DIGITS:
         value = int(digits.lstrip("0") or "0") * (-1 if sign else 1)
         for kind in (INT, BIGINT):
-            if -(1 << _BITS[kind]) <= value < 1 << _BITS[kind]:
+            if -(1 << VALUE_BITS[kind]) <= value < 1 << VALUE_BITS[kind]:
                 return Literal(kind, value)
     try:
         exact = Decimal(body)
@@ -79,7 +78,7 @@ def _finite(body: str, text: str, kind: pa.DataType, node: exp.Expr) -> float:
 
 
 def _integer(sign: str, digits: str, kind: pa.DataType, text: str, node: exp.Expr) -> Literal:
-    bound = 1 << _BITS[kind]
+    bound = 1 << VALUE_BITS[kind]
     significant = digits.lstrip("0") or "0"
     value = int(significant[: _MOST_DIGITS + 1]) * (-1 if sign else 1)  # int() refuses long texts
     if not -bound <= value < bound:
