@@ -4,6 +4,12 @@ The hash is the 64-bit xxHash of the value's bytes with the previous hash as see
 int, dates and floats count as four bytes, bigints, timestamps, day-time intervals, doubles and decimals of up
 to 18 digits as eight; longer decimals as the bytes of their unscaled number. Source: Spark's
 ``XxHash64Function`` and the xxHash specification.
+
+The PyPI package ``xxhash`` 4.1 gives the same hashes, but has no call for a column with a seed per row.
+Beside this module (2026-11-24, medians) the package took 13 to 32 times as long for a million numbers,
+about as long for 100, and 1/25 (10 characters) to 1/80 (60) of the time for 100 strings and 1/25 to 1/65
+for a million. The package could replace :func:`hash_bytes` alone, as a compiled dependency that Spark's
+executors, which get this code by value, lack; so this module stays.
 """
 
 from typing import Final
