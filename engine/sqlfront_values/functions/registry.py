@@ -212,9 +212,14 @@ def _rows(arguments: tuple[Datum, ...], length: int) -> int:
     return 1
 
 
-def large_unless(position: int, most: int) -> Callable[[Call], bool]:
+#: The number, or the length of a text (characters), up to which a constant doesn't count as large: as a width
+#: of texts, 1,024 makes 64 MiB of a full batch.
+_FEW: Final = 1024
+
+
+def large_unless(position: int) -> Callable[[Call], bool]:
     """Return a function for ``can_fail``: true unless the argument at the position is missing, or is a
-    constant number, or a text of a length, of at most ``most``, so that the result can't get large."""
+    constant number, or a text of a length, of at most :data:`_FEW`, so that the result can't get large."""
 
     def fails(call: Call) -> bool:
         if len(call.arguments) <= position:
@@ -224,9 +229,9 @@ def large_unless(position: int, most: int) -> Callable[[Call], bool]:
             return True
         match argument.value:
             case int() as number:
-                return number > most
+                return number > _FEW
             case str() | bytes() as text:
-                return len(text) > most
+                return len(text) > _FEW
             case _:
                 return False
 

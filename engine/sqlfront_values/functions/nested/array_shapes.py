@@ -23,8 +23,6 @@ _STRINGS: Final = pa.list_(STRING)
 MAX_SIZE: Final = 2**31 - 16
 #: Bytes to make an element of a longer array: its row, places and sources beside it.
 _PER_INSERTED: Final = 64
-#: A constant separator of at most this many characters can't make a text large.
-_FEW: Final = 1024
 
 
 def zero_index() -> DatabaseError:
@@ -359,7 +357,7 @@ register(
         STRING,
         _array_join,
         optional=1,
-        can_fail=large_unless(1, _FEW),
+        can_fail=large_unless(1),
         growth=growth.joined,
         elementwise_values=False,
         exact=(1, 2),

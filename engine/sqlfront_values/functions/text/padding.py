@@ -23,8 +23,6 @@ from sqlfront_values.functions.text.substrings import slice_column
 from sqlfront_values.types import INT, STRING
 
 _MOST_BYTES: Final = 2**31 - 1
-#: A constant width up to this can't make a result large.
-_FEW: Final = 1024
 
 Trim = Callable[[str, str], str]
 
@@ -116,7 +114,7 @@ register(
             lambda types: types[0],
             kernel,
             optional=1,
-            can_fail=large_unless(1, _FEW),
+            can_fail=large_unless(1),
             growth=growth.padded,
             example=(f"{name}('hi', 5, 'ab')", answer),
         )
@@ -139,7 +137,7 @@ register(
         (INT,),
         STRING,
         row_kernel(lambda count: " " * max(count, 0)),
-        can_fail=large_unless(0, _FEW),
+        can_fail=large_unless(0),
         growth=growth.counted,
         example=("space(3)", "'   '"),
     ),

@@ -28,8 +28,6 @@ from sqlfront_values.functions.text.substrings import bounds
 from sqlfront_values.types import BOOLEAN, INT, STRING
 
 _TO_END = 2**31 - 1
-#: A constant replacement of at most this many characters can't make a result large.
-_FEW = 1024
 
 # ---- positions
 
@@ -231,7 +229,7 @@ register(
         STRING,
         _replace,
         optional=1,
-        can_fail=large_unless(2, _FEW),
+        can_fail=large_unless(2),
         growth=growth.replaced,
         example=("replace('ABCabc', 'abc', 'DEF')", "'ABCDEF'"),
     ),
