@@ -44,6 +44,8 @@ from sqlfront_values.errors import Error, OperationalError, ProgrammingError
 #: Seconds that starting and stopping may take: far longer than either takes, since the limit only ends a wait
 #: for a process that hangs.
 PATIENCE: Final = 60.0
+#: Seconds between two looks whether the cluster has ended.
+_LOOK: Final = 0.02
 #: Characters of a query's text to show, so that the other columns of the listing fit beside the text.
 QUERY_WIDTH: Final = 60
 
@@ -247,7 +249,7 @@ def _stop(options: argparse.Namespace) -> int:
         while running_cluster(directory) is not None:
             if time.monotonic() > deadline:
                 raise OperationalError(f"process {running.pid} does not end within {PATIENCE:g} s")
-            time.sleep(0.02)
+            time.sleep(_LOOK)
     print("the cluster has ended")
     return 0
 

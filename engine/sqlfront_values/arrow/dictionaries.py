@@ -67,8 +67,12 @@ def spread(values: Datum, codes: pa.Array, data_type: pa.DataType) -> Datum:
     return _TAKE.call([values, codes])
 
 
+#: Rows below which one kernel costs less than a look at the table of values.
+_FEW_ROWS: Final = 1024
+
+
 def _spread_booleans(values: pa.Array, codes: pa.Array) -> pa.Array:
-    if values.null_count or len(values) == 0 or len(codes) < 1024:
+    if values.null_count or len(values) == 0 or len(codes) < _FEW_ROWS:
         return _TAKE.call([values, codes])
     table = numpy_view(values).astype(np.bool_, copy=False)
     hits = np.flatnonzero(table)

@@ -91,13 +91,17 @@ def string_to_boolean(*, safe: bool) -> Convert:
     return row_by_row(parse, pa.bool_(), safe=safe)
 
 
+#: Digits of a number at most: Python's ``int`` refuses texts of more than 4,300.
+_MOST_DIGITS: Final = 4000
+
+
 def string_to_integral(target: pa.DataType, *, safe: bool) -> Convert:
     """Cast an optional sign and digits, within the type's bounds."""
     bound = 2 ** (target.bit_width - 1)
 
     def parse(text: str) -> int:
         digits = text.strip(BLANKS)
-        if _INTEGER.fullmatch(digits) is None or len(digits) > 4000:
+        if _INTEGER.fullmatch(digits) is None or len(digits) > _MOST_DIGITS:
             raise ValueError
         number = int(digits)
         if not -bound <= number < bound:

@@ -118,6 +118,7 @@ def java_integer(text: str, bits: int) -> int | None:
     digits = text[1:] if text[:1] in ("+", "-") else text
     if not digits.isdecimal():
         return None
+    # Python's ``int`` refuses texts of more than 4,300 digits; a number of 400 exceeds every bound as well.
     number = int(text) if len(digits) < 400 else 1 << 400
     return number if -(1 << bits - 1) <= number < 1 << bits - 1 else None
 

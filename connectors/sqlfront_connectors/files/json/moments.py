@@ -23,15 +23,17 @@ _CLOCK: Final = re.compile(r"(T[0-9]{1,2}|T?[0-9]{1,2}:)")
 #: 1582-10-15: the numbers of earlier days have the shifted meaning of old Spark versions.
 _GREGORIAN: Final = -141_427
 _MAX_INT: Final = 2**31
+#: Texts whose meaning a reader remembers: those of eleven years of days.
+_KEPT: Final = 4096
 
 
 def date_reader(settings: JsonSettings) -> Reader:
     """Return a reader of dates as days since 1970."""
     pattern = settings.date_format
     if pattern is None:
-        return lru_cache(4096)(_cast_date)
+        return lru_cache(_KEPT)(_cast_date)
     parse = parser(pattern)
-    return lru_cache(4096)(lambda text: parse(text).local // MICROS_PER_DAY)
+    return lru_cache(_KEPT)(lambda text: parse(text).local // MICROS_PER_DAY)
 
 
 def _cast_date(text: str) -> int:
@@ -65,7 +67,7 @@ def timestamp_reader(settings: JsonSettings, zone: str, *, lenient: bool = True)
                 return parsed.local - parsed.zone * MICROS_PER_SECOND
             return local_instant(parsed.local, parsed.zone or zone)
 
-        return lru_cache(4096)(by_pattern)
+        return lru_cache(_KEPT)(by_pattern)
     session = zone_of(zone)
 
     def cast(text: str) -> int:
@@ -84,7 +86,7 @@ def timestamp_reader(settings: JsonSettings, zone: str, *, lenient: bool = True)
                 _refuse_clock(text)
             raise
 
-    return lru_cache(4096)(read)
+    return lru_cache(_KEPT)(read)
 
 
 def _refuse_clock(text: str) -> NoReturn:
@@ -104,7 +106,7 @@ def timestamp_ntz_reader(settings: JsonSettings) -> Reader:
                 raise ValueError
             return parsed.local
 
-        return lru_cache(4096)(by_pattern)
+        return lru_cache(_KEPT)(by_pattern)
 
     def cast(text: str) -> int:
         clock, name = parse_timestamp(text)
@@ -112,7 +114,7 @@ def timestamp_ntz_reader(settings: JsonSettings) -> Reader:
             raise ValueError
         return clock
 
-    return lru_cache(4096)(cast)
+    return lru_cache(_KEPT)(cast)
 
 
 def is_timestamp(settings: JsonSettings) -> Callable[[str], bool]:
