@@ -4,7 +4,7 @@ The steps of a query; the result of each step is the input of the next::
 
     text --statement.parse--> Query --binder.bind--> logical plan --optimizer.optimize--> logical plan
          --lowering.lower--> DAG in a QueryPlan --QueryPlan.bind(arguments)--> DAG of one run
-         --row_lowering--> functions over Python tuples in a RowPlan, for DAGs of a few rows
+         --row_compiler--> functions over Python tuples in a RowPlan, for DAGs of a few rows
 
 :func:`sqlfront_planner.planning.plan_query` runs the steps from the query to the QueryPlan. A repeated text,
 with equal or different literals, finds its plan in the :mod:`.plan_cache`. From the binder on columns are
@@ -17,7 +17,7 @@ Spark's coercions, ``catalog`` the tables and views) and ``table_changes`` (the 
 UPDATE); ``logical`` (the plan) and ``check`` (its invariants); ``optimizer`` and ``rules`` (one rule per
 file, in rooms by sort), with ``expressions`` (properties of bound expressions) and ``statistics``;
 ``shared_rows`` (subplans that a query computes once); ``lanes`` (the choice of a query's lane); ``pruning``
-(the keys of a table that a query needs), ``lowering`` (the DAG) and ``row_lowering`` (a DAG as functions over
+(the keys of a table that a query needs), ``lowering`` (the DAG) and ``row_compiler`` (a DAG as functions over
 rows); ``plan``, ``run_values``, ``literal_lifting`` and ``plan_cache`` (reuse of plans); ``explain``.
 ``pipeline`` builds DAGs without SQL.
 """

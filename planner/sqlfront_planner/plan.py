@@ -12,7 +12,7 @@ from sqlfront_engine.processor import Processor
 from sqlfront_planner import run_values
 from sqlfront_planner.lanes import Lane, Regime
 from sqlfront_planner.logical import LogicalPlan
-from sqlfront_planner.lowering import Lowered
+from sqlfront_planner.lowering import LoweredQuery
 from sqlfront_planner.lowering.builder import ScanVertex
 from sqlfront_planner.rules.expressions import fold_constants as folding
 from sqlfront_values.errors import InternalError, OperationalError
@@ -136,7 +136,7 @@ class QueryPlan(msgspec.Struct, frozen=True):
         return self.template.bind(arguments, values)
 
 
-def template_of(lowered: Lowered) -> Template:
+def template_of(lowered: LoweredQuery) -> Template:
     """The template of a lowered plan."""
     sources = {scan.vertex for scan in lowered.scans}
     scans = tuple(scan for scan in lowered.scans if any(map(is_open, scan.request.filters)))

@@ -11,13 +11,13 @@ from sqlfront_planner.binder.context import NO_ARGUMENTS
 from sqlfront_planner.catalog import Catalog
 from sqlfront_planner.lanes import COLLECT_ROWS, Regime, choose, input_size
 from sqlfront_planner.logical import LogicalPlan, LogicalScan, Subquery
-from sqlfront_planner.lowering import Store
+from sqlfront_planner.lowering import StorageTarget
 from sqlfront_planner.optimizer import constructs, optimize
 from sqlfront_planner.plan import QueryPlan, SharedPlan, Template, template_of
 from sqlfront_planner.pruning import MOST_KEYS
 from sqlfront_planner.pruning.scans import KeyConditions
-from sqlfront_planner.row_lowering.lower import row_plan
-from sqlfront_planner.row_lowering.row_plan import RowPlan
+from sqlfront_planner.row_compiler.compile import row_plan
+from sqlfront_planner.row_compiler.row_plan import RowPlan
 from sqlfront_planner.shared_rows import (
     SharedRows,
     has_shared_rows,
@@ -91,7 +91,10 @@ def _plan_rows(
 
 
 def plan_logical(
-    bound: LogicalPlan, settings: Settings, target: PlanTarget = ONE_MEMBER, store: Store | None = None
+    bound: LogicalPlan,
+    settings: Settings,
+    target: PlanTarget = ONE_MEMBER,
+    store: StorageTarget | None = None,
 ) -> QueryPlan:
     """The plan of a bound query. With ``store``, which requires a cluster, the members store the query's
     rows, and the result holds their reports."""
@@ -99,7 +102,11 @@ def plan_logical(
 
 
 def _plan_optimized(
-    bound: LogicalPlan, optimized: LogicalPlan, settings: Settings, target: PlanTarget, store: Store | None
+    bound: LogicalPlan,
+    optimized: LogicalPlan,
+    settings: Settings,
+    target: PlanTarget,
+    store: StorageTarget | None,
 ) -> QueryPlan:
     tables = shared_rows(optimized)
     cardinality = Cardinality()
@@ -109,7 +116,7 @@ def _plan_optimized(
     exchange = (available_cores() if target.workers is None else target.workers) >= EXCHANGE_WORKERS
     parallel = choice.regime is Regime.PARALLEL
 
-    def template(plan: LogicalPlan, store: Store | None = None) -> Template:
+    def template(plan: LogicalPlan, store: StorageTarget | None = None) -> Template:
         if target.distributed and (size.tables or store is not None):
             lowered = lowering.lower_distributed(
                 plan,

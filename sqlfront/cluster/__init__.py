@@ -40,7 +40,7 @@ else:
     explanations = lazy_module("sqlfront_planner.explain.explanation")
 
 
-class Care(Protocol):
+class TableCaretaker(Protocol):
     """A caretaker of tables: :class:`~sqlfront.cluster.caretaker.Caretaker`."""
 
     def wake(self) -> None:
@@ -50,10 +50,10 @@ class Care(Protocol):
         """Begin no further work."""
 
 
-class MakeCare(Protocol):
+class MakeTableCaretaker(Protocol):
     """A function that makes a caretaker of the cluster's tables (``everybodys``) or of one session's."""
 
-    def __call__(self, documents: "Documents", *, everybodys: bool) -> Care: ...
+    def __call__(self, documents: "Documents", *, everybodys: bool) -> TableCaretaker: ...
 
 
 class Cluster:
@@ -133,7 +133,7 @@ class Cluster:
         the files. Yields True if a writer is gone whose rows a copy of the table may lack."""
         return nullcontext(False)
 
-    def look_after(self, caretaker: "MakeCare") -> None:
+    def look_after(self, caretaker: "MakeTableCaretaker") -> None:
         """Have the session's temporary tables looked after, as long as the session exists, by objects that
         ``caretaker`` makes."""
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from sqlfront.cluster import Care, Cluster, MakeCare
+from sqlfront.cluster import Cluster, MakeTableCaretaker, TableCaretaker
 from sqlfront.cluster.addresses import find
 from sqlfront.cluster.catalog import ClusterCatalog
 from sqlfront.cluster.credentials import Protection
@@ -180,7 +180,7 @@ class Client(ProcessMembers):
         self, config: Config, spark: "SparkSession | None" = None, files: FileAccess = EVERYWHERE
     ) -> None:
         self._launcher: LocalCluster | executors.ExecutorCluster | None = None
-        self._caretakers: list[Care] = []
+        self._caretakers: list[TableCaretaker] = []
         self._on_executors = config.launcher is Launcher.SPARK
         try:
             super().__init__(self._join(config, spark, files), config.query_memory_limit)
@@ -223,7 +223,7 @@ class Client(ProcessMembers):
         options = MemberOptions(name, keeper, workers=config.workers, memory_limit=config.memory_limit)
         return RunningMember(options, security)
 
-    def look_after(self, caretaker: MakeCare) -> None:
+    def look_after(self, caretaker: MakeTableCaretaker) -> None:
         """Have the session's temporary tables looked after; all tables, if the members live on executors,
         which have neither a parser nor Spark to load a table again."""
         for everybodys in (False, True) if self._on_executors else (False,):

@@ -20,14 +20,14 @@ from sqlfront.state.plans import ChangePlan
 from sqlfront_connectors.memory import MemoryTable
 from sqlfront_connectors.memory.keyed_table import KeyedTable
 from sqlfront_connectors.memory.numbered_table import NumberedTable
-from sqlfront_connectors.memory.spread.table import How, SpreadTable
+from sqlfront_connectors.memory.spread.table import ChangeMode, SpreadTable
 from sqlfront_engine.row_programs.program import NotByRows
 from sqlfront_planner.binder import Binding, bind_query
 from sqlfront_planner.logical import LogicalPlan
 from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.plan_cache import with_literals
 from sqlfront_planner.planning import plan_rows, plan_small
-from sqlfront_planner.row_lowering.row_plan import RowPlan
+from sqlfront_planner.row_compiler.row_plan import RowPlan
 from sqlfront_planner.statement import Delete, Update, parse
 from sqlfront_planner.table_changes import modification
 
@@ -124,7 +124,7 @@ def _by_job(
         return table.change_batches(list(batches), stores=updates)
     assert isinstance(table, SpreadTable)
     home, before = table.home_columns, _count(table)
-    how, keys = (How.UPDATE, home) if updates else (How.DELETE, tuple(range(len(home))))
+    how, keys = (ChangeMode.UPDATE, home) if updates else (ChangeMode.DELETE, tuple(range(len(home))))
     with table.next_version(how) as version:
         written = run.publish(version, meant, keys)
     return written if updates else before - _count(table)

@@ -25,7 +25,7 @@ from sqlfront_planner.binder.names import suggestions
 from sqlfront_planner.catalog import DEFAULT_DATABASE, Entry, TableEntry
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.logical import LogicalPlan, LogicalProject, LogicalScan, all_nodes
-from sqlfront_planner.lowering import Store
+from sqlfront_planner.lowering import StorageTarget
 from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.planning import plan_logical
 from sqlfront_planner.shared_rows import SharedRows, shared_rows
@@ -147,7 +147,7 @@ class StatementRun(msgspec.Struct, frozen=True):
         """Publish the next version of a spread table, made from the plan's rows; ``keys`` are the clustering
         columns in the plan. Return the number of rows written."""
         context = self.context
-        store = Store(version.table.name, version.processor, keys)
+        store = StorageTarget(version.table.name, version.processor, keys)
         planned = plan_logical(plan, context.settings, context.target, store)
         return version.publish(self.submit(planned).batches())
 

@@ -9,7 +9,7 @@ from sqlfront.lanes.request import Cause, Replan, StatementRequest
 from sqlfront.results.result import Result, RowsResult
 from sqlfront_engine.row_programs.program import NotByRows
 from sqlfront_planner.lanes import Lane
-from sqlfront_planner.row_lowering.row_plan import RowPlan
+from sqlfront_planner.row_compiler.row_plan import RowPlan
 from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:

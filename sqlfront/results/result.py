@@ -17,7 +17,7 @@ from sqlfront.results.run_facts import NO_FACTS, RunFacts
 from sqlfront_engine.closing import ClosingContext
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.plan import QueryPlan
-from sqlfront_planner.row_lowering.row_plan import RowPlan
+from sqlfront_planner.row_compiler.row_plan import RowPlan
 from sqlfront_values.arrow import forms, intervals
 from sqlfront_values.errors import Error, InterfaceError, NotSupportedError, OperationalError, spark_error
 from sqlfront_values.room import BatchTooLargeError

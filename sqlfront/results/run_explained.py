@@ -16,7 +16,7 @@ from sqlfront_planner.explain.explanation import (
 )
 from sqlfront_planner.explain.rows import explained_rows
 from sqlfront_planner.plan import QueryPlan
-from sqlfront_planner.row_lowering.row_plan import RowPlan
+from sqlfront_planner.row_compiler.row_plan import RowPlan
 from sqlfront_planner.run_values import RunValues
 from sqlfront_values.errors import Error
 from sqlfront_values.settings import Settings

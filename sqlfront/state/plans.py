@@ -6,7 +6,7 @@ import msgspec
 
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.plan import QueryPlan
-from sqlfront_planner.row_lowering.row_plan import RowPlan
+from sqlfront_planner.row_compiler.row_plan import RowPlan
 
 if TYPE_CHECKING:
     from sqlfront_connectors.memory.keyed_table import KeyedTable

@@ -15,7 +15,7 @@ from sqlfront.session import Session
 from sqlfront_connectors.files.orc.footer import DATA, LENGTH, NULLS, SECOND, OrcStream, description
 from sqlfront_connectors.files.orc.runs import check_byte_runs, check_range, total_length
 from sqlfront_connectors.files.orc.streams import check_streams
-from sqlfront_connectors.files.varints import Malformed
+from sqlfront_connectors.files.varints import MalformedData
 from sqlfront_values.errors import Error, NotSupportedError, OperationalError
 
 
@@ -156,7 +156,7 @@ def test_streams_as_a_writer_makes_them_are_whole(path: Path, version: str, seed
     ],
 )
 def test_lengths_that_are_none(data: bytes, words: str) -> None:
-    with pytest.raises(Malformed, match=words):
+    with pytest.raises(MalformedData, match=words):
         total_length(data, is_second=True)
 
 
@@ -179,7 +179,7 @@ def test_the_sum_of_lengths_is_found(path: Path, version: str) -> None:
 
 
 def test_bytes_that_end_within_a_run() -> None:
-    with pytest.raises(Malformed, match="a run is longer"):
+    with pytest.raises(MalformedData, match="a run is longer"):
         check_byte_runs(b"\x61")
 
 
@@ -221,13 +221,13 @@ def test_the_range_of_a_stream_of_integers_is_that_of_its_values(path: Path, ver
     content = path.read_bytes()[stream.start :][: stream.size]
 
     check_range(content, greatest, is_second=is_second)
-    with pytest.raises(Malformed, match=f"and {greatest}, not between 0 and {greatest - 1}"):
+    with pytest.raises(MalformedData, match=f"and {greatest}, not between 0 and {greatest - 1}"):
         check_range(content, greatest - 1, is_second=is_second)
 
     place = chosen.randrange(len(values))
     values[place] = -1 - values[place]
     stream = write(path, pa.array(values, pa.int64()), version=version)[DATA]
-    with pytest.raises(Malformed, match="are between -"):
+    with pytest.raises(MalformedData, match="are between -"):
         check_range(path.read_bytes()[stream.start :][: stream.size], greatest, is_second=is_second)
 
 

@@ -24,7 +24,13 @@ from sqlfront_cluster.network.transport import Peer
 from sqlfront_connectors.base import Partitioning, ScanRequest
 from sqlfront_connectors.memory.numbered_table import NumberedTable
 from sqlfront_connectors.memory.spread.processors import StoreShare
-from sqlfront_connectors.memory.spread.table import How, NextVersion, SpreadTable, TableVersion, place_anew
+from sqlfront_connectors.memory.spread.table import (
+    ChangeMode,
+    NextVersion,
+    SpreadTable,
+    TableVersion,
+    place_anew,
+)
 from sqlfront_engine.dag import DAG, Edge
 from sqlfront_engine.edges.queues import NOTHING, Polled
 from sqlfront_engine.engine import Engine, JobConfig
@@ -354,7 +360,7 @@ class TableTown(Kept):
             table = self._table(session)
             with table.turn():
                 planned = table.snapshot().scan(EVERYTHING)
-                with table.next_version(How.OVERWRITE) as version:
+                with table.next_version(ChangeMode.OVERWRITE) as version:
                     dag = updating(planned.source, Stamp(value, modulus), version)
                     version.publish(session.run(dag, planned.resources))
 

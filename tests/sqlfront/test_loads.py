@@ -18,7 +18,7 @@ from sqlfront_cluster.launchers.local import LocalCluster
 from sqlfront_cluster.members.outsider import Outsider
 from sqlfront_connectors.memory.exchange.fetching import MOST_ROWS, fetch
 from sqlfront_connectors.memory.exchange.loads import HeldVersion, SpreadLoad
-from sqlfront_connectors.memory.exchange.pushing import Brought, Pusher, push_all
+from sqlfront_connectors.memory.exchange.pushing import DeliveredRows, Pusher, push_all
 from sqlfront_connectors.memory.exchange.service import EXCHANGE, BeginLoad, Hold, Put, ReadShare
 from sqlfront_connectors.memory.spread.table import SpreadTable
 from sqlfront_connectors.spark.transfer import tasks
@@ -69,7 +69,7 @@ class House:
     def load(self, table: SpreadTable) -> SpreadLoad:
         return SpreadLoad(table, self.members.door.coordinator)
 
-    def push(self, load: SpreadLoad, *batches: pa.RecordBatch) -> list[Brought]:
+    def push(self, load: SpreadLoad, *batches: pa.RecordBatch) -> list[DeliveredRows]:
         return [*push_all(load.target, self.connect, batches)]
 
     def fill(self, table: SpreadTable, numbers: range) -> None:
@@ -196,7 +196,7 @@ def test_an_attempt_that_gives_up_is_forgotten_at_once(house: House) -> None:
 
 def test_attempts_at_the_same_time(house: House) -> None:
     table = house.table()
-    found: list[list[Brought]] = [[] for _ in range(8)]
+    found: list[list[DeliveredRows]] = [[] for _ in range(8)]
     with house.load(table) as load:
 
         def task(number: int) -> None:
@@ -229,10 +229,10 @@ def test_an_attempt_whose_rows_are_not_there_is_not_published(house: House) -> N
     with house.load(table) as load:
         brought = house.push(load, rows(range(100)))
         with pytest.raises(OperationalError, match="the load of these rows has ended"):
-            load.publish([*brought, Brought("no such", "local-0", 3)], overwrite=True)
+            load.publish([*brought, DeliveredRows("no such", "local-0", 3)], overwrite=True)
     with house.load(table) as load:
         first, *others = house.push(load, rows(range(100)))
-        wrong = Brought(first.attempt, first.member, first.rows + 1)
+        wrong = DeliveredRows(first.attempt, first.member, first.rows + 1)
         with pytest.raises(InternalError, match="rows for `t0`"):
             load.publish([wrong, *others], overwrite=True)
 

@@ -12,7 +12,7 @@ from sqlfront import Connection
 from sqlfront.lanes.jobs import plan_job
 from sqlfront.lanes.light import run_plan
 from sqlfront_planner.binder import Arguments
-from sqlfront_planner.row_lowering.row_plan import RowPlan
+from sqlfront_planner.row_compiler.row_plan import RowPlan
 from sqlfront_planner.statement import Query, parse
 
 TABLES = """

@@ -7,13 +7,13 @@ from typing import Final
 _BITS: Final = 63
 
 
-class Malformed(Exception):
+class MalformedData(Exception):
     """The error of bytes that violate their format."""
 
 
 def read_varint(data: bytes, at: int) -> tuple[int, int]:
     """Read the unsigned number that begins at the index ``at``; returns the number and the index behind it.
-    Raises Malformed for more than ten bytes, IndexError where the data end within the number.
+    Raises MalformedData for more than ten bytes, IndexError where the data end within the number.
 
     >>> read_varint(bytes([0xAC, 0x02, 0x00]), 0)
     (300, 2)
@@ -24,5 +24,5 @@ def read_varint(data: bytes, at: int) -> tuple[int, int]:
         shift += 7
         at += 1
         if shift > _BITS:
-            raise Malformed("a number has too many bytes")
+            raise MalformedData("a number has too many bytes")
     return value | byte << shift, at + 1

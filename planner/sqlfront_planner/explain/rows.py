@@ -14,7 +14,7 @@ from sqlfront_planner.explain.explanation import (
     explained_job,
     key_texts,
 )
-from sqlfront_planner.row_lowering.row_plan import UNFIT, RowPlan, RowSource
+from sqlfront_planner.row_compiler.row_plan import UNFIT, RowPlan, RowSource
 from sqlfront_values.partitioning import partitions
 from sqlfront_values.settings import DEFAULT_PARTITIONS, Settings
 

@@ -1,6 +1,6 @@
 """Lowering: from an optimized logical plan to the DAG.
 
-In: a logical plan without subquery expressions. Out: a :class:`Lowered`: the DAG with its sink, and its
+In: a logical plan without subquery expressions. Out: a :class:`LoweredQuery`: the DAG with its sink, and its
 scans. Each logical node becomes one vertex, or two if work is done before rows are exchanged. The code of
 each operator also sets the routing of the input edges.
 
@@ -15,7 +15,7 @@ from sqlfront_values.lazy_modules import lazy_submodules
 
 lazy_submodules(__name__, "aggregates", "joins", "sorts", "windows")
 
-from sqlfront_planner.lowering.builder import Store
-from sqlfront_planner.lowering.lower import Lowered, lower, lower_distributed
+from sqlfront_planner.lowering.builder import StorageTarget
+from sqlfront_planner.lowering.lower import LoweredQuery, lower, lower_distributed
 
-__all__ = ["Lowered", "Store", "lower", "lower_distributed"]
+__all__ = ["LoweredQuery", "StorageTarget", "lower", "lower_distributed"]

@@ -54,7 +54,7 @@ class ScanVertex(msgspec.Struct, frozen=True):
     relation: "Table"
 
 
-class Store(msgspec.Struct, frozen=True):
+class StorageTarget(msgspec.Struct, frozen=True):
     """The storing of rows on all members: one instance of ``processor`` on each member takes the rows of the
     member's partitions, by the columns ``keys`` (empty: any rows). ``name`` is the table's name."""
 
@@ -110,7 +110,7 @@ class Builder(msgspec.Struct):
         self.to_one(source, vertex)
         return Fragment(vertex, False)
 
-    def store(self, source: Fragment, store: Store) -> Fragment:
+    def store(self, source: Fragment, store: StorageTarget) -> Fragment:
         """Add the vertex that stores the rows, with one instance on each member."""
         vertex = self.dag.vertex(self.dag.unique_name(f"store {store.name}"), store.processor, 1)
         if not store.keys:

@@ -32,7 +32,7 @@ from sqlfront_planner.logical import (
     SetKind,
 )
 from sqlfront_planner.lowering import aggregates, joins, sorts, windows
-from sqlfront_planner.lowering.builder import Builder, Fragment, ScanVertex, Store
+from sqlfront_planner.lowering.builder import Builder, Fragment, ScanVertex, StorageTarget
 from sqlfront_planner.lowering.scans import lower_rows, lower_scan
 from sqlfront_planner.pruning.scans import KeyConditions
 from sqlfront_planner.statistics.cardinality import Cardinality
@@ -52,7 +52,7 @@ _DIFFERENCES: Final[dict[SetKind, "DifferenceKind"]] = {
 }
 
 
-class Lowered(msgspec.Struct, frozen=True):
+class LoweredQuery(msgspec.Struct, frozen=True):
     """A query's DAG, which ends in a ResultSink; ``resources`` are the objects that the sources need at run
     time. ``distributed``: the DAG runs on all members, else in this process alone."""
 
@@ -69,7 +69,7 @@ def lower(
     parallel: bool,
     exchange: bool = True,
     conditions: KeyConditions | None = None,
-) -> Lowered:
+) -> LoweredQuery:
     """Lower a plan to the DAG for one member. Without ``parallel`` every vertex has one instance, without
     ``exchange`` no row is routed by key. ``conditions``: the key conditions of the query's scans."""
     builder = Builder(cardinality, parallel, exchange, conditions=conditions or KeyConditions())
@@ -82,9 +82,9 @@ def lower_distributed(
     *,
     parallel: bool,
     collect_rows: float = COLLECT_ROWS,
-    store: Store | None = None,
+    store: StorageTarget | None = None,
     conditions: KeyConditions | None = None,
-) -> Lowered:
+) -> LoweredQuery:
     """Lower a plan to the DAG for several members, each with several instances of a vertex if ``parallel``.
     The coordinator collects inputs of up to ``collect_rows`` rows without an exchange. With ``store`` each
     member stores the rows of its partitions, and the result holds the members' reports."""
@@ -98,7 +98,7 @@ def lower_distributed(
     return _lower(plan, builder, store)
 
 
-def _lower(plan: LogicalPlan, builder: Builder, store: Store | None) -> Lowered:
+def _lower(plan: LogicalPlan, builder: Builder, store: StorageTarget | None) -> LoweredQuery:
     result = _Lowering(builder).lower(plan)
     if store is not None:
         result = builder.store(result, store)
@@ -106,7 +106,7 @@ def _lower(plan: LogicalPlan, builder: Builder, store: Store | None) -> Lowered:
     distributed = builder.distributed and any(
         edge.distribution is not Distribution.LOCAL for edge in builder.dag.edges
     )
-    return Lowered(builder.dag, tuple(builder.scans), builder.resources, distributed)
+    return LoweredQuery(builder.dag, tuple(builder.scans), builder.resources, distributed)
 
 
 class _Lowering:

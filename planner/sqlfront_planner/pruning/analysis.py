@@ -17,7 +17,7 @@ from sqlfront_planner.pruning.constraints import (
     Constraint,
     NotNull,
     OneOf,
-    Unknown,
+    UnknownInRun,
     constant,
     is_enumerable,
 )
@@ -252,7 +252,7 @@ class _Analysis:
                     known = candidate.value(lambda item: item, self.settings)
                 except NoSuchValue:
                     continue
-                except Unknown:
+                except UnknownInRun:
                     return None
                 candidate = Candidate(Literal(self.types[place], known), (), known is None)
             elif not _is_told(value) or not _all_known(through):
@@ -285,7 +285,7 @@ class _Analysis:
             return _Space((self._box(place, ColumnBound(function, other)),), exact=_is_told(other))
         try:
             known = Literal(other.type, constant(other, lambda item: item, self.settings))
-        except Unknown:
+        except UnknownInRun:
             return None
         return _Space((self._box(place, ColumnBound(function, known)),), exact=True)
 

@@ -23,7 +23,7 @@ ToLiteral = Callable[[Expr], Expr]
 Values: TypeAlias = tuple[object, ...]
 
 
-class Unknown(Exception):
+class UnknownInRun(Exception):
     """The expression's value in this run is unknown: evaluation fails, or Python can't represent the
     value."""
 
@@ -42,7 +42,7 @@ class Candidate(msgspec.Struct, frozen=True):
 
     def value(self, literal: ToLiteral, settings: Settings) -> object:
         """The column's value that equals the expression. Raises NoSuchValue if the column can't have such a
-        value, Unknown."""
+        value, UnknownInRun."""
         value = constant(self.expression, literal, settings)
         if value is None:
             if self.null_safe:
@@ -53,7 +53,7 @@ class Candidate(msgspec.Struct, frozen=True):
             for place in range(len(steps) - 1, 0, -1):
                 value = preimage(value, steps[place - 1], steps[place], settings)
         except UnknownValue:
-            raise Unknown from None
+            raise UnknownInRun from None
         return canonical(value) if type(value) is float else value
 
 
@@ -96,7 +96,7 @@ class ColumnBound(msgspec.Struct, frozen=True):
             case int() | float() | Decimal():
                 return _half(self.function, number)
             case _:
-                raise Unknown
+                raise UnknownInRun
 
 
 class NotNull(msgspec.Struct, frozen=True):
@@ -151,7 +151,7 @@ def remaining(
                     span, nullable = span.within(constraint.span(literal, settings)), False
                 case NotNull():
                     nullable = False
-        except Unknown:
+        except UnknownInRun:
             pass
     if kept is None:
         return () if nullable is False and is_empty(span) else _all_of(span, data_type, most)
@@ -166,8 +166,8 @@ def is_empty(span: Span) -> bool:
 
 
 def constant(expression: Expr, literal: ToLiteral, settings: Settings) -> object:
-    """The value of an expression without columns in a run. Raises Unknown if evaluation fails or Python can't
-    represent the value."""
+    """The value of an expression without columns in a run. Raises UnknownInRun if evaluation fails or Python
+    can't represent the value."""
     bound = expression if isinstance(expression, Literal) else literal(expression)
     if isinstance(bound, Literal):
         return bound.value
@@ -175,7 +175,7 @@ def constant(expression: Expr, literal: ToLiteral, settings: Settings) -> object
     try:
         return evaluate.evaluate_scalar(bound, settings)
     except (DataError, OverflowError, TooLargeError):
-        raise Unknown from None
+        raise UnknownInRun from None
 
 
 def canonical(value: float) -> float:

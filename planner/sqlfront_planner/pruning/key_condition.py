@@ -11,7 +11,7 @@ from sqlfront_planner.pruning.constraints import (
     Constraint,
     OneOf,
     ToLiteral,
-    Unknown,
+    UnknownInRun,
     Values,
     constant,
     has_canonical_values,
@@ -99,7 +99,7 @@ class KeyCondition(msgspec.Struct, frozen=True):
         try:
             if not all(constant(condition, literal, self.settings) is True for condition in box.when):
                 return []
-        except Unknown:
+        except UnknownInRun:
             pass
         domains: list[Values | None] = [
             remaining(constraints, data_type, literal, self.settings, self.limit)

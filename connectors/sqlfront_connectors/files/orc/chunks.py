@@ -8,7 +8,7 @@ from typing import BinaryIO, Final
 
 import pyarrow as pa
 
-from sqlfront_connectors.files.varints import Malformed, read_varint
+from sqlfront_connectors.files.varints import MalformedData, read_varint
 
 #: The bytes of a chunk's header.
 _HEADER: Final = 3
@@ -17,15 +17,15 @@ NONE, _ZLIB, _SNAPPY, _LZ4, _ZSTD = 0, 1, 2, 4, 5
 
 @contextmanager
 def decoding() -> Iterator[None]:
-    """Turn errors of decoding in the block into Malformed."""
+    """Turn errors of decoding in the block into MalformedData."""
     try:
         yield
     except (IndexError, UnicodeDecodeError, zlib.error, pa.ArrowException) as error:
-        raise Malformed(str(error)) from error
+        raise MalformedData(str(error)) from error
     except OSError as error:
         if error.errno is not None:
             raise
-        raise Malformed(str(error)) from error  # Arrow's error of decompression
+        raise MalformedData(str(error)) from error  # Arrow's error of decompression
 
 
 def part(file: BinaryIO, start: int, length: int) -> bytes:
@@ -35,14 +35,14 @@ def part(file: BinaryIO, start: int, length: int) -> bytes:
 
 
 def unpacked_size(file: BinaryIO, start: int, length: int, block: int) -> int:
-    """Return an upper bound of the uncompressed bytes of a part of the file. Raises Malformed unless the part
-    consists of chunks of at most ``block`` bytes."""
+    """Return an upper bound of the uncompressed bytes of a part of the file. Raises MalformedData unless the
+    part consists of chunks of at most ``block`` bytes."""
     end, found = start + length, 0
     while start < end:
         size = int.from_bytes(part(file, start, _HEADER), "little") >> 1
         start += _HEADER + size
         if start > end or size > block:
-            raise Malformed("a chunk is longer than its stream")
+            raise MalformedData("a chunk is longer than its stream")
         found += block
     return found
 
@@ -57,7 +57,7 @@ def plain(stored: bytes, compression: int, block: int, most: int) -> bytes:
         header = int.from_bytes(stored[at : at + _HEADER], "little")
         at += _HEADER + (header >> 1)
         if at > len(stored) or header >> 1 > block:
-            raise Malformed("a chunk is longer than its stream")
+            raise MalformedData("a chunk is longer than its stream")
         chunk = stored[at - (header >> 1) : at]
         found += chunk if header & 1 else _unpacked(chunk, compression, block)
     return bytes(found)
@@ -69,11 +69,11 @@ def _unpacked(chunk: bytes, compression: int, block: int) -> bytes:
     if compression == _ZSTD:
         return bytes(pa.input_stream(pa.py_buffer(chunk), compression="zstd").read(block))
     if compression not in (_SNAPPY, _LZ4):
-        raise Malformed(f"the compression is {compression}")
+        raise MalformedData(f"the compression is {compression}")
     is_snappy = compression == _SNAPPY
     length = read_varint(chunk, 0)[0] if is_snappy else _length(chunk)
     if length > block:
-        raise Malformed("a part is larger than the limit")
+        raise MalformedData("a part is larger than the limit")
     return bytes(pa.Codec("snappy" if is_snappy else "lz4_raw").decompress(chunk, length, asbytes=True))
 
 

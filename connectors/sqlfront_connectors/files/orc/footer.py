@@ -14,7 +14,7 @@ import msgspec
 
 from sqlfront_connectors.files.orc.chunks import NONE, decoding, part, plain
 from sqlfront_connectors.files.orc.protobuf import ProtobufMessage
-from sqlfront_connectors.files.varints import Malformed
+from sqlfront_connectors.files.varints import MalformedData
 
 #: The kinds of types that this package distinguishes.
 TIMESTAMP, _LIST, _MAP, _STRUCT, UNION, DECIMAL, CHAR = 9, 10, 11, 12, 13, 14, 17
@@ -70,11 +70,11 @@ class _End(msgspec.Struct, frozen=True):
     start: int
 
 
-class NoFooter(Malformed):
+class NoFooter(MalformedData):
     """The error of a file without a footer for any reader."""
 
 
-class TooLarge(Malformed):
+class TooLarge(MalformedData):
     """The error of a footer with more bytes than this package or Arrow reads."""
 
 
@@ -126,8 +126,8 @@ class Description(msgspec.Struct, frozen=True):
 
 def description(source: str) -> Description:
     """Return the description in the footers of an ORC file. Raises NoFooter if no reader finds a footer,
-    Malformed if Spark's reader may read more of the footer than this module does, TooLarge if a footer has
-    too many bytes. The description states a fault in the readable parts."""
+    MalformedData if Spark's reader may read more of the footer than this module does, TooLarge if a footer
+    has too many bytes. The description states a fault in the readable parts."""
     with open(source, "rb") as file, decoding():
         end = _end(file)
         footers = tuple(part(file, *place) for place in _places(end))
@@ -197,13 +197,13 @@ _large = lru_cache(_LARGE_KEPT)(_description)
 def _postscript(said: bytes) -> ProtobufMessage:
     try:
         found = ProtobufMessage(said)
-    except (Malformed, IndexError) as error:
+    except (MalformedData, IndexError) as error:
         # Spark's reader accepts the valid fields of a message.
         raise (
-            Malformed(str(error)) if said.endswith(MAGIC) else NoFooter("the postscript is not ORC's")
+            MalformedData(str(error)) if said.endswith(MAGIC) else NoFooter("the postscript is not ORC's")
         ) from error
     if found.number(3) > _WIDEST:
-        raise Malformed(f"its parts have {found.number(3)} bytes")
+        raise MalformedData(f"its parts have {found.number(3)} bytes")
     return found
 
 
@@ -244,7 +244,7 @@ def _stripes(
                 fault = _fault_of_stripe(footer, types, size, rows)
                 if fault is None:
                     found.append(Stripe(rows, tuple(_streams(footer, types, stripe.number(1)))))
-        except Malformed as error:
+        except MalformedData as error:
             fault = f"a stripe's: {error}"
         if fault is not None:
             break

@@ -29,7 +29,7 @@ from sqlfront_connectors.files.schemas.nested_columns import (
     converted_struct,
 )
 from sqlfront_connectors.files.schemas.recorded_types import named_type
-from sqlfront_connectors.files.varints import Malformed
+from sqlfront_connectors.files.varints import MalformedData
 from sqlfront_connectors.files.version import FileVersion
 from sqlfront_connectors.forms import logical_type, to_physical
 from sqlfront_engine.file_access import FileAccess
@@ -92,7 +92,7 @@ def open_file(path: str, access: FileAccess) -> tuple["orc.ORCFile", Description
             raise NotSupportedError(f"{path}: ORC with a damaged footer: {error}") from error
         except NoFooter as error:
             raise file_unreadable(path, error) from error
-        except Malformed as error:
+        except MalformedData as error:
             raise NotSupportedError(f"{path}: ORC with a damaged end: {error}") from error
         if described.fault is not None:
             raise NotSupportedError(f"{path}: ORC with a damaged footer: {described.fault}")
@@ -363,7 +363,7 @@ class OrcReader:
         try:
             with self._access.reading(self._path) as file:
                 check_streams(file.source, self._described, piece, places)
-        except Malformed as error:
+        except MalformedData as error:
             raise NotSupportedError(f"{self._path}: ORC with damaged rows: {error}") from error
         try:
             stripe = self._file.read_stripe(piece, names)

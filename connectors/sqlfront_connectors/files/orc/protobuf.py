@@ -4,7 +4,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from sqlfront_connectors.files.varints import Malformed, read_varint
+from sqlfront_connectors.files.varints import MalformedData, read_varint
 
 #: The wire types: numbers of variable length, bytes after their length, and the sizes in bytes of the types
 #: that are skipped.
@@ -13,7 +13,7 @@ _FIXED: Final = {1: 8, 5: 4}
 
 
 class ProtobufMessage:
-    """The fields of a message. Raises Malformed if the bytes are not a message; IndexError where they end
+    """The fields of a message. Raises MalformedData if the bytes are not a message; IndexError where they end
     within a number.
 
     >>> ProtobufMessage(bytes([0x08, 0x05, 0x12, 0x02, 0x03, 0x04])).number(1)
@@ -57,17 +57,17 @@ def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
         if wire_type in _FIXED:
             at += _FIXED[wire_type]
             if at > len(data):
-                raise Malformed("it ends too early")
+                raise MalformedData("it ends too early")
             continue
         if wire_type not in (_VARINT, _BYTES):
-            raise Malformed(f"a field is of the type {wire_type}")
+            raise MalformedData(f"a field is of the type {wire_type}")
         value, at = read_varint(data, at)
         if wire_type == _VARINT:
             yield number, value
         else:
             at += value
             if at > len(data):
-                raise Malformed("it ends too early")
+                raise MalformedData("it ends too early")
             yield number, data[at - value : at]
 
 

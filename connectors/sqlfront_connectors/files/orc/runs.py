@@ -10,14 +10,14 @@ from typing import Final
 
 import numpy as np
 
-from sqlfront_connectors.files.varints import Malformed, read_varint
+from sqlfront_connectors.files.varints import MalformedData, read_varint
 
 #: The bit widths of values by their codes in a run's header.
 _WIDTHS: Final = (*range(1, 25), 26, 28, 30, 32, 40, 48, 56, 64)
 
 
 def check_byte_runs(data: bytes) -> None:
-    """Raise Malformed unless the stream of bytes ends with a run.
+    """Raise MalformedData unless the stream of bytes ends with a run.
 
     >>> check_byte_runs(bytes([0x61, 0x00, 0xFE, 0x44, 0x45]))
     """
@@ -29,7 +29,8 @@ def check_byte_runs(data: bytes) -> None:
 
 
 def check_first_runs(data: bytes) -> None:
-    """Raise Malformed unless the stream of integers, in the first version of the encoding, ends with a run.
+    """Raise MalformedData unless the stream of integers, in the first version of the encoding, ends with a
+    run.
 
     >>> check_first_runs(bytes([0x61, 0x00, 0x07, 0xFE, 0x80, 0x01, 0x02]))
     """
@@ -42,8 +43,8 @@ def check_first_runs(data: bytes) -> None:
 
 def total_length(data: bytes, *, is_second: bool, exact: bool = False) -> int:
     """Return the sum of a stream of lengths, or an upper bound unless it has to be ``exact``. Raises
-    Malformed unless the stream ends with a run and no length is negative. ``is_second``: whether the stream
-    is in the second version of the encoding.
+    MalformedData unless the stream ends with a run and no length is negative. ``is_second``: whether the
+    stream is in the second version of the encoding.
 
     >>> total_length(bytes([0x61, 0x00, 0x07]), is_second=False)
     700
@@ -54,8 +55,8 @@ def total_length(data: bytes, *, is_second: bool, exact: bool = False) -> int:
 
 
 def check_range(data: bytes, most: int, *, is_second: bool) -> None:
-    """Raise Malformed unless the stream of signed integers ends with a run, and each integer is between 0 and
-    ``most``.
+    """Raise MalformedData unless the stream of signed integers ends with a run, and each integer is between 0
+    and ``most``.
 
     >>> check_range(bytes([0x61, 0x00, 0x04]), 2, is_second=False)
     >>> check_range(bytes([0x02, 0x04]), 2, is_second=True)
@@ -64,7 +65,7 @@ def check_range(data: bytes, most: int, *, is_second: bool) -> None:
     while at < len(data):
         least, greatest, at = (_second_range if is_second else _first_range)(data, at)
         if least < 0 or greatest > most:
-            raise Malformed(
+            raise MalformedData(
                 f"the integers of a run are between {least} and {greatest}, not between 0 and {most}"
             )
     _check_end(at, data)
@@ -136,7 +137,7 @@ def _patched_values(data: bytes, at: int, count: int, width: int) -> tuple[list[
     for entry in _values(data[middle:end], patches, stored):
         place += entry >> patch
         if place >= count:
-            raise Malformed("a run adds bits to more values than it has")
+            raise MalformedData("a run adds bits to more values than it has")
         values[place] |= (entry & (1 << patch) - 1) << width
     return [base + value for value in values], end
 
@@ -150,7 +151,7 @@ def _numbers(ends: np.ndarray, at: int, count: int) -> np.ndarray:
     """Return the ends of ``count`` numbers, the first of which begins at ``at``."""
     found = ends[ends.searchsorted(at, "right") :][:count]
     if len(found) < count:
-        raise Malformed("a run is longer than its stream")
+        raise MalformedData("a run is longer than its stream")
     return found
 
 
@@ -190,7 +191,7 @@ def _second(data: bytes, *, exact: bool) -> int:
         elif head < 192:
             values, at = _patched_values(data, at, count, width)
             if min(values) < 0:
-                raise Malformed("a length is below 0")
+                raise MalformedData("a length is below 0")
             total += sum(values)
         else:
             added, at = _delta(data, at, count, width if head >> 1 & 31 else 0)
@@ -206,7 +207,7 @@ def _delta(data: bytes, at: int, count: int, width: int) -> tuple[int, int]:
     zigzag, at = read_varint(data, at)
     step = (zigzag >> 1) ^ -(zigzag & 1)
     if count < 2:
-        raise Malformed("a run of steps has no step")
+        raise MalformedData("a run of steps has no step")
     if not width:
         return _sum_of_steps(base, step, count), at
     end = at + ((count - 2) * width + 7 >> 3)
@@ -214,14 +215,14 @@ def _delta(data: bytes, at: int, count: int, width: int) -> tuple[int, int]:
     steps = (sign * value for value in _values(data[at:end], count - 2, width))
     values = list(accumulate(steps, initial=base + step))
     if values[-1] < 0:
-        raise Malformed("a length is below 0")
+        raise MalformedData("a length is below 0")
     return base + sum(values), end
 
 
 def _sum_of_steps(base: int, step: int, count: int) -> int:
     last = base + step * (count - 1)
     if last < 0:
-        raise Malformed("a length is below 0")
+        raise MalformedData("a length is below 0")
     return (base + last) * count // 2
 
 
@@ -233,4 +234,4 @@ def _values(packed: bytes, count: int, width: int) -> Iterator[int]:
 
 def _check_end(at: int, data: bytes) -> None:
     if at != len(data):
-        raise Malformed("a run is longer than its stream")
+        raise MalformedData("a run is longer than its stream")

@@ -17,7 +17,7 @@ from sqlfront_connectors.files.orc.footer import (
     OrcStream,
 )
 from sqlfront_connectors.files.orc.runs import check_byte_runs, check_first_runs, check_range, total_length
-from sqlfront_connectors.files.varints import Malformed
+from sqlfront_connectors.files.varints import MalformedData
 
 #: The kinds of types whose values are bytes or bits, and integers.
 _BYTES: Final = frozenset({0, 1})
@@ -33,7 +33,7 @@ _ROOM: Final = 1 << 28
 
 
 def check_streams(source: str, described: Description, stripe: int, columns: frozenset[int]) -> None:
-    """Raise Malformed if streams of these columns of the stripe are damaged in a way that Arrow doesn't
+    """Raise MalformedData if streams of these columns of the stripe are damaged in a way that Arrow doesn't
     notice, or does not survive."""
     first, compression = described.columns, described.compression
     parts = {number for place in columns for number in range(first[place], first[place + 1])}
@@ -69,9 +69,9 @@ def _check_of(stream: OrcStream) -> Callable[[bytes], None] | None:
 
 
 def _check_lengths(stream: OrcStream, size: int, data: bytes) -> None:
-    """Raise Malformed for lengths that exceed the bytes of the texts: Arrow's reader allocates memory for
+    """Raise MalformedData for lengths that exceed the bytes of the texts: Arrow's reader allocates memory for
     them and ends the process if the allocation fails. For lists the number of values is unknown."""
     is_second, most = stream.encoding >= _SECOND_VERSION, max(size, _ROOM)
     found = total_length(data, is_second=is_second)
     if found > most and total_length(data, is_second=is_second, exact=True) > most:
-        raise Malformed("its lengths are more than its values")
+        raise MalformedData("its lengths are more than its values")

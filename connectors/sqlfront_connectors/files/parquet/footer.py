@@ -28,7 +28,7 @@ from sqlfront_connectors.files.parquet.thrift import (
     fields,
     read_struct,
 )
-from sqlfront_connectors.files.varints import Malformed
+from sqlfront_connectors.files.varints import MalformedData
 
 #: The first and the last bytes of a Parquet file, and the bytes of the footer's length before the last.
 MAGIC: Final = b"PAR1"
@@ -122,7 +122,7 @@ class _Leaf(msgspec.Struct, frozen=True):
 
 
 def read_footer(source: str) -> tuple[RowGroup, ...]:
-    """Return the row groups of a Parquet file that Arrow has opened. Raises Malformed, which states the
+    """Return the row groups of a Parquet file that Arrow has opened. Raises MalformedData, which states the
     fault, for a footer that Spark doesn't read, or reads differently from Arrow; OSError as :func:`open`."""
     footer, start = _footer(source)
     if len(footer) <= _KEPT_BYTES:
@@ -135,7 +135,7 @@ def may_have_schema(source: str) -> bool:
     skips row groups and unknown fields when it reads the columns."""
     try:
         read_struct(_footer(source)[0])
-    except Malformed:
+    except MalformedData:
         return False
     return True
 
@@ -149,9 +149,9 @@ def _footer(source: str) -> tuple[bytes, int]:
         length = int.from_bytes(end[:4], "little")
         start = size - _END - length
         if not end.endswith(MAGIC):
-            raise Malformed("the footer is not Parquet's")
+            raise MalformedData("the footer is not Parquet's")
         if start < len(MAGIC):
-            raise Malformed("the footer is longer than the file")
+            raise MalformedData("the footer is longer than the file")
         file.seek(start)
         return file.read(length), start
 
@@ -164,7 +164,7 @@ def _row_groups(footer: bytes, start: int) -> tuple[RowGroup, ...]:
         _text(pair, 2)
     groups = tuple(_row_group(group, leaves, start) for group in _structs(file, 4))
     if sum(group.rows for group in groups) != _number(file, 3, I64):
-        raise Malformed("the rows of its row groups are not those of the file")
+        raise MalformedData("the rows of its row groups are not those of the file")
     return groups
 
 
@@ -176,30 +176,30 @@ _large = lru_cache(_LARGE_KEPT)(_row_groups)
 
 
 def _schema(file: Struct) -> list[_Leaf]:
-    """Return the leaves of the schema. Raises Malformed unless the schema is a tree of known types."""
+    """Return the leaves of the schema. Raises MalformedData unless the schema is a tree of known types."""
     _check_fields(file, _FILE)
     leaves = _leaves(_structs(file, 2))
     for pair in _structs(file, 5) if field(5, LIST) in file else ():
         _text(pair, 1)
     said = file.get(field(7, LIST))
     if isinstance(said, ThriftValues) and len(said.items) < len(leaves):
-        raise Malformed("the column orders are missing")
+        raise MalformedData("the column orders are missing")
     if isinstance(said, ThriftValues) and any(
         not isinstance(order, dict) or len(order) != 1 for order in said.items
     ):
-        raise Malformed("a column order is invalid")
+        raise MalformedData("a column order is invalid")
     return leaves
 
 
 def _leaves(elements: list[Struct]) -> list[_Leaf]:
     if not elements:
-        raise Malformed("the schema is missing")
+        raise MalformedData("the schema is missing")
     rest = iter(elements)
     root = next(rest)
     _text(root, 4)
     found = list(_below(root, rest, [], 0, 0))
     if next(rest, None) is not None:
-        raise Malformed("the schema has more columns than its root")
+        raise MalformedData("the schema has more columns than its root")
     return found
 
 
@@ -209,15 +209,15 @@ def _below(
     """Yield the leaves of a group, from the elements that follow the group's own. ``path``, ``definition``
     and ``repetition`` are the group's."""
     if len(path) > _DEEPEST:
-        raise Malformed("the schema is too deep")
+        raise MalformedData("the schema is too deep")
     for _ in range(_number(group, 5, I32)):
         element = next(rest, None)
         if element is None:
-            raise Malformed("the schema lacks columns")
+            raise MalformedData("the schema lacks columns")
         _check_fields(element, _ELEMENT)
         how = _number(element, 3, I32)
         if how not in _REPETITIONS:
-            raise Malformed(f"a column's repetition is {how}")
+            raise MalformedData(f"a column's repetition is {how}")
         place = [*path, _text(element, 4)]
         _check_annotations(element)
         levels = definition + (how != _REQUIRED), repetition + (how == _REPEATED)
@@ -226,16 +226,16 @@ def _below(
             yield from _below(element, rest, place, *levels)
         elif isinstance(physical, int) and physical in _PHYSICAL:
             if physical == _FIXED and _number(element, 2, I32) <= 0:
-                raise Malformed("a column's values have no bytes")
+                raise MalformedData("a column's values have no bytes")
             yield _Leaf(physical, place, *levels)
         else:
-            raise Malformed(f"a column's type is {physical}")
+            raise MalformedData(f"a column's type is {physical}")
 
 
 def _check_annotations(element: Struct) -> None:
-    """Raise Malformed for a converted or logical type that Spark's reader doesn't know."""
+    """Raise MalformedData for a converted or logical type that Spark's reader doesn't know."""
     if element.get(field(6, I32), 0) not in _CONVERTED:
-        raise Malformed("a column's converted type is unknown")
+        raise MalformedData("a column's converted type is unknown")
     logical = element.get(field(10, STRUCT))
     if logical is None:
         return
@@ -243,17 +243,17 @@ def _check_annotations(element: Struct) -> None:
     number = next(iter(logical), 0) >> 4
     said = logical.get(field(number, STRUCT))
     if len(logical) != 1 or number not in _LOGICAL or not isinstance(said, dict):
-        raise Malformed("a column's logical type is unknown")
+        raise MalformedData("a column's logical type is unknown")
     if any(needed not in said for needed in _LOGICAL[number]):
-        raise Malformed("a column's logical type is incomplete")
+        raise MalformedData("a column's logical type is incomplete")
     if number == _DECIMAL and any(element.get(own, said[other]) != said[other] for own, other in _DIGITS):
-        raise Malformed("a column's logical type has other digits than its converted type")
+        raise MalformedData("a column's logical type has other digits than its converted type")
     if number in _TIMES and (len(said[field(2, STRUCT)]) != 1 or not said[field(2, STRUCT)].keys() <= _UNITS):
-        raise Malformed("a column's unit of time is unknown")
+        raise MalformedData("a column's unit of time is unknown")
     converted = element.get(field(6, I32))
     if converted is not None and converted not in _converted_types(number, said):
         # Spark uses the logical or the converted type, Arrow the other.
-        raise Malformed("a column's converted type is not that of its logical type")
+        raise MalformedData("a column's converted type is not that of its logical type")
 
 
 def _converted_types(number: int, said: Struct) -> tuple[int, ...]:
@@ -277,7 +277,7 @@ def _row_group(group: Struct, leaves: list[_Leaf], end: int) -> RowGroup:
     columns, rows = _structs(group, 1), _number(group, 3, I64)
     _number(group, 2, I64)
     if len(columns) != len(leaves):
-        raise Malformed(f"a row group has {len(columns)} columns, not {len(leaves)}")
+        raise MalformedData(f"a row group has {len(columns)} columns, not {len(leaves)}")
     chunks, stored, first = [], 0, 0
     for column, leaf in zip(columns, leaves, strict=True):
         chunk = _struct(column, 3)
@@ -289,7 +289,7 @@ def _row_group(group: Struct, leaves: list[_Leaf], end: int) -> RowGroup:
     assert isinstance(total, int)
     # Spark assigns a row group to the part of the file that contains the row group's middle.
     if rows and not 0 <= first + total // 2 < end + _END:
-        raise Malformed("a row group is not in the file")
+        raise MalformedData("a row group is not in the file")
     return RowGroup(rows, tuple(chunks))
 
 
@@ -299,7 +299,7 @@ def _place(chunk: Struct, end: int) -> tuple[int, int]:
     assert isinstance(dictionary, int)
     start = min(page, dictionary) if dictionary > 0 else page
     if not (len(MAGIC) <= start <= start + size <= end and start <= page and dictionary >= 0 <= size):
-        raise Malformed("a column is not in the file")
+        raise MalformedData("a column is not in the file")
     return start, size
 
 
@@ -308,16 +308,16 @@ def _chunk(column: Struct, chunk: Struct, leaf: _Leaf, rows: int, start: int, st
     _check_fields(chunk, _CHUNK)
     _number(column, 2, I64)
     if _ELSEWHERE & column.keys():
-        raise Malformed("a column is encrypted or in another file")
+        raise MalformedData("a column is encrypted or in another file")
     codec, values = _number(chunk, 4, I32), _number(chunk, 5, I64)
     if _number(chunk, 1, I32) != leaf.physical or _list(chunk, 3, BINARY) != leaf.path:
-        raise Malformed("a row group's column is not the schema's")
+        raise MalformedData("a row group's column is not the schema's")
     if not 0 <= codec < len(CODECS):
-        raise Malformed(f"a column's compression is {codec}")
+        raise MalformedData(f"a column's compression is {codec}")
     if values < rows or (values > rows and not leaf.repetition) or rows < 0:
-        raise Malformed(f"a column of {rows} rows has {values} values")
+        raise MalformedData(f"a column of {rows} rows has {values} values")
     if not ENCODINGS.issuperset(_list(chunk, 2, I32)):
-        raise Malformed("a column's encoding is unknown")
+        raise MalformedData("a column's encoding is unknown")
     _check_encodings(chunk)
     _check_sizes(chunk, leaf)
     said = chunk.get(field(12, STRUCT), {})
@@ -343,11 +343,11 @@ def _check_encodings(chunk: Struct) -> None:
     for said in _structs(chunk, 13):
         _number(said, 3, I32)
         if _number(said, 1, I32) not in _PAGES or _number(said, 2, I32) not in ENCODINGS:
-            raise Malformed("a page's encoding is unknown")
+            raise MalformedData("a page's encoding is unknown")
 
 
 def _check_sizes(chunk: Struct, leaf: _Leaf) -> None:
-    """Raise Malformed for statistics of sizes that don't fit the column: Arrow refuses to read the column
+    """Raise MalformedData for statistics of sizes that don't fit the column: Arrow refuses to read the column
     then."""
     sizes = chunk.get(field(16, STRUCT))
     if sizes is None:
@@ -357,47 +357,47 @@ def _check_sizes(chunk: Struct, leaf: _Leaf) -> None:
     for number, level in ((2, leaf.repetition), (3, leaf.definition)):
         counts = sizes.get(field(number, LIST))
         if isinstance(counts, ThriftValues) and len(counts.items) not in (0, level + 1):
-            raise Malformed("a column's sizes do not fit its levels")
+            raise MalformedData("a column's sizes do not fit its levels")
     if field(1, I64) in sizes and leaf.physical != _BYTE_ARRAY:
-        raise Malformed("a column's sizes do not fit its type")
+        raise MalformedData("a column's sizes do not fit its type")
 
 
 # ---- fields that have to be there
 
 
 def _check_fields(struct: Struct, known: frozenset[int]) -> None:
-    """Raise Malformed if a field that the format knows is of another type. Fields behind the known fields,
-    possibly added by a later version of the format, are ignored."""
+    """Raise MalformedData if a field that the format knows is of another type. Fields behind the known
+    fields, possibly added by a later version of the format, are ignored."""
     strange = struct.keys() - known
     if strange and min(strange) >> 4 <= max(known) >> 4:
-        raise Malformed(f"its field {min(strange) >> 4} is of another type")
+        raise MalformedData(f"its field {min(strange) >> 4} is of another type")
 
 
 def _number(struct: Struct, number: int, kind: int) -> int:
     value = struct.get(number << 4 | kind)
     if not isinstance(value, int):
-        raise Malformed(f"it lacks the number {number}")
+        raise MalformedData(f"it lacks the number {number}")
     return value
 
 
 def _text(struct: Struct, number: int) -> bytes:
     value = struct.get(number << 4 | BINARY)
     if not isinstance(value, bytes):
-        raise Malformed(f"it lacks the text {number}")
+        raise MalformedData(f"it lacks the text {number}")
     return value
 
 
 def _struct(struct: Struct, number: int) -> Struct:
     value = struct.get(number << 4 | STRUCT)
     if not isinstance(value, dict):
-        raise Malformed(f"it lacks the part {number}")
+        raise MalformedData(f"it lacks the part {number}")
     return value
 
 
 def _list(struct: Struct, number: int, kind: int) -> list[object]:
     value = struct.get(number << 4 | LIST)
     if not isinstance(value, ThriftValues) or (value.kind != kind and value.items):
-        raise Malformed(f"it lacks the list {number}")
+        raise MalformedData(f"it lacks the list {number}")
     return value.items
 
 

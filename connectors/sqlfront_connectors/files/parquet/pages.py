@@ -6,7 +6,7 @@ from typing import Final
 
 from sqlfront_connectors.files.parquet.footer import ENCODINGS, Chunk
 from sqlfront_connectors.files.parquet.thrift import I32, STRUCT, Struct, field, read_part
-from sqlfront_connectors.files.varints import Malformed
+from sqlfront_connectors.files.varints import MalformedData
 
 #: Bytes to read for a usual header, and for a header with long bounds of values, at most.
 _USUAL: Final = 256
@@ -28,7 +28,7 @@ _ENCODING_2: Final = field(4, I32)
 
 
 def check_pages(source: str, chunk: Chunk) -> None:
-    """Raise Malformed if a page's header lacks a required field, or if the pages don't hold the chunk's
+    """Raise MalformedData if a page's header lacks a required field, or if the pages don't hold the chunk's
     values; OSError as :func:`open`."""
     descriptor = os.open(source, os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -37,20 +37,20 @@ def check_pages(source: str, chunk: Chunk) -> None:
             header, length = _header(descriptor, at, end)
             size = _number(header, _SIZE)
             if size < 0 or _number(header, _PLAIN_SIZE) < 0:
-                raise Malformed("a page has a size below 0")
+                raise MalformedData("a page has a size below 0")
             at += length + size
             left -= _values(header)
     finally:
         os.close(descriptor)
     if left or at > end:
-        raise Malformed(f"a column's pages hold {chunk.values - left} values, not {chunk.values}")
+        raise MalformedData(f"a column's pages hold {chunk.values - left} values, not {chunk.values}")
 
 
 def _header(descriptor: int, at: int, end: int) -> tuple[Struct, int]:
     """Read the header that begins at ``at``; returns the header and its bytes."""
     try:
         return read_part(os.pread(descriptor, min(_USUAL, end - at), at))
-    except Malformed:
+    except MalformedData:
         return read_part(os.pread(descriptor, min(_LONGEST, end - at), at))
 
 
@@ -58,26 +58,26 @@ def _values(header: Struct) -> int:
     """Return the number of the page's values; 0 for a dictionary or an index."""
     kind = _number(header, _KIND)
     if kind not in _KINDS:
-        raise Malformed(f"a page is of the kind {kind}")
+        raise MalformedData(f"a page is of the kind {kind}")
     if kind not in _HEADERS:
         return 0
     own, needed = _HEADERS[kind]
     said = header.get(own)
     if not isinstance(said, dict) or any(number not in said for number in needed):
-        raise Malformed("a page's header is incomplete")
+        raise MalformedData("a page's header is incomplete")
     encoding = said[_ENCODING_2 if kind == _DATA_2 else _ENCODING]
     if encoding not in ENCODINGS:
-        raise Malformed(f"a page's encoding is {encoding}")
+        raise MalformedData(f"a page's encoding is {encoding}")
     if kind == _DATA and not _LEVELS.issuperset((said[_DEFINITION], said[_REPETITION])):
-        raise Malformed("the encoding of a page's levels is unknown")
+        raise MalformedData("the encoding of a page's levels is unknown")
     count = _number(said, _VALUES)
     if count < 0:
-        raise Malformed(f"a page has {count} values")
+        raise MalformedData(f"a page has {count} values")
     return 0 if kind == _DICTIONARY else count
 
 
 def _number(struct: Struct, key: int) -> int:
     value = struct.get(key)
     if not isinstance(value, int):
-        raise Malformed("a page's header is incomplete")
+        raise MalformedData("a page's header is incomplete")
     return value

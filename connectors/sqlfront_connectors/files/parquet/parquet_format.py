@@ -30,7 +30,7 @@ from sqlfront_connectors.files.parquet.types import (
 from sqlfront_connectors.files.schemas.merging import merged_schema
 from sqlfront_connectors.files.schemas.nested_columns import Conversion
 from sqlfront_connectors.files.schemas.recorded_types import written_schema
-from sqlfront_connectors.files.varints import Malformed
+from sqlfront_connectors.files.varints import MalformedData
 from sqlfront_connectors.files.version import FileVersion
 from sqlfront_engine.file_access import FileAccess
 from sqlfront_engine.processor import BATCH_ROWS
@@ -83,7 +83,7 @@ def open_file(
             raise NotSupportedError(f"{path}: Parquet with a footer that Arrow can't read") from error
         try:
             return opened, read_footer(file.source)
-        except Malformed as error:
+        except MalformedData as error:
             raise NotSupportedError(f"{path}: Parquet with a damaged footer: {error}") from error
 
 
@@ -307,7 +307,7 @@ class ParquetReader:
                 for column in columns:
                     for chunk in chunks[column.first : column.first + len(column.leaves)]:
                         check_pages(file.source, chunk)
-            except Malformed as error:
+            except MalformedData as error:
                 raise NotSupportedError(f"{self._path}: Parquet with a damaged page: {error}") from error
 
     def _has_few_values(self, name: str) -> bool:

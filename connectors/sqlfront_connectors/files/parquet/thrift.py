@@ -4,7 +4,7 @@ from typing import Final
 
 import msgspec
 
-from sqlfront_connectors.files.varints import Malformed, read_varint
+from sqlfront_connectors.files.varints import MalformedData, read_varint
 
 #: The types of fields by their numbers in the protocol.
 BOOL, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT, UUID = (
@@ -55,7 +55,7 @@ def fields(*kinds: int) -> frozenset[int]:
 
 def read_struct(data: bytes) -> Struct:
     """Read the struct at the beginning of the bytes. The last of several fields with the same number counts.
-    Raises Malformed for bytes that are not a struct.
+    Raises MalformedData for bytes that are not a struct.
 
     >>> read_struct(bytes([0x15, 0x06, 0x00])) == {field(1, I32): 3}
     True
@@ -69,7 +69,7 @@ def read_part(data: bytes) -> tuple[Struct, int]:
     try:
         return _struct(data, 0, 0)
     except IndexError:
-        raise Malformed("it ends too early") from None
+        raise MalformedData("it ends too early") from None
 
 
 def _struct(data: bytes, at: int, depth: int) -> tuple[Struct, int]:
@@ -102,12 +102,12 @@ def _value(data: bytes, at: int, kind: int, depth: int) -> tuple[object, int]:
         if length > 127:
             length, at = read_varint(data, at - 1)
         if length > len(data) - at:
-            raise Malformed("it ends too early")
+            raise MalformedData("it ends too early")
         return data[at : at + length], at + length
     if kind in (I64, I32, I16):
         return _number(data, at)
     if depth > _DEEPEST:
-        raise Malformed("it has structs too deep in each other")
+        raise MalformedData("it has structs too deep in each other")
     if kind == STRUCT:
         return _struct(data, at, depth + 1)
     if kind in (LIST, SET):
@@ -120,7 +120,7 @@ def _value(data: bytes, at: int, kind: int, depth: int) -> tuple[object, int]:
         return _map(data, at, depth + 1)
     if kind == UUID:
         return data[at : at + _LONG], at + _LONG
-    raise Malformed(f"it has a field of the type {kind}")
+    raise MalformedData(f"it has a field of the type {kind}")
 
 
 def _list(data: bytes, at: int, depth: int) -> tuple[ThriftValues, int]:
@@ -156,9 +156,9 @@ def _map(data: bytes, at: int, depth: int) -> tuple[ThriftValues, int]:
 
 
 def _check_length(data: bytes, at: int, length: int) -> None:
-    """Raise Malformed for more elements than there are bytes, or than the limit of a list."""
+    """Raise MalformedData for more elements than there are bytes, or than the limit of a list."""
     if length > min(len(data) - at, _LONGEST):
-        raise Malformed("it ends too early")
+        raise MalformedData("it ends too early")
 
 
 def _number(data: bytes, at: int) -> tuple[int, int]:

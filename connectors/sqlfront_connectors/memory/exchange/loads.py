@@ -10,7 +10,7 @@ from typing import Self
 from sqlfront_cluster import codec
 from sqlfront_cluster.members.member_list import NOBODY, MemberList
 from sqlfront_connectors.memory.exchange.fetching import MOST_BYTES, MOST_ROWS, Origin, Piece
-from sqlfront_connectors.memory.exchange.pushing import Brought, LoadTarget, attempts_by_member
+from sqlfront_connectors.memory.exchange.pushing import DeliveredRows, LoadTarget, attempts_by_member
 from sqlfront_connectors.memory.exchange.service import (
     EXCHANGE,
     BeginLoad,
@@ -71,7 +71,7 @@ class SpreadLoad:
             raise
         return self
 
-    def publish(self, brought: Sequence[Brought], *, overwrite: bool) -> int:
+    def publish(self, brought: Sequence[DeliveredRows], *, overwrite: bool) -> int:
         """Make the rows of the given attempts the rows of a new version, alone or (not ``overwrite``) behind
         the present rows; returns the number of rows. To be called once. Raises OperationalError, 40001, if
         partitions have changed their owners since the load began."""

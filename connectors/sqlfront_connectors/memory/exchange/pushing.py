@@ -171,7 +171,7 @@ class _Stream:
         self._line.close()
 
 
-class Brought(msgspec.Struct, frozen=True):
+class DeliveredRows(msgspec.Struct, frozen=True):
     """The number of rows that an attempt has brought to one member."""
 
     attempt: str
@@ -179,7 +179,9 @@ class Brought(msgspec.Struct, frozen=True):
     rows: int
 
 
-def push_all(target: LoadTarget, connect: Connect, batches: Iterable[pa.RecordBatch]) -> Iterator[Brought]:
+def push_all(
+    target: LoadTarget, connect: Connect, batches: Iterable[pa.RecordBatch]
+) -> Iterator[DeliveredRows]:
     """Push all batches in one attempt; yields the numbers of rows brought at the end."""
     pusher = Pusher(target, connect)
     try:
@@ -191,13 +193,13 @@ def push_all(target: LoadTarget, connect: Connect, batches: Iterable[pa.RecordBa
         raise
     pusher.close()
     for member, rows in brought.items():
-        yield Brought(pusher.attempt, member, rows)
+        yield DeliveredRows(pusher.attempt, member, rows)
 
 
-def attempts_by_member(brought: Sequence[Brought]) -> tuple[tuple[str, tuple[str, ...], int], ...]:
+def attempts_by_member(brought: Sequence[DeliveredRows]) -> tuple[tuple[str, tuple[str, ...], int], ...]:
     """Group the attempts by member, in the form of the attribute ``attempts`` of
     :class:`~sqlfront_connectors.memory.exchange.service.StagedRows`."""
-    found: dict[str, list[Brought]] = {}
+    found: dict[str, list[DeliveredRows]] = {}
     for each in brought:
         found.setdefault(each.member, []).append(each)
     return tuple(

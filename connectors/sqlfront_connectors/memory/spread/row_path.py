@@ -15,18 +15,18 @@ from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_values.partitioning.partitions import key_hasher
 
 
-class Answering(Protocol):
+class SpreadVersion(Protocol):
     """A version of a spread table."""
 
     @property
-    def members(self) -> "Askable":
+    def members(self) -> "MemberRequests":
         """The members among whom the version is spread."""
 
     def check_complete(self) -> None:
         """Raise OperationalError unless all members that hold a part of the version are present."""
 
 
-class Askable(Protocol):
+class MemberRequests(Protocol):
     """The members, limited to the methods that a lookup needs."""
 
     @property
@@ -71,7 +71,7 @@ class SpreadPath:
 
     __slots__ = ("_query", "_version", "_way")
 
-    def __init__(self, version: Answering, way: RowRequest, query: QueryRun | None = None) -> None:
+    def __init__(self, version: SpreadVersion, way: RowRequest, query: QueryRun | None = None) -> None:
         self._version = version
         self._way = way
         self._query = query

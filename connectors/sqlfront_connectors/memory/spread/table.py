@@ -40,7 +40,7 @@ from sqlfront_connectors.memory.spread.chunk_counts import decode_count, encode_
 from sqlfront_connectors.memory.spread.lookup import NO_KEYS, Lookup
 from sqlfront_connectors.memory.spread.processors import ChangeShare, ShareScan, StoreShare
 from sqlfront_connectors.memory.spread.row_changes import by_owner, encode_change
-from sqlfront_connectors.memory.spread.row_path import Askable, RowRequest, SpreadPath
+from sqlfront_connectors.memory.spread.row_path import MemberRequests, RowRequest, SpreadPath
 from sqlfront_connectors.memory.spread.share_statistics import (
     ShareStatistics,
     decode_reports,
@@ -71,7 +71,7 @@ _MOST_WAYS: Final = 256
 _NAMED: Final = 10
 
 
-class ClusterAccess(Askable, Protocol):
+class ClusterAccess(MemberRequests, Protocol):
     """The cluster as a spread table sees it. Callers hold no lock that a job could need."""
 
     def run(self, dag: DAG, resources: Mapping[str, object]) -> Iterable[pa.RecordBatch]:
@@ -266,7 +266,9 @@ class SpreadTable(KeyedTable):
                 if not self._turns:
                     self.members.end_turn(self)
 
-    def next_version(self, how: "How", indexes: tuple[IndexDefinition, ...] | None = None) -> "NextVersion":
+    def next_version(
+        self, how: "ChangeMode", indexes: tuple[IndexDefinition, ...] | None = None
+    ) -> "NextVersion":
         """Return a context manager that makes a new version in the writer's turn: no other session writes
         meanwhile. ``indexes``: the indexes of the new version, None = the indexes of the present version."""
         return NextVersion(self, how, indexes)
@@ -280,7 +282,9 @@ class SpreadTable(KeyedTable):
         with self.turn():
             if not overwrite and not self.in_place:
                 place_anew(self)
-            with self.next_version(How.OVERWRITE if overwrite else How.APPEND, indexes) as version:
+            with self.next_version(
+                ChangeMode.OVERWRITE if overwrite else ChangeMode.APPEND, indexes
+            ) as version:
                 yield version
 
     def publish(self, batches: Sequence[pa.RecordBatch], *, overwrite: bool) -> int:
@@ -292,7 +296,7 @@ class SpreadTable(KeyedTable):
         """Publish a version without the given rows of a table with clustering columns by one question to each
         member; see :class:`KeyedTable`."""
         if rows:
-            with self.next_version(How.UPDATE if stores else How.DELETE) as version:
+            with self.next_version(ChangeMode.UPDATE if stores else ChangeMode.DELETE) as version:
                 version.change_rows(rows, query)
 
     def set_indexes(self, indexes: tuple[IndexDefinition, ...]) -> None:
@@ -316,7 +320,7 @@ class SpreadTable(KeyedTable):
         return f"{self.identity}@{turn}.{self._begun}"
 
 
-class How(Enum):
+class ChangeMode(Enum):
     """The relation of a new version's rows to the previous version's rows and to the input."""
 
     APPEND = "append"
@@ -336,7 +340,7 @@ class NextVersion:
     :meth:`publish` discards the version."""
 
     def __init__(
-        self, table: SpreadTable, how: How, indexes: tuple[IndexDefinition, ...] | None = None
+        self, table: SpreadTable, how: ChangeMode, indexes: tuple[IndexDefinition, ...] | None = None
     ) -> None:
         """``indexes``: the indexes of the new version, None = the indexes of the present version."""
         self._indexes = indexes
@@ -361,7 +365,7 @@ class NextVersion:
             current = table.snapshot()
             self.base = current.held
             self.members = table.members.member_list
-            if self._how is not How.OVERWRITE:
+            if self._how is not ChangeMode.OVERWRITE:
                 current.check_complete()
                 if not table.in_place:
                     raise OperationalError(
@@ -387,7 +391,7 @@ class NextVersion:
         table, base, members = self.table, self.base, self.members
         assert base.key is not None
         assert table.partitioning is not None
-        stores = self._how is How.UPDATE
+        stores = self._how is ChangeMode.UPDATE
         kinds = [table.schema.field(column).type for column in self.keys]
         keys = self.keys if stores else tuple(range(len(self.keys)))
         shares = by_owner(rows, key_hasher(kinds), keys, members.owners, stores=stores)
@@ -414,12 +418,12 @@ class NextVersion:
     def _processor(self, turn: str) -> StoreShare:
         table = self.table
         make: Callable[..., StoreShare] = StoreShare
-        if self._how in (How.DELETE, How.UPDATE):
-            make = partial(ChangeShare, stores=self._how is How.UPDATE)
+        if self._how in (ChangeMode.DELETE, ChangeMode.UPDATE):
+            make = partial(ChangeShare, stores=self._how is ChangeMode.UPDATE)
         return make(
             table.name,
             table.next_key(turn),
-            None if self._how is How.OVERWRITE else self.base.key,
+            None if self._how is ChangeMode.OVERWRITE else self.base.key,
             table.schema,
             table.partitioning,
             self.members.dealt,
@@ -446,7 +450,7 @@ def place_anew(table: SpreadTable) -> None:
         planned = table.snapshot().scan(ScanRequest(columns))
         if table.in_place:
             return
-        with table.next_version(How.OVERWRITE) as version:
+        with table.next_version(ChangeMode.OVERWRITE) as version:
             dag = DAG()
             source = dag.vertex(f"scan {table.name}", planned.source, 1)
             version.publish(table.members.run(stored(dag, source, table, version), planned.resources))

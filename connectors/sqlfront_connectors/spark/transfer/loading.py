@@ -19,7 +19,7 @@ from sqlfront_cluster import codec
 from sqlfront_cluster.codec import ErrorData
 from sqlfront_cluster.members.outsider import ServiceAccess
 from sqlfront_connectors.memory.exchange.loads import HeldVersion, SpreadLoad
-from sqlfront_connectors.memory.exchange.pushing import Brought
+from sqlfront_connectors.memory.exchange.pushing import DeliveredRows
 from sqlfront_connectors.memory.spread.table import SpreadSnapshot, SpreadTable
 from sqlfront_connectors.spark.executors.packages import on_executors
 from sqlfront_connectors.spark.link import is_remote
@@ -67,7 +67,7 @@ def load(frame: "DataFrame", table: SpreadTable, door: ServiceAccess, *, overwri
         for each in said:
             if each.error is not None:
                 raise codec.decode(bytes(each.error), ErrorData).error()
-        brought = [Brought(each.attempt, each.member, each.rows) for each in said]
+        brought = [DeliveredRows(each.attempt, each.member, each.rows) for each in said]
         return target.publish(brought, overwrite=overwrite)
 
 

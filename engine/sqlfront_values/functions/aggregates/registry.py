@@ -17,7 +17,7 @@ from sqlfront_values.functions.aggregates.accumulators.extremes import Bits, Ext
 from sqlfront_values.functions.aggregates.accumulators.lists import (
     ApproximatePercentile,
     CollectedValues,
-    Joined,
+    DelimitedText,
     ListResult,
     Percentile,
     most_frequent,
@@ -429,7 +429,7 @@ def _joined(signature: AggregateSignature) -> Accumulator:
     empty: str | bytes = b"" if pa.types.is_binary(kind) else ""
     delimiter = signature.constants[0] if signature.constants else None
     assert delimiter is None or isinstance(delimiter, str | bytes)
-    return CollectedValues(kind, result=Joined(empty if delimiter is None else delimiter, kind))
+    return CollectedValues(kind, result=DelimitedText(empty if delimiter is None else delimiter, kind))
 
 
 _register(

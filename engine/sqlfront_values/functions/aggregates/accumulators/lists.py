@@ -200,7 +200,7 @@ def most_frequent(lists: pa.ListArray) -> pa.Array:
     return pick_rows([values], rows, groups.counts() > 0)[0]
 
 
-class Joined(msgspec.Struct, frozen=True):
+class DelimitedText(msgspec.Struct, frozen=True):
     """listagg: the values joined by a delimiter; null without values."""
 
     delimiter: str | bytes

@@ -11,7 +11,7 @@ from sqlfront_engine.row_programs.row_makers import picker
 from sqlfront_planner.logical import table_row
 from sqlfront_planner.lowering.builder import ScanVertex
 from sqlfront_planner.pruning import constraints
-from sqlfront_planner.row_lowering.row_plan import SMALL_ROWS, RowSource, SmallTable
+from sqlfront_planner.row_compiler.row_plan import SMALL_ROWS, RowSource, SmallTable
 
 if TYPE_CHECKING:
     from sqlfront_planner.pruning.key_condition import KeyCondition

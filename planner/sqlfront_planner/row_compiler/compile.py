@@ -21,10 +21,10 @@ from sqlfront_planner.logical import (
     LogicalSort,
     walk_plan,
 )
-from sqlfront_planner.lowering import Lowered, lower
+from sqlfront_planner.lowering import LoweredQuery, lower
 from sqlfront_planner.pruning.scans import KeyConditions
-from sqlfront_planner.row_lowering.row_plan import RowPlan
-from sqlfront_planner.row_lowering.sources import Sources
+from sqlfront_planner.row_compiler.row_plan import RowPlan
+from sqlfront_planner.row_compiler.sources import Sources
 from sqlfront_planner.statistics.cardinality import Cardinality
 from sqlfront_values.expressions import Parameter
 from sqlfront_values.settings import Settings
@@ -96,7 +96,7 @@ def _may_be_few(nodes: Sequence[LogicalPlan], cardinality: Cardinality, conditio
     return True
 
 
-def _compiled(lowered: Lowered, sources: Sources, compiler: RowCompiler) -> dict[str, RowStep] | None:
+def _compiled(lowered: LoweredQuery, sources: Sources, compiler: RowCompiler) -> dict[str, RowStep] | None:
     """The steps of the DAG's vertices, by name, the result's last; None if a vertex has none."""
     dag = lowered.dag
     steps: dict[str, RowStep] = {}

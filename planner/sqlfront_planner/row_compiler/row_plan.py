@@ -144,5 +144,5 @@ def _value(expression: Expr, literal: Callable[[Expr], Expr], settings: Settings
         return expression.value
     try:
         return constraints.constant(expression, literal, settings)
-    except (constraints.Unknown, DataError):  # the job reports the error
+    except (constraints.UnknownInRun, DataError):  # the job reports the error
         raise NotByRows from None
