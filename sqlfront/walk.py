@@ -7,7 +7,7 @@ from sqlfront.decide import decide
 from sqlfront.lanes.request import Cause, Replan, StatementRequest
 from sqlfront.results.result import Result
 from sqlfront_planner.lanes import Lane
-from sqlfront_planner.statement import is_query
+from sqlfront_planner.statement import only_reads
 from sqlfront_values.errors import Error, OperationalError
 
 if TYPE_CHECKING:
@@ -58,8 +58,9 @@ def _attempt(request: StatementRequest, context: "Context", replan: Replan | Non
 
 
 def _has_changed(context: "Context", error: Error, request: StatementRequest) -> bool:
-    """Whether a query failed since members know another state of the cluster than the query's plan."""
-    return context.cluster is not None and error.sqlstate == _CHANGED and is_query(request.text)
+    """Whether a statement that only reads failed since members know another state of the cluster than the
+    statement's plan."""
+    return context.cluster is not None and error.sqlstate == _CHANGED and only_reads(request.text)
 
 
 def _otherwise(request: StatementRequest, context: "Context", error: Error) -> Result | None:

@@ -107,14 +107,24 @@ def parse(sql: str) -> Statement:
 
 def is_query(sql: str) -> bool:
     """Whether the text, if it is valid, is a query; decided by the first word."""
-    place = lead(sql)
-    return place is not None and sql[place[0] : place[1]].upper() in _QUERY_WORDS
+    return _first_word(sql) in _QUERY_WORDS
+
+
+def only_reads(sql: str) -> bool:
+    """Whether the text, if it is valid, is a query or EXPLAIN of a query; decided by the first word."""
+    word = _first_word(sql)
+    return word == "EXPLAIN" or word in _QUERY_WORDS
+
+
+def _first_word(sql: str, start: int = 0) -> str:
+    """The first word behind offset ``start``, in upper case; empty for a text without one."""
+    place = lead(sql, start)
+    return "" if place is None else sql[place[0] : place[1]].upper()
 
 
 def parse_from(sql: str, start: int = 0) -> Statement:
     """Parse the statement between offset ``start`` and the end of a text whose syntax was checked."""
-    place = lead(sql, start)
-    word = "" if place is None else sql[place[0] : place[1]].upper()
+    word = _first_word(sql, start)
     if word in _QUERY_WORDS:
         return parse_query(sql, start)
     return commands.parse_command(sql, word, start, parse_from)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -12,11 +13,15 @@ from msgspec.structs import replace
 
 import sqlfront
 from sqlfront.cluster.embedded import EmbeddedMembers
+from sqlfront.lanes import jobs
 from sqlfront.lanes.jobs import plan_job
 from sqlfront.lanes.light import run_plan
 from sqlfront.pipeline import Pipeline, table
+from sqlfront.state.context import Context
+from sqlfront_connectors.memory.spread.store import partitions_moved
 from sqlfront_connectors.memory.spread.table import SpreadTable, TableVersion
 from sqlfront_planner.binder import Arguments
+from sqlfront_planner.plan import Template
 from sqlfront_planner.statement import parse_query
 
 Rows = list[tuple[object, ...]]
@@ -243,6 +248,25 @@ def test_a_plan_for_rows_that_have_moved_since_is_refused(numbers: sqlfront.Conn
     with pytest.raises(sqlfront.OperationalError, match="rows of `t` have moved") as caught:
         run_plan(session.context, plan, arguments.values)
     assert caught.value.sqlstate == "40001"
+
+
+@pytest.mark.parametrize("verb", ["", "EXPLAIN ANALYZE "])
+def test_a_statement_that_reads_is_planned_again_if_partitions_moved_behind_its_plan(
+    numbers: sqlfront.Connection, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    submit, waits = jobs.runner_of, list[float]()
+
+    def submit_behind_a_move(context: Context, template: Template) -> Any:
+        if not waits:
+            raise partitions_moved("t")
+        return submit(context, template)
+
+    monkeypatch.setattr(jobs, "runner_of", submit_behind_a_move)
+    monkeypatch.setattr(numbers.session.cluster, "await_change", waits.append)
+    rows = ask(numbers, verb + "SELECT k, count(*) FROM t WHERE v > 1 GROUP BY k")
+
+    assert len(waits) == 1
+    assert "rows 49,000" in str(rows) if verb else len(rows) == 49_000
 
 
 def test_required_partitions_need_a_table_that_lies_by_them(numbers: sqlfront.Connection) -> None:
