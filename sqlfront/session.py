@@ -7,6 +7,7 @@
 import os
 import weakref
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -86,37 +87,43 @@ class Session(ClosingContext):
             )
         start = None if spark is None else spark_start.SparkStart(spark, options.of_spark)
         home = Home(config.warehouse)
-        files = files_of(config, home) if cluster is None else cluster.engine.files
-        own = None
-        if cluster is None and _has_members(config):
-            own = cluster = _open_cluster(config, start, files, home)
-        if cluster is None:
-            engine = Engine(config.workers, memory_limit=config.memory_limit, files=files)
-        else:
-            engine = cluster.engine
+        with ExitStack() as undo:
+            undo.callback(home.remove)
+            if start is not None:
+                undo.callback(start.close)
+            files = files_of(config, home) if cluster is None else cluster.engine.files
+            own = None
+            if cluster is None and _has_members(config):
+                own = cluster = _open_cluster(config, start, files)
+            if cluster is None:
+                engine = Engine(config.workers, memory_limit=config.memory_limit, files=files)
+            else:
+                engine = cluster.engine
+            undo.callback((cluster or engine).close)
             if own is not None and config.cluster is not None:
                 engine.files = files = files_of_client(config, own)
-        plans: PlanCache[Plan] = PlanCache(config.plan_cache)
-        runner = engine if cluster is None else cluster.coordinator
-        path_table = partial(_path_table, runner, plans, files, engine.memory)
-        self.catalog = Catalog(path_table) if cluster is None else cluster.catalog(path_table, files)
-        #: The lane to the Spark session beside this session; None without Spark.
-        self.spark = None if start is None else spark_lane.SparkLane(start)
-        #: The state that the session's statements work on.
-        self.context = context = Context(
-            config, options, engine, cluster, files, home, self.catalog, plans, {}, self.spark
-        )
-        self.cluster, self.engine = cluster, engine
-        if self.spark is not None:
-            self.spark.join(context)
-            self.catalog.elsewhere = self.spark
-        # The reason why the session can't be used any more; empty while the session is open.
-        self._closed = ""
-        _sessions.add(self)
-        # Results keep the context, and so the engine, alive until their last row is read.
-        self._finalizer = when_forgotten(context, _free, cluster or engine, home, start)
-        if own is not None:
-            own.look_after(partial(caretakers.Caretaker, weakref.ref(context)))
+            plans: PlanCache[Plan] = PlanCache(config.plan_cache)
+            runner = engine if cluster is None else cluster.coordinator
+            path_table = partial(_path_table, runner, plans, files, engine.memory)
+            self.catalog = Catalog(path_table) if cluster is None else cluster.catalog(path_table, files)
+            #: The lane to the Spark session beside this session; None without Spark.
+            self.spark = None if start is None else spark_lane.SparkLane(start)
+            #: The state that the session's statements work on.
+            self.context = context = Context(
+                config, options, engine, cluster, files, home, self.catalog, plans, {}, self.spark
+            )
+            self.cluster, self.engine = cluster, engine
+            if self.spark is not None:
+                self.spark.join(context)
+                self.catalog.elsewhere = self.spark
+            # The reason why the session can't be used any more; empty while the session is open.
+            self._closed = ""
+            _sessions.add(self)
+            # Results keep the context, and so the engine, alive until their last row is read.
+            self._finalizer = when_forgotten(context, _free, cluster or engine, home, start)
+            if own is not None:
+                own.look_after(partial(caretakers.Caretaker, weakref.ref(context)))
+            undo.pop_all()
 
     @property
     def settings(self) -> Settings:
@@ -338,19 +345,13 @@ def _has_members(config: Config) -> bool:
 
 
 def _open_cluster(
-    config: Config, start: "spark_start.SparkStart | None", files: FileAccess, home: "Home"
+    config: Config, start: "spark_start.SparkStart | None", files: FileAccess
 ) -> "Cluster | None":
     """The members of a session. Starts the Spark session now if the members live on Spark's executors."""
-    try:
-        if start is None or config.launcher is not Launcher.SPARK:
-            return opening.open_cluster(config, None, files)
-        spark = start.wait("members live on Spark's executors").link.spark
-        return opening.open_cluster(config, spark, files)
-    except BaseException:
-        home.remove()
-        if start is not None and config.launcher is Launcher.SPARK:
-            start.close()
-        raise
+    if start is None or config.launcher is not Launcher.SPARK:
+        return opening.open_cluster(config, None, files)
+    spark = start.wait("members live on Spark's executors").link.spark
+    return opening.open_cluster(config, spark, files)
 
 
 def _free(engine: "Engine | Cluster", home: Home, start: "spark_start.SparkStart | None") -> None:

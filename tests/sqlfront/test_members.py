@@ -12,6 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 import sqlfront
+from sqlfront import session as sessions
 from sqlfront.cluster.embedded import EmbeddedMembers
 from sqlfront.lanes import jobs
 from sqlfront.lanes.jobs import plan_job
@@ -227,6 +228,22 @@ def test_no_thread_outlives_the_connection() -> None:
     connection.execute("CREATE TABLE t USING memory AS SELECT id FROM range(100000)")
     assert ask(connection, "SELECT count(distinct id) FROM t") == [(100_000,)]
     connection.close()
+
+    for thread in set(threading.enumerate()) - before:
+        thread.join(5)
+        assert not thread.is_alive(), thread
+
+
+@pytest.mark.parametrize("members", [1, 3])
+def test_a_session_that_cannot_open_leaves_no_thread(monkeypatch: pytest.MonkeyPatch, members: int) -> None:
+    before = set(threading.enumerate())
+
+    def fail(*_: object) -> Context:
+        raise sqlfront.OperationalError("no context")
+
+    monkeypatch.setattr(sessions, "Context", fail)
+    with pytest.raises(sqlfront.OperationalError, match="no context"):
+        sqlfront.Session(sqlfront.Config(members=members, workers=2))
 
     for thread in set(threading.enumerate()) - before:
         thread.join(5)
