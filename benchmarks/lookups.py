@@ -29,7 +29,8 @@ from sqlfront.lanes.light import run_plan
 from sqlfront.session import Session
 from sqlfront_cluster.launchers.local import LocalCluster
 from sqlfront_planner.binder import Arguments
-from sqlfront_planner.statement import Query, parse
+from sqlfront_planner.statement import parse
+from sqlfront_planner.statements.structs import Query
 from tests.tpch.data import TABLES, tpch_folder
 
 QUERIES: Final = Path(__file__).parent.parent / "tests" / "tpch" / "queries"

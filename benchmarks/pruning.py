@@ -34,7 +34,7 @@ from sqlfront_cluster.members.requests import RequestService
 from sqlfront_cluster.network.transport import NetworkStatistics
 from sqlfront_planner.binder import Arguments
 from sqlfront_planner.plan import QueryPlan
-from sqlfront_planner.statement import parse_query
+from sqlfront_planner.statements.query_parser import parse_query
 from tests.sqlfront.simulated_sizes import JOIN, LOOKUP, Cost, Town, customer_of
 
 Task = Callable[[], object]

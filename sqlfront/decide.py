@@ -13,7 +13,8 @@ from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.plan_cache import with_literals
 from sqlfront_planner.planning import plan_logical, plan_small
 from sqlfront_planner.row_compiler.row_plan import RowPlan
-from sqlfront_planner.statement import Explain, Query, parse
+from sqlfront_planner.statement import parse
+from sqlfront_planner.statements.structs import Explain, Query
 from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from sqlfront_planner.shared_rows import (
     shared_rows,
     shared_scan,
 )
-from sqlfront_planner.statement import Query
+from sqlfront_planner.statements.structs import Query
 from sqlfront_planner.statistics.cardinality import Cardinality
 from sqlfront_values.settings import Settings
 

@@ -11,7 +11,7 @@ from sqlfront_planner.check import check
 from sqlfront_planner.explain.plan_text import plan_text
 from sqlfront_planner.logical import LogicalPlan
 from sqlfront_planner.optimizer import Rewrite
-from sqlfront_planner.statement import parse_query
+from sqlfront_planner.statements.query_parser import parse_query
 from sqlfront_values.settings import Settings
 
 

@@ -38,9 +38,18 @@ from sqlfront_planner.catalog import Elsewhere, Entry, FoundElsewhere
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.logical import LogicalPlan
 from sqlfront_planner.planning import plan_logical
-from sqlfront_planner.statement import CacheTable, Delete, Explain, KillQuery, Query, Statement, Update, parse
+from sqlfront_planner.statement import parse
 from sqlfront_planner.statements.dotted_names import last_part
 from sqlfront_planner.statements.query_parser import lead
+from sqlfront_planner.statements.structs import (
+    CacheTable,
+    Delete,
+    Explain,
+    KillQuery,
+    Query,
+    Statement,
+    Update,
+)
 from sqlfront_planner.table_changes.modification import remaining, updated
 from sqlfront_planner.tokens.marks import PositionalParameter
 from sqlfront_values.errors import Error, NotSupportedError

@@ -11,7 +11,7 @@ from typing import assert_never
 from sqlfront.commands import caching, indexes, inspection, killing, modification, tables
 from sqlfront.commands.run import CommandOutcome, StatementRun
 from sqlfront.results.result import Result
-from sqlfront_planner.statement import (
+from sqlfront_planner.statements.structs import (
     CacheTable,
     CreateIndex,
     CreateTable,

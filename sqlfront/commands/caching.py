@@ -25,15 +25,15 @@ from sqlfront_connectors.memory.spread.table import SpreadTable
 from sqlfront_planner.binder import bind_query
 from sqlfront_planner.catalog import Entry, FoundElsewhere, TableEntry, ViewEntry
 from sqlfront_planner.logical import LogicalPlan, LogicalScan
-from sqlfront_planner.statement import (
+from sqlfront_planner.statements.dotted_names import dotted, last_part, name_parts
+from sqlfront_planner.statements.query_parser import parse_query
+from sqlfront_planner.statements.structs import (
     CacheTable,
     RefreshPath,
     RefreshTable,
     RepairTable,
     UncacheTable,
-    parse_query,
 )
-from sqlfront_planner.statements.dotted_names import dotted, last_part, name_parts
 from sqlfront_planner.table_changes.named_columns import check_unique
 from sqlfront_values.errors import Error, NotSupportedError, ProgrammingError
 from sqlfront_values.lazy_modules import lazy_module

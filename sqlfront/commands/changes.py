@@ -28,7 +28,8 @@ from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.plan_cache import with_literals
 from sqlfront_planner.planning import plan_rows, plan_small
 from sqlfront_planner.row_compiler.row_plan import RowPlan
-from sqlfront_planner.statement import Delete, Update, parse
+from sqlfront_planner.statement import parse
+from sqlfront_planner.statements.structs import Delete, Update
 from sqlfront_planner.table_changes import modification
 
 Change: TypeAlias = Delete | Update

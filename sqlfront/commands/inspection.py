@@ -21,7 +21,8 @@ from sqlfront_planner.catalog import (
     ViewEntry,
     is_default,
 )
-from sqlfront_planner.statement import (
+from sqlfront_planner.statements.dotted_names import name_parts
+from sqlfront_planner.statements.structs import (
     DescribeTable,
     FunctionScope,
     Query,
@@ -30,7 +31,6 @@ from sqlfront_planner.statement import (
     ShowTables,
     UseDatabase,
 )
-from sqlfront_planner.statements.dotted_names import name_parts
 from sqlfront_values.errors import ProgrammingError, spark_error
 from sqlfront_values.types import BOOLEAN, STRING, ddl
 

@@ -3,7 +3,7 @@
 from sqlfront.commands.run import NOTHING, CommandOutcome, StatementRun
 from sqlfront.system_tables import listing
 from sqlfront_cluster.members.member import Member
-from sqlfront_planner.statement import KillQuery
+from sqlfront_planner.statements.structs import KillQuery
 from sqlfront_planner.tokens.marks import PositionalParameter
 from sqlfront_values.errors import DatabaseError, OperationalError, ProgrammingError, spark_error
 

@@ -5,7 +5,7 @@ from sqlfront.commands.changes import Change, change
 from sqlfront.commands.run import CommandOutcome, StatementRun, unsupported_operation
 from sqlfront_connectors.memory.keyed_table import KeyedTable
 from sqlfront_planner.catalog import TableEntry
-from sqlfront_planner.statement import Delete
+from sqlfront_planner.statements.structs import Delete
 
 
 def modify(run: StatementRun, statement: Change) -> CommandOutcome:

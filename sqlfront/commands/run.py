@@ -29,8 +29,9 @@ from sqlfront_planner.lowering import StorageTarget
 from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.planning import plan_logical
 from sqlfront_planner.shared_rows import SharedRows, shared_rows
-from sqlfront_planner.statement import Query, parse_query
 from sqlfront_planner.statements.dotted_names import name_parts
+from sqlfront_planner.statements.query_parser import parse_query
+from sqlfront_planner.statements.structs import Query
 from sqlfront_values.errors import DataError, Error, NotSupportedError, ProgrammingError, spark_error
 from sqlfront_values.expressions import Column
 

@@ -16,7 +16,8 @@ from sqlfront_connectors.memory.keyed_table import KeyedTable
 from sqlfront_planner.binder import bind_query
 from sqlfront_planner.catalog import GLOBAL_TEMP, Entry, FoundElsewhere, TableEntry, ViewEntry, already_exists
 from sqlfront_planner.logical import LogicalPlan
-from sqlfront_planner.statement import (
+from sqlfront_planner.statements.dotted_names import check_permanent, last_part, name_parts
+from sqlfront_planner.statements.structs import (
     CreateMode,
     CreateTable,
     CreateView,
@@ -25,7 +26,6 @@ from sqlfront_planner.statement import (
     RelationKind,
     RelationScope,
 )
-from sqlfront_planner.statements.dotted_names import check_permanent, last_part, name_parts
 from sqlfront_planner.table_changes.insertion import assign
 from sqlfront_planner.table_changes.named_columns import check_unique
 from sqlfront_values.errors import Error, NotSupportedError, ProgrammingError, spark_error

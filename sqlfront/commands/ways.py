@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from sqlfront.lanes.way import QueryWay
     from sqlfront.state.plans import ChangePlan
-    from sqlfront_planner.statement import Explain, Statement
+    from sqlfront_planner.statements.structs import Explain, Statement
 
 
 class _CommandWay(OwnWay, eq=False, gc=False):

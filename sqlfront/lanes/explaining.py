@@ -23,7 +23,7 @@ from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.planning import plan_logical
 from sqlfront_planner.row_compiler.row_plan import RowPlan
 from sqlfront_planner.run_values import RunValues
-from sqlfront_planner.statement import Explain, ExplainMode
+from sqlfront_planner.statements.structs import Explain, ExplainMode
 from sqlfront_values.types import STRING
 
 if TYPE_CHECKING:

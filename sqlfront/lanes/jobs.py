@@ -11,7 +11,7 @@ from sqlfront_planner.binder import Arguments
 from sqlfront_planner.plan import QueryPlan, Template
 from sqlfront_planner.planning import plan_query
 from sqlfront_planner.run_values import RunValues
-from sqlfront_planner.statement import Query
+from sqlfront_planner.statements.structs import Query
 
 if TYPE_CHECKING:
     from sqlfront.state.context import Context

@@ -19,7 +19,7 @@ from sqlfront_values.lazy_modules import lazy_module
 if TYPE_CHECKING:
     from sqlfront.lanes import explaining
     from sqlfront.state.context import Context
-    from sqlfront_planner.statement import Explain
+    from sqlfront_planner.statements.structs import Explain
 else:
     explaining = lazy_module("sqlfront.lanes.explaining")
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sqlfront.state.plans import Plan
-    from sqlfront_planner.statement import Query
+    from sqlfront_planner.statements.structs import Query
 
 
 #: The classes of errors of statements that Spark may be able to run.

@@ -8,7 +8,7 @@ from sqlfront_values.errors import Error
 
 if TYPE_CHECKING:
     from sqlfront.results.result import Result
-    from sqlfront_planner.statement import Explain
+    from sqlfront_planner.statements.structs import Explain
 
 
 class Way(Protocol):

@@ -35,8 +35,10 @@ from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_planner.binder import Arguments, bind
 from sqlfront_planner.catalog import Entry, FoundElsewhere, TableEntry
 from sqlfront_planner.lanes import Lane
-from sqlfront_planner.statement import Query, is_query, parse_query
+from sqlfront_planner.statement import is_query
 from sqlfront_planner.statements.dotted_names import name_parts
+from sqlfront_planner.statements.query_parser import parse_query
+from sqlfront_planner.statements.structs import Query
 from sqlfront_values.arrow.arrays import to_python
 from sqlfront_values.errors import DataError, Error, NotSupportedError, OperationalError, ProgrammingError
 from sqlfront_values.types import VOID

@@ -30,7 +30,7 @@ from sqlfront_planner.planning import optimize_all
 from sqlfront_planner.rules.aggregates.partial_aggregates import push_partial_aggregates
 from sqlfront_planner.run_values import RunValues
 from sqlfront_planner.shared_rows import rewrite_shared, shared_scan
-from sqlfront_planner.statement import Query
+from sqlfront_planner.statements.structs import Query
 from sqlfront_planner.statistics.cardinality import Cardinality, column_bytes, table_rows
 from sqlfront_values.errors import DataError, NotSupportedError
 from sqlfront_values.expressions import transform

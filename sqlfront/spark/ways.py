@@ -22,7 +22,7 @@ from sqlfront_values.errors import DataError, Error
 if TYPE_CHECKING:
     from sqlfront.state.context import Context
     from sqlfront.state.spark_beside import SparkBeside
-    from sqlfront_planner.statement import Explain
+    from sqlfront_planner.statements.structs import Explain
 
 
 class SparkWay:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sqlfront_connectors.spark.link import SparkLink
     from sqlfront_connectors.spark.table import SparkTable
     from sqlfront_planner.logical import LogicalPlan
-    from sqlfront_planner.statement import Query
+    from sqlfront_planner.statements.structs import Query
 
 
 class SparkBeside(Elsewhere, Protocol):

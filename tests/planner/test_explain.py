@@ -13,7 +13,7 @@ from sqlfront_planner.explain import shown
 from sqlfront_planner.explain.explanation import explanation
 from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.planning import plan_logical
-from sqlfront_planner.statement import ExplainFormat
+from sqlfront_planner.statements.structs import ExplainFormat
 from sqlfront_planner.testing import bound, example_catalog
 from sqlfront_values.settings import Settings
 from tests.planner.known_tables import TPCH, known_catalog

@@ -12,7 +12,7 @@ from sqlfront_planner.binder import Arguments, BindSettings
 from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.planning import plan_query
 from sqlfront_planner.run_values import RunValues
-from sqlfront_planner.statement import parse_query
+from sqlfront_planner.statements.query_parser import parse_query
 from sqlfront_planner.testing import example_catalog
 from sqlfront_values.arrow.arrays import to_python
 from sqlfront_values.arrow.forms import plain

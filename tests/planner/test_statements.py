@@ -3,7 +3,8 @@
 import pyarrow as pa
 import pytest
 
-from sqlfront_planner.statement import (
+from sqlfront_planner.statement import parse, split_statements
+from sqlfront_planner.statements.structs import (
     CacheTable,
     CreateIndex,
     CreateMode,
@@ -32,8 +33,6 @@ from sqlfront_planner.statement import (
     UncacheTable,
     Update,
     UseDatabase,
-    parse,
-    split_statements,
 )
 from sqlfront_values.errors import Error, NotSupportedError, ProgrammingError
 

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from sqlfront_planner.binder import bind
 from sqlfront_planner.explain.plan_text import plan_text
-from sqlfront_planner.statement import parse_query
+from sqlfront_planner.statements.query_parser import parse_query
 from sqlfront_planner.statements.structs import Query
 from tests.planner.bound_queries import catalog
 

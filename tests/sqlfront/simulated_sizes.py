@@ -31,7 +31,7 @@ from sqlfront_planner.binder import BindSettings
 from sqlfront_planner.catalog import Catalog, TableEntry
 from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.planning import PlanTarget, plan_query
-from sqlfront_planner.statement import parse_query
+from sqlfront_planner.statements.query_parser import parse_query
 from sqlfront_values.partitioning.partitions import DEFAULT_PARTITIONS, key_hasher, partition_ids
 from sqlfront_values.types import BIGINT, STRING
 

@@ -23,7 +23,7 @@ from sqlfront_connectors.memory.spread.store import partitions_moved
 from sqlfront_connectors.memory.spread.table import SpreadTable, TableVersion
 from sqlfront_planner.binder import Arguments
 from sqlfront_planner.plan import Template
-from sqlfront_planner.statement import parse_query
+from sqlfront_planner.statements.query_parser import parse_query
 
 Rows = list[tuple[object, ...]]
 

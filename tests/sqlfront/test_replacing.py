@@ -15,7 +15,7 @@ from sqlfront.commands.run import StatementRun
 from sqlfront_connectors.base import Table, WritableTable, insert_all
 from sqlfront_connectors.memory.spread.table import SpreadTable
 from sqlfront_planner.catalog import Entry, TableEntry
-from sqlfront_planner.statement import parse_query
+from sqlfront_planner.statements.query_parser import parse_query
 
 
 @pytest.fixture(params=[1, 3], ids=["one member", "three members"])

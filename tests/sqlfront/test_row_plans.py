@@ -13,7 +13,8 @@ from sqlfront.lanes.jobs import plan_job
 from sqlfront.lanes.light import run_plan
 from sqlfront_planner.binder import Arguments
 from sqlfront_planner.row_compiler.row_plan import RowPlan
-from sqlfront_planner.statement import Query, parse
+from sqlfront_planner.statement import parse
+from sqlfront_planner.statements.structs import Query
 
 TABLES = """
 CREATE TABLE orders (k BIGINT, customer INT, status STRING, price DECIMAL(12,2), day DATE, at TIMESTAMP,

@@ -17,7 +17,7 @@ from sqlfront_planner.pruning import MOST_KEYS
 from sqlfront_planner.pruning.analysis import key_condition
 from sqlfront_planner.pruning.key_condition import KeyCondition
 from sqlfront_planner.run_values import RunValues
-from sqlfront_planner.statement import parse_query
+from sqlfront_planner.statements.query_parser import parse_query
 from sqlfront_values.expressions import Expr, Literal, Parameter, RunValue
 from sqlfront_values.settings import Settings
 from sqlfront_values.types import (

@@ -10,7 +10,7 @@ import pytest
 import sqlfront
 from sqlfront.lanes.jobs import plan_job
 from sqlfront_planner.binder import Arguments
-from sqlfront_planner.statement import parse_query
+from sqlfront_planner.statements.query_parser import parse_query
 from tests.sqlfront.pruning.trials import run, switch
 
 ROWS = 60_000

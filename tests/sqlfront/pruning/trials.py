@@ -18,7 +18,7 @@ from sqlfront.lanes.jobs import plan_job, submit
 from sqlfront_connectors.base import Key
 from sqlfront_planner.binder import Arguments
 from sqlfront_planner.explain.scan_pruning import ScanPruning, scan_prunings
-from sqlfront_planner.statement import parse_query
+from sqlfront_planner.statements.query_parser import parse_query
 from sqlfront_values.partitioning.partitions import DEFAULT_PARTITIONS, partition_ids
 from sqlfront_values.types import physical
 
