@@ -414,8 +414,9 @@ class LogicalWindow(UnaryPlan, frozen=True):
         return below.width + len(added)
 
     def _added(self) -> tuple[LogicalPlan, list[tuple[str, WindowCall]]]:
-        """The plan below a stack of window nodes, and the columns that the stack adds. One pass over the
-        stack, instead of one recursion per window, avoids making each row anew."""
+        """The plan under a stack of window nodes, and the columns that all nodes of the stack add, each with
+        the name. The loop over the stack makes one schema; a recursion would make one schema for each
+        node."""
         plan: LogicalPlan = self
         windows: list[LogicalWindow] = []
         while isinstance(plan, LogicalWindow):

@@ -384,8 +384,8 @@ def _stored(name: str) -> str:
 
 
 def check_names(kind: pa.StructType | pa.Schema) -> None:
-    """Raise Spark's COLUMN_ALREADY_EXISTS for names, at any depth, that differ by case alone or not at
-    all."""
+    """Check the names of the fields of a struct, and of structs within the struct. Raises ProgrammingError
+    (Spark's COLUMN_ALREADY_EXISTS) if two fields of one struct have the same name, in whatever case."""
     seen: set[str] = set()
     for field in kind:
         if field.name.lower() in seen:
