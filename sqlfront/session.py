@@ -187,7 +187,8 @@ class Session(ClosingContext):
             if context.bases:
                 caching.follow(context)
             query = context.limited(text, timeout, query)
-            return walk(StatementRequest(text, self.arguments(parameters), timeout, query), context)
+            arguments = NO_ARGUMENTS if parameters is None else self.arguments(parameters)
+            return walk(StatementRequest(text, arguments, timeout, query), context)
         except Error as error:
             self.locate(error, text)
             raise

@@ -71,7 +71,8 @@ class Options:
         self._values[TIME_ZONE] = config.time_zone
         if config.timeout is not None:
             self._values[_TIMEOUT] = str(config.timeout)
-        self._settings = Settings(time_zone=config.time_zone)
+        #: The settings for evaluation; replaced as a whole.
+        self.settings = Settings(time_zone=config.time_zone)
         #: Seconds that a statement may take; None = no limit.
         self.timeout = self._read_timeout()
         #: All values, as a part of keys that depend on them; None while a value changes. Every change makes a
@@ -80,12 +81,7 @@ class Options:
 
     def _make_key(self) -> tuple[str, ...]:
         values = tuple(value for _, value in sorted(self._values.items()))
-        return (*values, self._settings.catalog, self._settings.database)
-
-    @property
-    def settings(self) -> Settings:
-        """The settings for evaluation."""
-        return self._settings
+        return (*values, self.settings.catalog, self.settings.database)
 
     def _read_timeout(self) -> float | None:
         return float(self._values[_TIMEOUT]) or None
@@ -125,7 +121,7 @@ class Options:
         with self._lock:
             self.key = None
             self._values[known] = normal
-            self._settings = replace(self._settings, time_zone=self._values[TIME_ZONE])
+            self.settings = replace(self.settings, time_zone=self._values[TIME_ZONE])
             self.timeout = self._read_timeout()
             self.key = self._make_key()
         return normal
@@ -134,7 +130,7 @@ class Options:
         """Make another database the current database."""
         with self._lock:
             self.key = None
-            self._settings = replace(self._settings, catalog=catalog, database=database)
+            self.settings = replace(self.settings, catalog=catalog, database=database)
             self.key = self._make_key()
 
     def _known(self, key: str) -> str:

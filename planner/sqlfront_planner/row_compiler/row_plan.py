@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final, cast
+from typing import Any, Final
 
 import msgspec
 import pyarrow as pa
@@ -119,7 +119,8 @@ def _access(table: Table, snapshots: dict[int, RowAccess]) -> RowAccess:
     access = snapshots.get(id(table))
     if access is None:
         # Invariant: row plans are made only for tables whose versions all offer row access.
-        access = snapshots[id(table)] = cast(RowAccess, table.snapshot())
+        version: Any = table.snapshot()
+        access = snapshots[id(table)] = version
     return access
 
 
