@@ -18,7 +18,7 @@ ARGS   ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint format types imports oracle soak attack cluster beside bench clean
+.PHONY: help demo test check lint format types imports oracle soak attack cluster beside wheel fuzz bench clean
 
 help:  ## Say what there is to make
 	@sed -n 's/^\([a-z]*\):.*##\(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
@@ -103,6 +103,9 @@ cluster: $(DEV_READY)  ## All tests of members in processes of their own, and on
 
 beside: $(DEV_READY)  ## Every stored query and TPC-H beside a live Spark, members on its executors (some ten minutes)
 	$(BIN)/pytest -q -s -m cluster tests/oracle/test_executors.py $(ARGS)
+
+wheel: $(DEV_READY)  ## A wheel in an empty environment, outside the checkout, by every launcher (needs Java)
+	$(BIN)/python -m tests.packaging.wheel
 
 fuzz: $(DEV_READY)  ## Hostile input at length: changed statements, deep and long ones, extremes, small archives (needs Java)
 	$(BIN)/python -m tests.fuzz.statements --count 200000 $(ARGS)
