@@ -21,7 +21,7 @@ from sqlfront_connectors.memory.spread.table import NextVersion, SpreadTable
 from sqlfront_engine.jobs.light_job import LightJob
 from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_planner.binder import Arguments, bind
-from sqlfront_planner.binder.names import suggestions
+from sqlfront_planner.binder.names import shown_names
 from sqlfront_planner.catalog import DEFAULT_DATABASE, Entry, TableEntry
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.logical import LogicalPlan, LogicalProject, LogicalScan, all_nodes
@@ -190,7 +190,7 @@ def origin_of(entry: Entry) -> Entry:
 
 def not_found(name: str, known: tuple[str, ...] = ()) -> Error:
     """The error for a name that the catalog doesn't know."""
-    return spark_error("TABLE_OR_VIEW_NOT_FOUND", suggestions.unknown_relation(name_parts(name), known))
+    return spark_error("TABLE_OR_VIEW_NOT_FOUND", shown_names.unknown_relation(name_parts(name), known))
 
 
 def no_database(name: str) -> Error:

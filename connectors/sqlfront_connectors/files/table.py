@@ -380,7 +380,8 @@ def _directory_text(text: str | None) -> str | None:
 
 
 def _plain(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Convert the batch into logical types."""
+    """Return the batch in the logical types of ``schema``: decimal64 columns and dictionary columns of
+    strings are cast to the types of the schema, other columns stay as they are."""
     columns = [
         column.cast(field.type) if is_decimal(field.type) or is_string(field.type) else column
         for column, field in zip(batch.columns, schema, strict=True)

@@ -71,8 +71,12 @@ class Work(Protocol):
         """Analyse the statement, and run a command at once; returns the logical schema of the answer."""
 
     def collect(self, arrive: Arrive) -> Iterator[pa.RecordBatch]:
-        """Run the analysed query to its end. ``arrive`` receives rows on arrival, in physical form; the
-        returned rows follow, and may be read by any thread."""
+        """Run the analysed query to its end, and bring its rows, in physical form, in two ways.
+
+        ``arrive`` is called in this thread with each batch as soon as the batch has come from Spark. The
+        returned iterator yields the batches that were not given to ``arrive``, such as rows that Spark wrote
+        as files; these batches come after the others, and any thread may read the iterator.
+        """
 
 
 class SparkRun:

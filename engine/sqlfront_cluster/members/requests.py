@@ -47,8 +47,8 @@ class BodyService(RequestService):
 
     @abstractmethod
     def exchange(self, content: bytes, body: pa.Buffer | None) -> tuple[bytes, Sequence[Part]]:
-        """The answer to a question over the network, as :meth:`Service.answer`, and the data to send behind
-        it. ``body`` came with the question; it may be kept."""
+        """The answer to a question over the network, as :meth:`RequestService.answer`, and the data to send
+        behind it. ``body`` came with the question; it may be kept."""
 
 
 class RequestingMember(Protocol):

@@ -351,9 +351,13 @@ class Execution:
             self._end_driving()
 
     def pump(self) -> bool:
-        """Run the runnable tasklets on this thread, unless another thread does: for threads delivering data
-        of other members to an inline job. False: the job is large and has more to run, which should not hold
-        up this thread."""
+        """Run the runnable tasklets of an inline job on the calling thread, which has just delivered data of
+        another member to the job, unless another thread is running them.
+
+        Returns False if the share of time (``PUMP_SHARE``) or rows (``PUMP_ROWS``) was used up while the job
+        may still have runnable tasklets: the caller then has to pump again, on a thread that may wait.
+        Returns True if nothing is left to run here.
+        """
         runner, now = self._runner, self._clock.now
         began = now()
         while runner is not None and runner.waiting and self._driving.acquire(False):

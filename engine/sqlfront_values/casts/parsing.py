@@ -123,7 +123,12 @@ def string_to_integral(target: pa.DataType, *, safe: bool) -> Convert:
 
 
 def string_to_float(target: pa.DataType, *, safe: bool) -> Convert:
-    """Cast Java's floating-point literals, and inf, infinity and nan in any case."""
+    """Make Spark's cast of strings to ``target``, a float or a double.
+
+    A text is well-formed if it is, between blanks, a floating-point literal of Java (also hexadecimal or with
+    the suffix f or d), or inf, infinity or nan in any case. A malformed text becomes null if ``safe``, else
+    the cast raises CAST_INVALID_INPUT.
+    """
     single = target.bit_width == 32
     by_row = row_by_row(parse_single if single else parse_double, target, safe=safe)
     if single:
@@ -165,7 +170,12 @@ def parse_single(text: str) -> float:
 
 
 def string_to_decimal(target: pa.DataType, *, safe: bool) -> Convert:
-    """Cast digits with an optional point and exponent, rounded to the type's scale."""
+    """Make Spark's cast of strings to ``target``, a decimal type.
+
+    A text is well-formed if it has, between blanks, digits with an optional point and exponent; the number is
+    rounded to the type's scale. A malformed text becomes null if ``safe``, else the cast raises
+    CAST_INVALID_INPUT.
+    """
 
     def one(text: str | None) -> int | None:
         if text is None:

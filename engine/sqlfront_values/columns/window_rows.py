@@ -15,7 +15,9 @@ from sqlfront_values.room import check
 
 
 class PositionRanges(msgspec.Struct, frozen=True):
-    """A half-open range of positions for each position."""
+    """For each position in the sorted rows of a window, a half-open range of such positions, such as the
+    partition or the frame of the row: ``starts[position]`` is the range's first position,
+    ``ends[position]`` the position behind its last one."""
 
     starts: Rows
     ends: Rows

@@ -13,7 +13,7 @@ from sqlglot import exp
 from sqlfront_planner import types as coercion
 from sqlfront_planner.binder.context import LEVELS_OF_A_STACK, StatementContext
 from sqlfront_planner.binder.expressions.expression_binder import Clause, ExpressionBinder, cast_to
-from sqlfront_planner.binder.names import suggestions
+from sqlfront_planner.binder.names import shown_names
 from sqlfront_planner.binder.relations import from_clause
 from sqlfront_planner.binder.scope import EMPTY_SCOPE, BoundQuery, Scope, output_scope
 from sqlfront_planner.binder.select import bind_select
@@ -118,7 +118,7 @@ class QueryBinder(msgspec.Struct, frozen=True):
             if key in own:
                 raise failure(
                     "DUPLICATED_CTE_NAMES",
-                    f"CTE definition can't have duplicate names: {suggestions.quoted((alias.this.name,))}.",
+                    f"CTE definition can't have duplicate names: {shown_names.quoted((alias.this.name,))}.",
                     alias,
                 )
             own.add(key)

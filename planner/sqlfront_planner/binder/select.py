@@ -18,7 +18,7 @@ from sqlfront_planner.binder.expressions import casts
 from sqlfront_planner.binder.expressions import columns as column_binder
 from sqlfront_planner.binder.expressions.expression_binder import Clause, ExpressionBinder, OutputNames
 from sqlfront_planner.binder.groups import group_by, group_names, group_rows
-from sqlfront_planner.binder.names import suggestions
+from sqlfront_planner.binder.names import shown_names
 from sqlfront_planner.binder.names.expression_names import result_name
 from sqlfront_planner.binder.relations import from_clause
 from sqlfront_planner.binder.scope import ONE_ROW, BoundQuery, Relation, Scope, ScopeColumn, output_scope
@@ -270,10 +270,10 @@ class _Select(msgspec.Struct):
             match.columns[0].expression if match is not None and match.parts == len(qualifier) else None
         )
         if expression is None or not pa.types.is_struct(expression.type):
-            known = ", ".join(suggestions.quoted((column.name,)) for column in self.scope.visible())
+            known = ", ".join(shown_names.quoted((column.name,)) for column in self.scope.visible())
             raise failure(
                 "CANNOT_RESOLVE_STAR_EXPAND",
-                f"Cannot resolve {suggestions.quoted(qualifier)}.* given input columns {known}. Please "
+                f"Cannot resolve {shown_names.quoted(qualifier)}.* given input columns {known}. Please "
                 "check that the specified table or struct exists and is accessible in the input columns.",
                 part,
             )
@@ -296,7 +296,7 @@ class _Select(msgspec.Struct):
             if expression in dropped:
                 raise failure(
                     "EXCEPT_OVERLAPPING_COLUMNS",
-                    f"Columns in an EXCEPT list must be distinct, but {suggestions.quoted((name.name,))} "
+                    f"Columns in an EXCEPT list must be distinct, but {shown_names.quoted((name.name,))} "
                     "is there twice.",
                     name,
                 )

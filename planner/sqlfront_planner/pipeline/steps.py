@@ -40,7 +40,8 @@ class Step(msgspec.Struct, frozen=True, tag_field="step", tag=True):
 
 
 class ReadStep(Step, frozen=True, tag_field="step", tag=True):
-    """Read rows from a source; ``only_on``: one instance in the cluster."""
+    """Read rows from a source. ``only_on``: the place of the source's only instance in the whole cluster;
+    None = instances on every member, as :attr:`parallelism` says."""
 
     source: Processor
     only_on: OnlyOn | OwnerOf | None = None
@@ -91,7 +92,8 @@ class JoinStep(Step, frozen=True, tag_field="step", tag=True):
 
 
 class WriteStep(Step, frozen=True, tag_field="step", tag=True):
-    """Write rows into a sink; ``only_on``: one instance in the cluster."""
+    """Write rows into a sink. ``only_on``: the place of the sink's only instance in the whole cluster; None =
+    instances on every member, as :attr:`parallelism` says."""
 
     sink: Processor
     only_on: OnlyOn | OwnerOf | None = None

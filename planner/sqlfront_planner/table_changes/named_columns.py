@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from sqlfront_planner.binder.names.suggestions import quoted, suggestion
+from sqlfront_planner.binder.names.shown_names import quoted, suggestion
 from sqlfront_values.errors import DatabaseError, ProgrammingError, spark_error
 
 

@@ -342,8 +342,12 @@ class _Rewriter:
         return "-"
 
     def _refuse_after_word(self, word: Token, position: int, token: Token) -> None:
-        """Refuse a string that may not stand after the word: X needs its string without a blank, DATE takes
-        one string only, INTERVAL needs a blank between amount and unit."""
+        """Raise an error if the string literal ``token``, at ``position``, may not follow the token ``word``.
+
+        The refused combinations are ``X '1F'`` with a blank, an INTERVAL string whose number touches its unit
+        (``INTERVAL '1day'``), and a typed literal of two strings (``DATE '2024-01-01' 'x'``). The INTERVAL
+        raises INVALID_TYPED_LITERAL, the other two raise NotSupportedError.
+        """
         following = self._at(position + 1)
         if word.token_type == _T.VAR and word.text.upper() == "X":
             raise unsupported_at(word, "A space between X and a string", self._sql)

@@ -365,7 +365,8 @@ def _finished(
 
 
 class _Rows:
-    """A collector of records for a batch."""
+    """A buffer of tokenized records: :meth:`add` appends one record, :meth:`taken` empties the buffer and
+    returns a batch of the wanted columns' values, in which the mode has decided on malformed records."""
 
     def __init__(self, reading: CsvReading) -> None:
         self._reading = reading

@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 import pyarrow as pa
+from msgspec.structs import astuple
 
 from sqlfront_cluster.codec.rows import Encoded, encode_rows, rows_decoder
 from sqlfront_cluster.codec.values import malformed
@@ -24,6 +25,8 @@ from sqlfront_values.types import BIGINT, VOID, physical
 _FIXED: Final = (("rows", BIGINT), ("size", BIGINT))
 _WRITTEN: Final = pa.field("written", BIGINT)
 _NOTHING: Final = ColumnStatistics(distinct=0, nulls=0)
+#: The number of statistics of a column.
+_WIDTH: Final = len(ColumnStatistics.__struct_fields__)
 
 
 class ShareStatistics(msgspec.Struct, frozen=True):
@@ -45,11 +48,10 @@ def _schema(table: pa.Schema) -> pa.Schema:
     fields = [pa.field(name, kind) for name, kind in _FIXED]
     for number, field in enumerate(table):
         bound = field.type if has_bounds(physical(field.type)) else VOID
+        types = {"minimum": bound, "maximum": bound}
         fields += [
-            pa.field(f"distinct {number}", BIGINT),
-            pa.field(f"nulls {number}", BIGINT),
-            pa.field(f"minimum {number}", bound),
-            pa.field(f"maximum {number}", bound),
+            pa.field(f"{name} {number}", types.get(name, BIGINT))
+            for name in ColumnStatistics.__struct_fields__
         ]
     return pa.schema(fields)
 
@@ -74,7 +76,7 @@ def _row(statistics: ShareStatistics, table: pa.Schema) -> pa.RecordBatch:
 def _values(statistics: ShareStatistics) -> list[object]:
     values: list[object] = [statistics.rows, statistics.size]
     for column in statistics.columns:
-        values += [column.distinct, column.nulls, column.minimum, column.maximum]
+        values += astuple(column)
     return values
 
 
@@ -102,7 +104,7 @@ def read_reports(batches: Iterable[pa.RecordBatch]) -> tuple[list[ShareStatistic
 
 def _statistics(row: tuple[object, ...]) -> ShareStatistics:
     rows, size, *rest = row
-    columns = tuple(ColumnStatistics(*rest[start : start + 4]) for start in range(0, len(rest), 4))  # type: ignore[arg-type]
+    columns = tuple(ColumnStatistics(*rest[start : start + _WIDTH]) for start in range(0, len(rest), _WIDTH))  # type: ignore[arg-type]
     return ShareStatistics(rows, size, columns)  # type: ignore[arg-type]
 
 

@@ -70,7 +70,12 @@ class TableStore(Mapping[str, object], RequestService):
             self.memory.hold(segments, table)
 
     def stage(self, key: str, share: TableShare) -> None:
-        """Keep the share of a version that is not published yet, unless its writer has given up."""
+        """Keep ``share`` under ``key``, the key of its table's version, before that version is published. The
+        store drops the share instead if its writer has given up: :meth:`free` was called with the key before.
+        In both cases :attr:`on_stage` receives the key.
+
+        Raises InternalError if the store has a share with this key already.
+        """
         with self._lock:
             if key in self._shares:
                 raise InternalError(f"there is a share {key} already")

@@ -128,9 +128,14 @@ def spread_frame(
 def _frame(
     spark: "SparkSession", held: HeldVersion, schema: pa.Schema, size: int, door: ServiceAccess
 ) -> "DataFrame":
-    """Return the rows of the pieces. A number of a range asks for each piece; most of the range's numbers are
-    left out: the bytes of the whole range tell Spark's optimizer the approximate size of the table, so that
-    it doesn't broadcast a large table to all executors."""
+    """Return a DataFrame of ``schema`` whose tasks read the pieces of ``held``, one piece per task.
+
+    The DataFrame starts from a range of whole numbers with one partition per piece. A filter keeps the first
+    number of each partition, and the task reads the piece for that number. The other numbers exist only to
+    give the range about ``size`` bytes (at most ``_MOST_TAKEN``), because Spark's optimizer takes the size of
+    the range for the size of the table: otherwise the optimizer would broadcast a large table to all
+    executors.
+    """
     count = max(1, len(held.pieces))
     stride = max(1, min(size, _MOST_TAKEN) // _NUMBER // count)
     numbers = spark.range(0, len(held.pieces) * stride, 1, count)

@@ -32,7 +32,11 @@ class EmittedRows(msgspec.Struct, frozen=True):
 
 
 def wanted_rows(kind: JoinKind, *, build_left: bool) -> EmittedRows:
-    """The rows that a kind of join emits."""
+    """Return which rows a join of this kind emits, in terms of the build side and the probe side.
+
+    ``build_left``: the left input is the build side, else the right input is. SEMI and both ANTI kinds emit
+    rows of the left input.
+    """
     match kind:
         case JoinKind.INNER:
             return EmittedRows(pairs=True)

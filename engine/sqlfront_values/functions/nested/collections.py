@@ -31,7 +31,8 @@ Refuse = Callable[[int, int], DatabaseError]
 
 
 def interleaved(columns: list[pa.Array], length: int) -> pa.Array:
-    """Interleave columns: the first values of all columns, then the second values, and so on."""
+    """Interleave columns of one type and ``length`` values each: the result has the first values of all
+    columns, in the columns' order, then the second values, and so on. ``columns`` has at least one column."""
     if len(columns) == 1:
         return columns[0]
     order = np.arange(len(columns) * length).reshape(len(columns), length).T.ravel()

@@ -73,8 +73,11 @@ def _padding(kernel: str, *, left: bool) -> Kernel:
 
 
 def _repeated_size(arguments: tuple[Datum, ...], rows: int) -> int:
-    """Bound the size. Strings have fewer than 2 ** 31 bytes; Spark's error for longer strings has no
-    condition."""
+    """Return the number of bytes that ``repeat(text, count)`` makes over all rows.
+
+    Raises DataError without a condition, as Spark does, if the result of one row exceeds 2 ** 31 - 1 bytes,
+    the most that a string of Java may have.
+    """
     sizes = growth.lengths(arguments[0]) * growth.counts(arguments[1])
     if growth.largest(sizes) > _MOST_BYTES:
         raise DataError("integer overflow")

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from sqlfront_planner.binder.expressions.expression_binder import ExpressionBinder, cast_to
 from sqlfront_planner.binder.names import spark_functions
-from sqlfront_planner.binder.names.suggestions import nearest_words, quoted
+from sqlfront_planner.binder.names.shown_names import nearest_words, quoted
 from sqlfront_planner.binder.trees.handlers import failure, unsupported
 from sqlfront_planner.logical import OuterColumn
 from sqlfront_planner.tokens.marks import FUNCTION_MARK

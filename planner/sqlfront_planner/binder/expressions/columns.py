@@ -11,7 +11,7 @@ from sqlfront_planner.binder.collected_calls import GroupingCall
 from sqlfront_planner.binder.expressions.arguments import unresolved_routine
 from sqlfront_planner.binder.expressions.collections import subscript
 from sqlfront_planner.binder.expressions.expression_binder import Clause, ExpressionBinder, OutputNames
-from sqlfront_planner.binder.names.suggestions import quoted, suggestion
+from sqlfront_planner.binder.names.shown_names import quoted, suggestion
 from sqlfront_planner.binder.scope import Match, Scope
 from sqlfront_planner.binder.trees.handlers import failure, handles, parts_of, unsupported
 from sqlfront_planner.expressions.rewriting import columns_to_outer, is_deterministic

@@ -124,8 +124,12 @@ def comparable(binder: ExpressionBinder, left: Expr, right: Expr, node: exp.Expr
 
 
 def _in_decimal(operand: Expr, other: Expr) -> Expr:
-    """An integer parameter cast to the decimal type of the other operand, if the type holds all its values:
-    any decimal type that Spark could choose gives an equal result."""
+    """Return ``operand`` cast to the decimal type of ``other`` if ``operand`` is an integer parameter and
+    that decimal type holds every value of the parameter's type; otherwise return ``operand`` unchanged.
+
+    The cast doesn't change the result of a comparison: Spark's own choice of a decimal type depends on the
+    parameter's value, but every type that holds the value compares equally.
+    """
     if not (isinstance(operand, Parameter) and is_integral(operand.type) and is_decimal(other.type)):
         return operand
     fits = other.type.precision - other.type.scale >= as_decimal(operand.type).precision

@@ -23,7 +23,7 @@ from sqlfront_planner.binder.expressions.operators import arithmetic, concatenat
 from sqlfront_planner.binder.functions.aggregates import bind_aggregate, bind_grouping_call
 from sqlfront_planner.binder.functions.constructors import CONSTRUCTORS
 from sqlfront_planner.binder.functions.date_functions import DATE_FUNCTIONS
-from sqlfront_planner.binder.names.suggestions import quoted
+from sqlfront_planner.binder.names.shown_names import quoted
 from sqlfront_planner.binder.scope import columns_of_star
 from sqlfront_planner.binder.trees.handlers import failure, handles, unsupported
 from sqlfront_values import types

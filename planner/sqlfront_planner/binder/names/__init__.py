@@ -1,10 +1,10 @@
 """Names of result columns and names in messages.
 
 ``expression_names`` gives an expression's name in the result, with the parts ``call_names`` and
-``window_names``. ``suggestions`` finds the known names nearest to a wrong name; ``spark_functions`` lists the
-names of Spark's functions.
+``window_names``. ``shown_names`` finds the known names nearest to a wrong name; ``spark_functions``
+lists the names of Spark's functions.
 """
 
 from sqlfront_values.lazy_modules import lazy_submodules
 
-lazy_submodules(__name__, "call_names", "spark_functions", "suggestions", "window_names")
+lazy_submodules(__name__, "call_names", "spark_functions", "shown_names", "window_names")

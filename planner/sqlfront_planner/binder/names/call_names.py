@@ -6,7 +6,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from sqlfront_planner.binder.names.suggestions import quoted
+from sqlfront_planner.binder.names.shown_names import quoted
 from sqlfront_planner.binder.protocols import Binder
 from sqlfront_planner.binder.scope import star_columns
 from sqlfront_planner.tokens.marks import FUNCTION_MARK

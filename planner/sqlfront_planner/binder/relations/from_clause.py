@@ -14,7 +14,7 @@ from sqlfront_engine.join_kinds import JoinKind
 from sqlfront_planner import types as coercion
 from sqlfront_planner.binder.expressions.expression_binder import Clause, ExpressionBinder, cast_to
 from sqlfront_planner.binder.expressions.literals import literal_of
-from sqlfront_planner.binder.names import suggestions
+from sqlfront_planner.binder.names import shown_names
 from sqlfront_planner.binder.protocols import Queries
 from sqlfront_planner.binder.relations import joins, table_functions
 from sqlfront_planner.binder.scope import BoundQuery, Relation, Scope, ScopeColumn, named, relation
@@ -131,7 +131,7 @@ def _view_query(queries: Queries, entry: ViewEntry, node: exp.Table) -> BoundQue
     if name in context.views:
         return context.views[name]
     if name in context.views_open:
-        raise failure("RECURSIVE_VIEW", f"Recursive view {suggestions.quoted((entry.name,))} detected.", node)
+        raise failure("RECURSIVE_VIEW", f"Recursive view {shown_names.quoted((entry.name,))} detected.", node)
     before, catalog, literals = context.views_open, context.catalog, context.literals
     context.views_open, context.literals = (*before, name), {}  # positions refer to the view's text
     if not entry.temporary:  # a permanent view means the same in every session
@@ -156,10 +156,10 @@ def _not_found(queries: Queries, parts: tuple[str, ...], node: exp.Expr) -> Exce
         return failure(
             "REQUIRES_SINGLE_PART_NAMESPACE",
             f"{DEFAULT_CATALOG} requires a single-part namespace, "
-            f"but got identifier {suggestions.quoted(parts)}.",
+            f"but got identifier {shown_names.quoted(parts)}.",
             node,
         )
-    return failure("TABLE_OR_VIEW_NOT_FOUND", suggestions.unknown_relation(parts, known), node)
+    return failure("TABLE_OR_VIEW_NOT_FOUND", shown_names.unknown_relation(parts, known), node)
 
 
 # ---- derived tables

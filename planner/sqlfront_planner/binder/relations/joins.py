@@ -10,7 +10,7 @@ from sqlfront_engine.join_kinds import FILTERING_JOINS, JoinKind
 from sqlfront_planner.binder import outer_columns
 from sqlfront_planner.binder.expressions import predicates
 from sqlfront_planner.binder.expressions.expression_binder import Clause, ExpressionBinder, unify
-from sqlfront_planner.binder.names import suggestions
+from sqlfront_planner.binder.names import shown_names
 from sqlfront_planner.binder.protocols import Queries
 from sqlfront_planner.binder.scope import Relation, Scope, ScopeColumn
 from sqlfront_planner.binder.trees.handlers import failure, refuse_unknown, unsupported
@@ -171,10 +171,10 @@ def _side_column(side: Relation, name: str, which: str, node: exp.Join) -> Scope
     """The side's first column of that name; Spark accepts several."""
     match = side.scope().resolve((name,))
     if match is None:
-        known = ", ".join(suggestions.quoted((column.name,)) for column in side.columns if not column.hidden)
+        known = ", ".join(shown_names.quoted((column.name,)) for column in side.columns if not column.hidden)
         raise failure(
             "UNRESOLVED_USING_COLUMN_FOR_JOIN",
-            f"USING column {suggestions.quoted((name,))} cannot be resolved on the {which} side of "
+            f"USING column {shown_names.quoted((name,))} cannot be resolved on the {which} side of "
             f"the join. The {which}-side columns: [{known}].",
             next((item for item in node.args.get("using") or [] if item.name == name), node),
         )

@@ -6,7 +6,7 @@ from sqlfront_planner.binder.expressions.arguments import check_count, function_
 from sqlfront_planner.binder.expressions.casts import can_cast
 from sqlfront_planner.binder.expressions.expression_binder import Clause, ExpressionBinder
 from sqlfront_planner.binder.names import spark_functions
-from sqlfront_planner.binder.names.suggestions import quoted
+from sqlfront_planner.binder.names.shown_names import quoted
 from sqlfront_planner.binder.protocols import Queries
 from sqlfront_planner.binder.relations.range_table import RangeTable
 from sqlfront_planner.binder.scope import EMPTY_SCOPE

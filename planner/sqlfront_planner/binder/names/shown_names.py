@@ -1,0 +1,69 @@
+"""Names as messages show them: quoted, with the known names nearest to a wrong name; the text for an unknown
+relation."""
+
+from collections.abc import Sequence
+from typing import Final
+
+#: Names that a message suggests: as many as Spark's messages name.
+_SHOWN: Final = 5
+#: Characters up to which names are compared: the time of a comparison grows with the square of the length.
+_COMPARED: Final = 64
+
+
+def quoted(parts: Sequence[str]) -> str:
+    """A dotted name with its parts in backticks.
+
+    >>> quoted(("t", "a`b"))
+    '`t`.`a``b`'
+    """
+    return ".".join(f"`{part.replace('`', '``')}`" for part in parts)
+
+
+def suggestion(wanted: Sequence[str], known: Sequence[Sequence[str]]) -> str:
+    """The five known names nearest to the wanted name, nearest first; a qualifier shared by all names is
+    omitted.
+
+    >>> suggestion(("carier",), [("f", "carrier"), ("f", "tailnum")])
+    '`carrier`, `tailnum`'
+    """
+    qualifiers = {tuple(name[:-1]) for name in known}
+    names = [tuple(name[-1:]) for name in known] if len(qualifiers) == 1 else [tuple(name) for name in known]
+    text = ".".join(wanted).lower()
+    nearest = sorted(names, key=lambda name: distance(".".join(name[-len(wanted) :]).lower(), text))
+    return ", ".join(quoted(name) for name in nearest[:_SHOWN])
+
+
+def unknown_relation(parts: Sequence[str], known: Sequence[str]) -> str:
+    """Return Spark's message for a dotted name of no relation; ``known`` are the names of relations."""
+    message = (
+        f"The table or view {quoted(parts)} cannot be found. Verify the spelling and "
+        "correctness of the schema and catalog."
+    )
+    if known:
+        nearest = ", ".join(quoted((name,)) for name in nearest_words(parts[-1], known))
+        message += f" Did you mean one of the following? [{nearest}]."
+    return message
+
+
+def nearest_words(wanted: str, known: Sequence[str], count: int = _SHOWN) -> tuple[str, ...]:
+    """The known words nearest to the wanted word."""
+    return tuple(sorted(known, key=lambda word: distance(word.lower(), wanted.lower()))[:count])
+
+
+def distance(left: str, right: str) -> int:
+    """The number of edits (insert, delete, replace a character) between two words, of which the first 64
+    characters are compared.
+
+    >>> distance("kitten", "sitting")
+    3
+    """
+    left, right = left[:_COMPARED], right[:_COMPARED]
+    previous = list(range(len(right) + 1))
+    for row, letter in enumerate(left, 1):
+        current = [row]
+        for column, other in enumerate(right, 1):
+            current.append(
+                min(previous[column] + 1, current[-1] + 1, previous[column - 1] + (letter != other))
+            )
+        previous = current
+    return previous[-1]
