@@ -55,13 +55,18 @@ def _check(name: str, value: int, low: int, high: int, shown: str = "") -> None:
 
 
 def days_of(year: int, month: int, day: int) -> int:
-    """Return the days since 1970-01-01. Raises DATETIME_FIELD_OUT_OF_BOUNDS or ARITHMETIC_OVERFLOW."""
+    """Return the number of days from 1970-01-01 to a date of the proleptic Gregorian calendar; the number is
+    negative for earlier dates.
+
+    Raises DATETIME_FIELD_OUT_OF_BOUNDS if there is no such month or no such day in the month, and
+    ARITHMETIC_OVERFLOW if the number exceeds a 32-bit integer.
+    """
     _check("MonthOfYear", month, 1, 12)
     _check("DayOfMonth", day, 1, 31, "1 - 28/31")
     if day > days_in_month(year, month):
         raise _out_of_bounds(invalid_day(year, month, day))
     days = checked_days(year, month, day)
-    if abs(days) > _MAX_INT:
+    if not -_MAX_INT - 1 <= days <= _MAX_INT:
         raise spark_error("ARITHMETIC_OVERFLOW", "overflow.")
     return days
 
