@@ -71,7 +71,7 @@ def _is_lazy_frame(value: object) -> TypeGuard[LazyFrame]:
 
 
 def _read(source: ArrowSource) -> pa.Table:
-    """Read all rows of a source. The source's own code runs, so that any exception is possible."""
+    """Read all rows of a source. Since the source's own code runs, any exception may be raised."""
     if isinstance(source, pa.Table):
         return source
     if isinstance(source, ArrowStream):
@@ -109,7 +109,8 @@ class ArrowSnapshot:
         return ()
 
     def scan(self, request: ScanRequest) -> ScanPlan:
-        """Scan slices of the batches."""
+        """Return a source of slices of the batches; of the request only the columns and the limit have an
+        effect."""
         share = TableShare(self._schema, segments=tuple(map(Segment, self._batches)))
         source = MemoryScan(self._resource, self._name, request.columns, limit=request.limit)
         return ScanPlan(source, {self._resource: share})
@@ -150,14 +151,15 @@ class ArrowTable:
 
     @classmethod
     def of(cls, name: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> "ArrowTable":
-        """Make a table over rows in physical form, whose columns are in the order of the logical schema."""
+        """Return a table over batches in physical form, without a conversion or check of the rows. The
+        batches' columns are in the order of ``schema``, the logical schema."""
         table = cls.__new__(cls)
         table.name, table.schema = name, schema
         table._snapshot = ArrowSnapshot(name, schema, tuple(batches))
         return table
 
     def snapshot(self) -> ArrowSnapshot:
-        """Return the data as registered."""
+        """Return the only version: the data with which the table was made."""
         return self._snapshot
 
     def drop(self) -> None:
@@ -175,8 +177,9 @@ def _convert(batch: pa.RecordBatch, schema: pa.Schema, table: str) -> pa.RecordB
 
 
 def _check(column: pa.Array, name: str) -> None:
-    """Refuse strings that are not UTF-8, and offsets beyond the buffers: kernels rely on both, and would give
-    wrong answers or read foreign memory. Takes 0.2 s per GB of text."""
+    """Raise DataError if a string of the column is not UTF-8, or an offset lies beyond the buffers: kernels
+    rely on both, and would give wrong answers or read foreign memory. ``name``: the column's name for the
+    error. Takes 0.2 s per GB of text."""
     try:
         column.validate(full=True)
     except pa.ArrowException as error:

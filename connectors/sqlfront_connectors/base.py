@@ -21,8 +21,9 @@ from sqlfront_values.expressions import Expr
 
 
 class ColumnStatistics(msgspec.Struct, frozen=True):
-    """Statistics of a column; None = unknown. ``minimum``/``maximum`` are Python values of the logical
-    type."""
+    """Statistics of a column; None = unknown. ``distinct``: the number of distinct values without null, often
+    an estimate. ``nulls``: the number of nulls. ``minimum`` and ``maximum``: bounds of the values, as Python
+    values of the logical type."""
 
     distinct: int | None = None
     nulls: int | None = None
@@ -31,7 +32,8 @@ class ColumnStatistics(msgspec.Struct, frozen=True):
 
 
 class TableStatistics(msgspec.Struct, frozen=True):
-    """Row and byte counts (None = unknown), and column statistics by column name."""
+    """Statistics of a table; None = unknown. ``rows``: the number of rows. ``size``: the size of the rows in
+    bytes. ``columns``: the column statistics by column name."""
 
     rows: int | None = None
     size: int | None = None
@@ -39,8 +41,8 @@ class TableStatistics(msgspec.Struct, frozen=True):
 
 
 class Partitioning(msgspec.Struct, frozen=True, array_like=True):
-    """The placement of rows by ``pmod(murmur3(key columns, 42), count)``; ``columns`` are ordinals of the
-    table's schema."""
+    """The placement of rows: a row's partition id is ``pmod(murmur3(key columns, 42), count)``. ``columns``:
+    the key columns, as ordinals of the table's schema. ``count``: the number of partitions."""
 
     columns: tuple[int, ...]
     count: int
@@ -87,12 +89,12 @@ class Location(Enum):
 
 
 class ScanPlan(msgspec.Struct, frozen=True):
-    """A source for a vertex of the DAG, and the objects to hand to the job as ``ProcessorContext.resources``
-    on the member that coordinates the job.
+    """The result of :meth:`Snapshot.scan`. ``source``: the processor of a vertex of the DAG. ``resources``:
+    the objects to hand to the job as ``ProcessorContext.resources`` on the member that coordinates the job.
 
     ``location``: the members on which the source can run; a source that is not HERE needs the resources on no
     other member. ``placed``: each instance reads the rows of its own partitions of the partitioning
-    ``placed``, None = rows of any partition.
+    ``placed``, None = an instance may read rows of any partition.
     """
 
     source: Processor
@@ -111,14 +113,18 @@ class Snapshot(Protocol):
 
     @property
     def statistics(self) -> TableStatistics:
-        """Statistics of this version, cheap to get."""
+        """The statistics of this version. The planner reads this property for each plan, so it must be
+        cheap."""
 
     def exact_filters(self, filters: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        """Return the conjuncts that a scan applies completely; the plan needs no filter for them."""
+        """Return the conjuncts among ``filters`` (over the table's ordinals) that a scan applies completely,
+        so that the plan needs no filter for these conjuncts. Empty if the scan applies no conjunct
+        completely."""
 
     def scan(self, request: ScanRequest) -> ScanPlan:
-        """Return a source that emits the requested columns in physical form, with exactly the rows of this
-        version that pass the exact filters."""
+        """Return a source that emits the requested columns in physical form: exactly the rows of this version
+        that pass the exact filters, restricted by the partitions, the limit and the keys of ``request``, see
+        :class:`ScanRequest`."""
 
 
 #: A key: a value for each of the key columns, of the column's own type and as a Literal holds it; None stands
@@ -145,12 +151,13 @@ MOST_FOUND: Final = 10_000
 
 
 class TooManyRows(Exception):
-    """The error of a lookup that finds too many rows to read row by row."""
+    """The error of :meth:`RowPath.find` if the keys have more than :data:`MOST_FOUND` rows; the query then
+    runs as a job."""
 
 
 class ScanPieces(msgspec.Struct, frozen=True):
-    """The number of pieces of a table's data that a scan reads. ``what``: the kind of piece, ``chunks``,
-    ``files`` or ``row groups``."""
+    """The number of pieces of a table's data that a scan reads (``read``), and the number of all pieces
+    (``total``). ``what``: the kind of piece, ``chunks``, ``files``, ``row groups`` or ``stripes``."""
 
     what: str
     read: int
@@ -162,16 +169,18 @@ class PieceWise(Protocol):
     """An optional part of a snapshot: the count of pieces of data that a scan skips."""
 
     def pieces(self, request: ScanRequest) -> tuple[ScanPieces, ...]:
-        """Count the pieces that a scan for the request would read, without reading them. The request has no
-        parameters."""
+        """Return for each kind of piece the number of pieces that a scan for ``request`` would read, and the
+        number of all pieces, without reading rows; empty if the scan doesn't read by pieces. The request's
+        filters hold no parameters."""
 
 
 class RowPath(Protocol):
     """A lookup of rows of one version of a table by the values of given columns."""
 
     def find(self, keys: Sequence[Key]) -> Sequence[Sequence[RowValues]]:
-        """Return the rows of each key, in the order of the keys. Raises OverflowError or ValueError for a
-        date or timestamp beyond Python's years, TooManyRows for more than :data:`MOST_FOUND` rows."""
+        """Return the rows of each key: one sequence of rows for each item of ``keys``, in the same order,
+        empty for a key without rows. Raises OverflowError or ValueError for a date or timestamp beyond
+        Python's years, TooManyRows for more than :data:`MOST_FOUND` rows of all keys together."""
 
 
 class RowAccess(KeyAccess, Protocol):
@@ -184,23 +193,24 @@ class RowAccess(KeyAccess, Protocol):
         is no quick path. ``query``: the query that reads the rows; a wait for members ends with the query."""
 
     def small_rows(self, columns: tuple[int, ...], limit: int) -> Sequence[RowValues] | None:
-        """Return all rows if the snapshot has at most ``limit`` rows, all in this process; else None."""
+        """Return the values of ``columns`` (ordinals of the table) of all rows if the snapshot has at most
+        ``limit`` rows, all in this process; else None."""
 
 
 def is_repeatable(snapshot: Snapshot) -> bool:
-    """Return whether each scan gives the same rows: True unless the snapshot denies it by an attribute
-    ``repeatable``."""
+    """Return whether every scan of the snapshot gives the same rows. False only if the snapshot has an
+    attribute ``repeatable`` that is false."""
     return bool(getattr(snapshot, "repeatable", True))
 
 
 def key_access(snapshot: Snapshot) -> KeyAccess | None:
-    """Return the snapshot as a :class:`KeyAccess`, None if the snapshot finds no rows by keys. (A check
-    of the protocol by ``isinstance`` takes ten times as long.)"""
+    """Return the snapshot as a :class:`KeyAccess` if it has an attribute ``keys``, else None. (A check of the
+    protocol by ``isinstance`` takes ten times as long.)"""
     return cast(KeyAccess, snapshot) if hasattr(snapshot, "keys") else None
 
 
 def row_access(snapshot: Snapshot) -> RowAccess | None:
-    """Return the snapshot as a :class:`RowAccess`, None if the snapshot offers no rows."""
+    """Return the snapshot as a :class:`RowAccess` if it has an attribute ``row_path``, else None."""
     return cast(RowAccess, snapshot) if hasattr(snapshot, "row_path") else None
 
 
@@ -218,7 +228,7 @@ class Table(Protocol):
 
     @property
     def partitioning(self) -> Partitioning | None:
-        """The placement of rows, or None."""
+        """The placement of the rows; None if the table is not partitioned."""
 
     def snapshot(self) -> Snapshot:
         """Return the current version, readable for as long as the caller holds the snapshot."""
@@ -233,10 +243,11 @@ class TableWrite(Protocol):
     trace."""
 
     def append(self, batch: pa.RecordBatch) -> None:
-        """Take rows in physical form and the table's column order. Safe to call from several threads."""
+        """Add the rows of ``batch`` to the insert; the rows stay invisible until :meth:`commit`. The columns
+        are in physical form and in the table's order. Safe to call from several threads."""
 
     def commit(self) -> int:
-        """Publish the rows; returns their number."""
+        """Publish all appended rows at once, and return their number."""
 
     def abort(self) -> None:
         """Discard all appended rows."""
@@ -244,11 +255,12 @@ class TableWrite(Protocol):
 
 @runtime_checkable
 class WritableTable(Table, Protocol):
-    """A table that takes rows."""
+    """A table that accepts inserts."""
 
     def begin_insert(self, *, overwrite: bool = False, time_zone: str = "UTC") -> TableWrite:
-        """Start an insert; writers of one table take turns at :meth:`Write.commit`. ``time_zone``: the time
-        zone of times that are written as text."""
+        """Start an insert; writers of one table take turns at :meth:`TableWrite.commit`. ``overwrite``: the
+        inserted rows replace all present rows, otherwise they come behind the present rows. ``time_zone``:
+        the time zone of times that are written as text."""
 
 
 class Connector(Protocol):
@@ -259,8 +271,8 @@ class Connector(Protocol):
         """The name after USING, lower case."""
 
     def create(self, definition: "TableDefinition") -> Table:
-        """Make a table, and lay out its files where the table owns them; raises without leaving anything
-        behind."""
+        """Make the table of the definition, and the table's directory if the table owns its files. An error
+        leaves nothing behind."""
 
 
 class TableDefinition(msgspec.Struct, frozen=True):
@@ -269,9 +281,10 @@ class TableDefinition(msgspec.Struct, frozen=True):
     the table has only the partition directories that it was told of. ``time_zone``: the time zone of times in
     options.
 
-    ``home`` is the directory in which a table without ``location`` may make a directory of its own.
-    ``files``: the files that may be opened for the table. ``memory``: the budget for the inference of the
-    table's columns.
+    ``partitioned_by`` and ``clustered_by``: the column names of PARTITIONED BY and CLUSTERED BY. ``buckets``:
+    the number of partitions of CLUSTERED BY, None = the default number. ``home``: the directory in which a
+    table without ``location`` may make a directory of its own. ``files``: the files that may be opened for
+    the table. ``memory``: the budget for the inference of the table's columns.
     """
 
     name: str
@@ -296,7 +309,9 @@ def insert_all(
     overwrite: bool = False,
     time_zone: str = "UTC",
 ) -> int:
-    """Append all batches in one insert, all or nothing; returns the number of rows."""
+    """Append all batches (in physical form, columns in the table's order) in one insert, and return the
+    number of rows. ``overwrite``: see :meth:`WritableTable.begin_insert`. If a batch raises an error, the
+    insert is aborted and the table stays unchanged."""
     write = table.begin_insert(overwrite=overwrite, time_zone=time_zone)
     try:
         for batch in batches:

@@ -1,5 +1,5 @@
-"""A test of whether a scan can skip data: conjuncts against the bounds of a row group, or against the values
-of a partition directory."""
+"""A test of whether a scan can skip a piece of data: the conjuncts of the filter are compared with the bounds
+of a row group, or with the values of a partition directory."""
 
 from collections.abc import Callable
 
@@ -20,7 +20,7 @@ class ColumnBounds(msgspec.Struct, frozen=True):
 
     @property
     def all_null(self) -> bool:
-        """True if every row is known to be null."""
+        """True if every row is known to be null; False if a row has a value or the counts are unknown."""
         return self.nulls is not None and self.nulls == self.rows
 
 
@@ -37,10 +37,11 @@ _FLIPPED = {
 
 
 def may_match(condition: Expr, bounds_of: BoundsOf) -> bool:
-    """Return False only if no row can make ``condition`` true. ``bounds_of`` returns the bounds of a column
-    by its ordinal.
+    """Return False only if no row of a piece of data can make ``condition`` true; True if a row may, or if
+    the bounds don't tell. ``bounds_of`` returns the bounds of a column by its ordinal, None = unknown.
 
-    The function never judges floating columns: bounds leave out NaN, which Spark orders above all values.
+    Comparisons of float and double columns always give True: bounds leave out NaN, which Spark orders above
+    all values.
     """
     match condition:
         case Call(function="and", arguments=parts):
@@ -99,7 +100,8 @@ def _overlaps(function: str, minimum: object, maximum: object, value: object) ->
 
 
 def _is_less(left: object, right: object) -> bool:
-    """``left < right``; False if either is unknown."""
+    """Return whether ``left < right``; False if either is None (unknown). Raises TypeError if the types have
+    no order."""
     if left is None or right is None:
         return False
     return bool(left < right)  # type: ignore[operator]

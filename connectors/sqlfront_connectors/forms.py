@@ -32,8 +32,8 @@ _UNSIGNED: Final = {
 
 
 def logical_type(data_type: pa.DataType, column: str = "") -> pa.DataType:
-    """Return Spark's type for any Arrow type. Raises NotSupportedError, which names the column, for a type
-    without a counterpart in Spark.
+    """Return the Spark type in which columns of an Arrow type are read. Raises NotSupportedError, which names
+    ``column``, for a type without a counterpart in Spark.
 
     >>> logical_type(pa.large_string()), logical_type(pa.uint32()), logical_type(pa.timestamp("ns"))
     (DataType(string), DataType(int64), TimestampType(timestamp[us]))
@@ -79,13 +79,14 @@ def logical_type(data_type: pa.DataType, column: str = "") -> pa.DataType:
 
 
 def logical_schema(schema: pa.Schema) -> pa.Schema:
-    """Return the schema with Spark's types and without metadata."""
+    """Return the schema with each type replaced by its :func:`logical_type`, and without metadata. Raises
+    NotSupportedError as :func:`logical_type`."""
     return pa.schema([(field.name, logical_type(field.type, field.name)) for field in schema])
 
 
 def to_physical(array: pa.Array, logical: pa.DataType) -> pa.Array:
-    """Convert the array into the physical form of ``logical``: :func:`logical_type` of the array's type, or a
-    wider type.
+    """Convert the array into the physical form of ``logical``, which is the :func:`logical_type` of the
+    array's type or a wider type.
 
     Nanoseconds are cut to microseconds, as in Spark. Dictionaries of strings with int32 indices stay
     dictionaries, unless a dictionary has a null value: the engine looks for nulls among the indices only.
@@ -106,6 +107,7 @@ def to_physical(array: pa.Array, logical: pa.DataType) -> pa.Array:
 
 
 def _in_micros(array: pa.Array, logical: pa.DataType) -> pa.Array:
-    """Convert durations of other units to microseconds."""
+    """Return the array of intervals in the Arrow type in which ``logical`` is exported: durations of other
+    units become microseconds, an array of that type stays as it is."""
     wanted = exported_type(logical)
     return array if array.type == wanted else array.cast(wanted, safe=False)

@@ -27,13 +27,13 @@ def register(name: str, factory: Callable[[], Connector]) -> None:
 
 
 def formats() -> tuple[str, ...]:
-    """The registered formats, sorted."""
+    """Return the names of the registered formats, sorted."""
     return tuple(sorted(_CONNECTORS))
 
 
 def create(format_name: str, definition: TableDefinition) -> Table:
-    """Make a table of a format. Raises NotSupportedError, which lists the known formats, for an unknown
-    format."""
+    """Make the table of ``definition`` by the connector registered for ``format_name``, in any case of
+    letters. Raises NotSupportedError, which lists the known formats, for an unknown format."""
     factory = _CONNECTORS.get(format_name.lower())
     if factory is None:
         raise NotSupportedError(
@@ -48,9 +48,10 @@ _AS_THEY_ARE: Final = frozenset({"PATH_NOT_FOUND", "UNABLE_TO_ACQUIRE_MEMORY"})
 
 
 def path_table(format_name: str, definition: TableDefinition) -> Table | None:
-    """Return the table of ``format.`path```; None for an unknown format. Raises NotSupportedError for a
-    format that only Spark reads; the message names the package that Spark needs. As in Spark, an error of the
-    files, as opposed to the statement, has the condition FAILED_TO_CREATE_PLAN_FOR_DIRECT_QUERY."""
+    """Return the table that a query names by ``format.`path```; None for ``memory`` and for an unknown
+    format. Raises NotSupportedError for a format that only Spark reads (the message names the package that
+    Spark needs), ProgrammingError for an empty path. As in Spark, an error of the files, as opposed to the
+    statement, has the condition FAILED_TO_CREATE_PLAN_FOR_DIRECT_QUERY."""
     name = format_name.lower()
     if name in ELSEWHERE:
         package = ELSEWHERE[name]

@@ -15,8 +15,8 @@ MakeTable = Callable[[str, pa.Schema, Partitioning | None], KeyedTable]
 
 
 class MemoryConnector:
-    """The connector of ``USING memory [CLUSTERED BY (k, ...) [INTO n BUCKETS]]``. ``make`` makes the tables,
-    by default in this process."""
+    """The connector of ``USING memory [CLUSTERED BY (k, ...) [INTO n BUCKETS]]``. ``make`` is called with
+    name, schema and partitioning to make a table; the default makes a table in this process."""
 
     format = "memory"
 
@@ -24,7 +24,8 @@ class MemoryConnector:
         self._make = make
 
     def create(self, definition: TableDefinition) -> KeyedTable:
-        """Make an empty table. Raises ProgrammingError for a clause that a memory table has no use for."""
+        """Make an empty table. Raises ProgrammingError for a definition without columns, with LOCATION,
+        OPTIONS or PARTITIONED BY, or with a CLUSTERED BY that :func:`partitioning_of` refuses."""
         if definition.schema is None:
             raise ProgrammingError(f"table {definition.name}: USING memory needs columns or AS SELECT")
         if definition.location is not None or definition.options:
@@ -37,7 +38,9 @@ class MemoryConnector:
 
 
 def partitioning_of(definition: TableDefinition) -> Partitioning | None:
-    """Return the partitioning that CLUSTERED BY asks for."""
+    """Return the partitioning that CLUSTERED BY asks for, None without CLUSTERED BY; without INTO n BUCKETS
+    the number of partitions is DEFAULT_PARTITIONS. Raises ProgrammingError for an unknown column and for a
+    column of a nested type."""
     if not definition.clustered_by:
         return None
     assert definition.schema is not None

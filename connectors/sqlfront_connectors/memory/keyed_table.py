@@ -60,24 +60,29 @@ class KeyedSnapshot(ABC):
 
     @abstractmethod
     def scan(self, request: ScanRequest) -> ScanPlan:
-        """Scan the rows, by key where the request has keys."""
+        """Return the source of a scan; if the request has keys, the source reads only the rows of the
+        keys."""
 
     @abstractmethod
     def row_path(
         self, by: tuple[int, ...], columns: tuple[int, ...], query: QueryRun | None = None
     ) -> RowPath | None:
-        """Return the path to rows by the clustering key or an index; None if there is no quick path."""
+        """Return the path to ``columns`` by the values of ``by``, the columns of the clustering key or of an
+        index (both are ordinals of the table); None if there is no quick path. ``query``: the query that
+        reads the rows; a wait for members ends with the query."""
 
     @abstractmethod
     def small_rows(self, columns: tuple[int, ...], limit: int) -> Sequence[RowValues] | None:
-        """Return all rows if the version has at most ``limit`` rows, all in this process; else None."""
+        """Return the values of ``columns`` of all rows if the version has at most ``limit`` rows, all in this
+        process; else None."""
 
     def exact_filters(self, filters: tuple[Expr, ...]) -> tuple[Expr, ...]:
         """Return no filter: the scan finds rows by keys only."""
         return ()
 
     def pieces(self, request: ScanRequest) -> tuple[ScanPieces, ...]:
-        """Count the chunks that a scan without keys reads."""
+        """Return the number of chunks that a scan reads, and of all chunks; an empty tuple for a scan by
+        keys."""
         if request.keys is not None or request.keys_from is not None:
             return ()
         return (ScanPieces("chunks", *self._count_chunks(judged(request.filters))),)
@@ -87,7 +92,9 @@ class KeyedSnapshot(ABC):
         """Return the number of chunks that the filters don't rule out, and the number of all chunks."""
 
     def _source(self, make: Callable[..., Source], resource: str, request: ScanRequest) -> Source:
-        """Make the source of a scan: a :class:`~sqlfront_connectors.memory.scan.MemoryScan` or a subclass."""
+        """Make the source of a scan for ``request``: ``make`` is
+        :class:`~sqlfront_connectors.memory.scan.MemoryScan` or a maker of a subclass, ``resource`` the name
+        under which the source finds its share."""
         return make(
             resource,
             self.name,
@@ -130,12 +137,13 @@ class KeyedTable(ABC):
 
     @abstractmethod
     def drop(self) -> None:
-        """Drop the table. The rows go with their last reader: a reader that has just looked up the table's
-        name still finds the rows."""
+        """Drop the table. Its rows are freed when no reader needs them any more: a reader that has just
+        looked up the table's name still finds the rows."""
 
     @abstractmethod
     def turn(self) -> AbstractContextManager[object]:
-        """Return a context manager within which nobody else publishes a version."""
+        """Return a context manager within which no other writer publishes a version; entering it waits for
+        the other writers."""
 
     @abstractmethod
     def publish(self, batches: Sequence[pa.RecordBatch], *, overwrite: bool) -> int:
@@ -144,7 +152,8 @@ class KeyedTable(ABC):
 
     @property
     def in_place(self) -> bool:
-        """True if the rows lie where jobs look for their partitions."""
+        """True if the rows lie on the members on which jobs look for their partitions; always True if all
+        rows are in this process."""
         return True
 
     @property
@@ -157,9 +166,10 @@ class KeyedTable(ABC):
     @abstractmethod
     def change_rows(self, rows: Sequence[RowValues], *, stores: bool, query: QueryRun | None = None) -> None:
         """Publish a version without the given rows of the current version, without a job. The last value of a
-        row is its number. With ``stores`` the values before the number are a row that replaces the deleted
-        row and has the same values in :attr:`home_columns`; else they are the values of these columns. The
-        caller has the turn. No rows: publish nothing.
+        row in ``rows`` is its number. With ``stores``, the values before the number are a new row that
+        replaces the deleted row and has the same values in :attr:`home_columns`; without ``stores``, the
+        values before the number are the deleted row's values of :attr:`home_columns`. The caller has the
+        turn. If ``rows`` is empty, nothing is published.
 
         Raises the errors of a lookup; then nothing is published. ``query``: a wait for members ends with the
         query.
@@ -170,8 +180,8 @@ class KeyedTable(ABC):
         """Publish a version of the same rows with exactly these indexes."""
 
     def begin_insert(self, *, overwrite: bool = False, time_zone: str = "UTC") -> "MemoryWrite":
-        """Start an insert that its commit publishes. ``time_zone`` has no effect: the table stores no time as
-        text."""
+        """Start an insert; its commit publishes the rows behind all present rows, or with ``overwrite``
+        instead of them. ``time_zone`` has no effect: the table stores no time as text."""
         return MemoryWrite(self, overwrite=overwrite)
 
 
@@ -192,8 +202,8 @@ class MemoryWrite:
         self._batches.append(batch)
 
     def commit(self) -> int:
-        """Publish all rows as one new version. Raises OperationalError if there is no memory for the
-        version."""
+        """Publish all rows as one new version, and return their number. Raises OperationalError if there is
+        no memory for the version."""
         self._release()  # the version takes the batches' place
         return self._table.publish(self._batches, overwrite=self._overwrite)
 

@@ -85,7 +85,7 @@ class NumberedSnapshot:
     def row_path(
         self, by: tuple[int, ...], columns: tuple[int, ...], query: QueryRun | None = None
     ) -> RowPath | None:
-        """Return the version's path; None if rows have homes."""
+        """Return the path of the version, see :class:`KeyedSnapshot`; None if the schema has :data:`HOME`."""
         return None if self._has_homes else self._snapshot.row_path(by, columns, query)
 
     def small_rows(self, columns: tuple[int, ...], limit: int) -> Sequence[RowValues] | None:
@@ -97,7 +97,8 @@ class NumberedSnapshot:
         return self._snapshot.exact_filters(filters)
 
     def scan(self, request: ScanRequest) -> ScanPlan:
-        """Return the version's scan, with the rows' numbers."""
+        """Return the version's scan, which also emits the rows' numbers and homes where ``request`` asks for
+        these columns."""
         known = tuple(place for place in request.columns if place < self._width)
         planned = self._snapshot.scan(replace(request, columns=known))
         if isinstance(planned.source, MemoryScan):

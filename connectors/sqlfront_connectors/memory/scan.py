@@ -89,18 +89,19 @@ class MemoryScan(Processor, frozen=True):
         return None
 
     def is_dealt_alike(self, context: ProcessorContext) -> bool:
-        """Return whether the keys that an instance gets from its input are the keys of rows that only this
-        instance emits; else every instance gets all keys."""
+        """Return whether an instance gets from its input only keys whose rows this instance alone emits. If
+        False, every instance gets all keys, and only the first instance of the member emits the rows."""
         return True
 
     def own(
         self, segments: tuple[Segment, ...], partitions: tuple[int, ...], context: ProcessorContext
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the wanted columns of the rows that are the instance's; ``partitions`` are the share's."""
+        """Yield the wanted columns of the rows that this instance emits in a scan without keys.
+        ``partitions``: the partitions of the share."""
         return self.slices(segments, self.partitions, context.local_index, context.local_parallelism)
 
     def limited(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the batches up to the limit."""
+        """Yield the batches until :attr:`limit` rows are emitted; the last batch is cut."""
         left = self.limit
         for batch in batches:
             if left is not None and batch is not END_OF_PIECE:
@@ -113,8 +114,9 @@ class MemoryScan(Processor, frozen=True):
     def slices(
         self, segments: tuple[Segment, ...], partitions: tuple[int, ...] | None, share: int, shares: int
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the wanted columns of the partitions (None = all) in slices, each a piece: every
-        ``shares``-th slice, beginning with number ``share``."""
+        """Yield the wanted columns of the partitions (None = all) in slices of at most BATCH_ROWS rows,
+        END_OF_PIECE after each. Slices without a row that may match the filters are skipped; of the other
+        slices yield every ``shares``-th one, beginning with number ``share``."""
         number = 0
         for segment in segments:
             wanted = segment.batch.select(list(self.columns))
@@ -131,13 +133,13 @@ class MemoryScan(Processor, frozen=True):
         yield from last_round(number, share, shares)
 
     def found(self, segments: tuple[Segment, ...]) -> Iterator[pa.RecordBatch]:
-        """Return the wanted columns of the rows with one of ``self.keys``."""
+        """Yield the wanted columns of the rows with one of ``self.keys``."""
         assert self.keys is not None
         return self.located(segments, [tuple([literal.value for literal in key]) for key in self.keys])
 
     def given(self) -> Given:
-        """Collect the distinct keys of the input's rows; None for more than :data:`MOST_GIVEN` keys, and for
-        a key that Python cannot represent."""
+        """Read the input to its end, and return the distinct keys of its rows; None for more than
+        :data:`MOST_GIVEN` keys, and for a key that Python cannot represent."""
         assert self.keys_from is not None
         found: dict[Key, None] = {}
         is_known = True
@@ -155,7 +157,8 @@ class MemoryScan(Processor, frozen=True):
         return tuple(found) if is_known else None
 
     def located(self, segments: tuple[Segment, ...], keys: Sequence[Key]) -> Iterator[pa.RecordBatch]:
-        """Yield the wanted columns of the rows with one of these keys."""
+        """Yield the wanted columns of the rows with one of ``keys``, in batches of at most BATCH_ROWS
+        rows."""
         if not keys or not segments:
             return
         for segment, rows in _located(segments, keys, self.partitioning, self.by):
@@ -180,8 +183,8 @@ class MemoryScan(Processor, frozen=True):
 
 
 def key_values(array: pa.Array) -> list[object]:
-    """Return a column's values as key values: NaNs and zeros in one form each. Raises OverflowError for
-    values that Python cannot represent."""
+    """Return the values of the array as values of keys: all NaNs become one NaN, -0.0 becomes 0.0, null is
+    None. Raises OverflowError for values that Python cannot represent."""
     values = to_python(array)
     if not pa.types.is_floating(array.type):
         return values
@@ -193,7 +196,8 @@ def _canonical(value: float) -> float:
 
 
 def key_literals(request: ScanRequest, schema: pa.Schema) -> tuple[tuple[Literal, ...], ...] | None:
-    """Return the keys of a request as literals, which can be sent to members; ``schema`` is the table's."""
+    """Return the keys of a request as literals, which can be sent to members; None if the request has no
+    keys. ``schema`` is the table's."""
     if request.keys is None:
         return None
     types = [schema.field(ordinal).type for ordinal in request.by]
@@ -205,7 +209,8 @@ def key_literals(request: ScanRequest, schema: pa.Schema) -> tuple[tuple[Literal
 def _located(
     segments: Sequence[Segment], keys: Sequence[Key], partitioning: Partitioning | None, by: tuple[int, ...]
 ) -> Iterator[tuple[Segment, list[Sequence[int]]]]:
-    """Yield the segments that have rows with one of the keys, each with the row numbers by key."""
+    """Yield each segment that has rows with one of the keys, in the order of the segments, with one sequence
+    of row numbers for each key that was found. ``by``: the columns of the keys."""
     locate = locator(segments, segments[0].batch.schema, partitioning, by)
     found: dict[int, list[Sequence[int]]] = {}
     for key in keys:

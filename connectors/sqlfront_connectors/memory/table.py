@@ -69,12 +69,13 @@ class MemorySnapshot(KeyedSnapshot):
     def row_path(
         self, by: tuple[int, ...], columns: tuple[int, ...], query: QueryRun | None = None
     ) -> RowPath | None:
-        """Return the path to rows by the clustering key or an index."""
+        """Return the path to ``columns`` by the clustering key or an index; None if ``by`` is neither.
+        ``query`` has no effect: there are no members to wait for."""
         return self._share.path(by, columns)
 
     def small_rows(self, columns: tuple[int, ...], limit: int) -> Sequence[RowValues] | None:
-        """Return all rows, if the version has at most ``limit`` rows and Python can represent the dates; else
-        None."""
+        """Return the values of ``columns`` of all rows if the version has at most ``limit`` rows and Python
+        can represent all their dates; else None."""
         rows = self._statistics.rows
         if rows is None or rows > limit:
             return None
@@ -117,7 +118,8 @@ class MemoryTable(KeyedTable):
         return self._writer
 
     def publish(self, batches: Sequence[pa.RecordBatch], *, overwrite: bool) -> int:
-        """Publish the rows as the next version; returns their number."""
+        """Publish the rows as the next version, behind all present rows or with ``overwrite`` instead of
+        them; returns the number of rows."""
         rows = sum(batch.num_rows for batch in batches)
         added: tuple[Segment, ...] = ()
         if rows > _MANY_ROWS:  # outside the lock: other writers need not wait
@@ -134,8 +136,9 @@ class MemoryTable(KeyedTable):
         batches: Sequence[pa.RecordBatch] = (),
     ) -> None:
         """Publish ``version`` without the ``deleted`` rows (row numbers by the number of the segment) and
-        with the batches' rows; publish nothing without deleted or new rows. The caller has the turn:
-        ``version`` is still the current version."""
+        with the rows of ``batches``. If there is neither a deleted nor a new row, nothing is published. The
+        caller has the turn, so that ``version`` is still the current version; raises InternalError if it is
+        not."""
         if not deleted and not any(batch.num_rows for batch in batches):
             return
         with self._writer:
@@ -151,8 +154,8 @@ class MemoryTable(KeyedTable):
 
     def change_batches(self, batches: Sequence[pa.RecordBatch], *, stores: bool) -> int:
         """Publish a version without the rows whose numbers are in the batches' last column; with ``stores``
-        the columns before hold the rows that replace the deleted rows. Returns the number of rows. The caller
-        has the turn."""
+        the columns before the last hold the rows that replace the deleted rows. Returns the number of deleted
+        rows. The caller has the turn."""
         snapshot, numbers = self._current, numbers_of(batches)
         width = list(range(len(self.schema)))
         stored = [batch.select(width) for batch in batches] if stores else ()

@@ -26,8 +26,9 @@ _AHEAD: Final = 2
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """A version of a table, and the columns to read (ordinals). ``members``: names and addresses. ``step``:
-    the number of rows to fetch at a time."""
+    """A version of a spread table, from which other processes read rows. ``version``: the key of the version.
+    ``table``: the table's name for errors. ``columns``: the ordinals of the columns to read. ``members``:
+    names and addresses of the members that hold the rows. ``step``: the number of rows to fetch at a time."""
 
     version: str
     table: str
@@ -37,8 +38,8 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 class Piece(msgspec.Struct, frozen=True):
-    """A range of the version's rows: from ``start`` to ``stop`` of the member at index ``member`` of
-    :attr:`Origin.members`."""
+    """A range of the version's rows: the rows from ``start`` to ``stop`` (exclusive) of the share of the
+    member at index ``member`` of :attr:`Origin.members`."""
 
     member: int
     start: int
@@ -46,8 +47,8 @@ class Piece(msgspec.Struct, frozen=True):
 
 
 def fetch(origin: Origin, connect: Connect, pieces: Iterable[Piece]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of the pieces in physical form. Raises OperationalError if a member can't be reached, or
-    the version is no longer held."""
+    """Yield the rows of the pieces in physical form; ``connect`` connects with a member by name and address.
+    Raises OperationalError if a member can't be reached, or the version is no longer held."""
     for piece in pieces:
         name, address = origin.members[piece.member]
         with connect(name, address) as line:

@@ -56,7 +56,8 @@ class ShareHolder:
         return self._running.member.members.dealt
 
     def attach(self, running: RunningMember) -> None:
-        """Hold the shares of this member."""
+        """Begin to hold the shares of the member ``running``, and listen to its documents and its member
+        list."""
         self._running = running
         self._store.member = running.membership.name
         self._exchange.budget = running.engine.memory
@@ -102,7 +103,8 @@ class ShareHolder:
             self.sweep()
 
     def sweep(self) -> None:
-        """Free the shares that no reader or writer needs any more."""
+        """Free the shares that no reader or writer needs any more and whose time of grace has passed;
+        schedule the next sweep for the end of the next share's grace."""
         now, due = self._running.engine.clock.now(), math.inf
         with self._lock:
             for key in [key for key in self._watched if not self._is_needed(key)]:
@@ -121,7 +123,8 @@ class ShareHolder:
 
     def relieve(self) -> bool:
         """Free the versions that are kept only for their time of grace, because memory is short: a query that
-        was planned with a freed version is planned anew. Returns False without such versions."""
+        was planned with a freed version is planned anew. Returns True if a version was freed, False if there
+        was none to free."""
         with self._lock:
             keys = tuple(self._unneeded)
             for key in keys:
@@ -129,7 +132,7 @@ class ShareHolder:
         return bool(keys)
 
     def _free(self, key: str) -> None:
-        """Free a share; the caller holds the lock."""
+        """Remove an unneeded share from the store; the caller holds the lock."""
         del self._unneeded[key]
         self._published.discard(key)
         self._store.free(key)

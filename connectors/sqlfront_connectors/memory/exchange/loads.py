@@ -33,12 +33,12 @@ from sqlfront_values.errors import Error, NotSupportedError, OperationalError
 
 class SpreadLoad:
     """A load of a spread table, as a context manager: within it, other processes may bring rows to
-    :attr:`target`, and :meth:`publish` makes a version of the rows of chosen attempts; leaving it drops all
-    other rows.
+    :attr:`target`, and :meth:`publish` makes a version of the rows of chosen attempts. At its end all other
+    rows are dropped.
 
     ``holder``: the name of the coordinating member; the load ends with that member. Raises NotSupportedError
-    if other processes can't reach the members (such as members in this process), OperationalError, 08001, if
-    no member is left.
+    if other processes can't reach the members (such as members in this process), OperationalError with
+    SQLSTATE 08001 if no member is left.
     """
 
     def __init__(self, table: SpreadTable, holder: str) -> None:
@@ -72,9 +72,9 @@ class SpreadLoad:
         return self
 
     def publish(self, brought: Sequence[DeliveredRows], *, overwrite: bool) -> int:
-        """Make the rows of the given attempts the rows of a new version, alone or (not ``overwrite``) behind
-        the present rows; returns the number of rows. To be called once. Raises OperationalError, 40001, if
-        partitions have changed their owners since the load began."""
+        """Publish a version with the rows of the attempts in ``brought``: alone with ``overwrite``, otherwise
+        behind the present rows. Returns the number of rows brought. To be called once. Raises
+        OperationalError with SQLSTATE 40001 if partitions have changed their owners since the load began."""
         table = self._table
         with table.storing(overwrite=overwrite) as version:
             if version.processor.dealt != self._dealt:
@@ -138,8 +138,8 @@ def _tell_each(members: ClusterAccess, names: Sequence[tuple[str, str]], questio
 
 
 def _addresses(table: str, members: MemberList, owners: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Return names and addresses of the owners of partitions. Raises NotSupportedError if an owner has no
-    address."""
+    """Return the name and the address of each member among ``owners``, the owners of the partitions. Raises
+    NotSupportedError, which names ``table``, if an owner has no address."""
     addresses = {each.name: each.address for each in members.members}
     names = [name for name in dict.fromkeys(owners) if name != NOBODY]
     if not all(addresses.get(name) for name in names):
@@ -148,6 +148,7 @@ def _addresses(table: str, members: MemberList, owners: Sequence[str]) -> tuple[
 
 
 def _step(snapshot: SpreadSnapshot) -> int:
-    """Return the number of rows to fetch at a time."""
+    """Return the number of rows of the version to fetch at a time: at most MOST_ROWS rows and about
+    MOST_BYTES bytes, at least one row."""
     rows, size = snapshot.statistics.rows or 0, snapshot.statistics.size or 0
     return max(1, min(MOST_ROWS, MOST_BYTES * rows // size)) if size else MOST_ROWS

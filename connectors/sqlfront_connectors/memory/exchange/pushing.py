@@ -34,9 +34,10 @@ _WINDOW: Final = 4
 
 
 class LoadTarget(msgspec.Struct, frozen=True):
-    """The destination of a load's rows. ``schema``: the table's schema. ``members``: names and addresses.
-    ``owners``: for each partition, the index of its member in ``members``. ``keys``: the ordinals of the
-    columns that place a row; without keys, the batches go to the members in turn."""
+    """The destination of a load's rows. ``load``: the unique name of the load. ``table`` and ``schema``: the
+    table's name and schema. ``members``: names and addresses. ``owners``: for each partition, the index of
+    its member in ``members``. ``keys``: the ordinals of the columns that place a row; without keys, the
+    batches go to the members in turn."""
 
     load: str
     table: str
@@ -71,7 +72,8 @@ class Pusher:
         self._turn = secrets.randbelow(len(target.members))
 
     def push(self, batch: pa.RecordBatch) -> None:
-        """Send the rows, now or later; the columns are the table's, in physical form."""
+        """Send the rows of ``batch`` to the members, or collect them until there are enough rows to send. The
+        columns are the table's, in physical form."""
         self._waiting.append(batch)
         self._rows += batch.num_rows
         self._size += batch.nbytes
@@ -87,7 +89,8 @@ class Pusher:
         return {self._target.members[place][0]: stream.rows for place, stream in self._streams.items()}
 
     def close(self, *, forget: bool = False) -> None:
-        """End the connections; ``forget``: the attempt has failed."""
+        """Close the connections. ``forget``: the attempt has failed, so the members are told to drop its
+        rows."""
         for stream in self._streams.values():
             stream.close(forget=forget)
         self._streams.clear()
@@ -149,7 +152,7 @@ class _Stream:
         self._encoder = BatchEncoder()
 
     def send(self, batch: pa.RecordBatch) -> None:
-        """Send a batch; then wait while more than :data:`_WINDOW` batches are unanswered."""
+        """Send a batch; then wait until at most :data:`_WINDOW` batches are unanswered."""
         encoded = self._encoder.encode(batch)
         question = Put(self._load, self._attempt, encoded.schema)
         self._line.send(EXCHANGE, codec.encode(question), encoded.body)
@@ -157,7 +160,8 @@ class _Stream:
         self.settle(_WINDOW)
 
     def settle(self, unanswered: int) -> None:
-        """Wait until at most so many batches are unanswered."""
+        """Wait until at most ``unanswered`` batches are unanswered. Raises the error of a member that has
+        refused a batch."""
         while self._line.unanswered > unanswered:
             self._line.hear()
 
@@ -182,7 +186,8 @@ class DeliveredRows(msgspec.Struct, frozen=True):
 def push_all(
     target: LoadTarget, connect: Connect, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[DeliveredRows]:
-    """Push all batches in one attempt; yields the numbers of rows brought at the end."""
+    """Push all batches in one attempt. After the last batch, yield the number of rows brought to each member;
+    after an error, tell the members to drop the attempt."""
     pusher = Pusher(target, connect)
     try:
         for batch in batches:

@@ -158,7 +158,7 @@ class RowExchange(BodyService):
     # ---- questions
 
     def answer(self, content: bytes) -> bytes:
-        """Answer a question without a body."""
+        """Answer a question that came without a body; any data behind the answer is left out."""
         return self.exchange(content, None)[0]
 
     def exchange(self, content: bytes, body: pa.Buffer | None) -> tuple[bytes, Sequence[Part]]:
@@ -273,7 +273,8 @@ class RowExchange(BodyService):
         return version in self._held
 
     def keep_only(self, is_present: Callable[[str], bool]) -> None:
-        """End the loads and holds of coordinators that have left the cluster."""
+        """End the loads and holds whose coordinator has left the cluster. ``is_present`` returns whether the
+        member with a name is in the cluster."""
         with self._lock:
             over = [name for name, load in self._loads.items() if not is_present(load.begin.holder)]
             left = [
@@ -288,7 +289,9 @@ class RowExchange(BodyService):
             self._let_go(version, token)
 
     def staged(self, load: str, attempts: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Yield the batches of these attempts; each batch is released when the caller takes it."""
+        """Yield the batches of the given attempts, and remove the attempts from the load. Each batch is
+        released when the caller takes it. Raises OperationalError with SQLSTATE 40001 if the load or an
+        attempt is gone."""
         found = self._loads.get(load)
         for name in attempts:
             attempt = None
@@ -357,7 +360,8 @@ def _accepted(data_type: pa.DataType) -> tuple[pa.DataType, ...]:
 
 
 def _check(batch: pa.RecordBatch, types: Sequence[tuple[pa.DataType, ...]]) -> None:
-    """Refuse a batch whose columns don't fit the table's."""
+    """Raise an error for a malformed batch unless the batch has one column for each item of ``types``, of one
+    of the item's types."""
     if batch.num_columns != len(types):
         raise malformed("batch", f"it has {batch.num_columns} columns instead of {len(types)}")
     for number, (found, accepted) in enumerate(zip(batch.schema.types, types, strict=True)):
