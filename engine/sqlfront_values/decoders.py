@@ -16,13 +16,16 @@ _making: Final = threading.RLock()
 
 
 class Decode(Protocol):
-    """Decode msgpack to an object of the decoder's type."""
+    """A function that decodes msgpack to an object of the type that the decoder was made for. Raises
+    ``msgspec.DecodeError`` if the bytes are not an object of the type."""
 
     def __call__(self, data: bytes | bytearray | memoryview, /) -> object: ...
 
 
 def make_decoder(kind: object, hook: Callable[[type, object], object] | None = None) -> Decode:
-    """Return the function that decodes msgpack to ``kind``; ``hook``: see ``msgspec.msgpack.Decoder``.
+    """Return the function that decodes msgpack to an object of the type ``kind``. ``hook(type, object)``
+    converts decoded objects to types that msgspec doesn't know (``dec_hook`` of ``msgspec.msgpack.Decoder``);
+    None if ``kind`` has no such types.
 
     >>> make_decoder(list[int])(msgspec.msgpack.encode([1, 2]))
     [1, 2]

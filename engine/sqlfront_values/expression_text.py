@@ -68,7 +68,7 @@ def describe_call(call: AggregateCall | WindowCall) -> str:
 
 
 def describe_key(key: SortKey, name: str = "") -> str:
-    """Describe a sort key in one line.
+    """Describe a sort key in one line; ``name`` is the name of the key's column.
 
     >>> describe_key(SortKey(2, SortOrder.DESCENDING_NULLS_FIRST), "price")
     'price#2 DESC NULLS FIRST'
@@ -127,8 +127,8 @@ PREVIOUS: Final = "\0"
 
 
 def describe_chain(chain: Chain, text_of: Callable[[Expr], str]) -> str:
-    """Return the text of the operators of a chain as if each were nested in the next; ``text_of`` returns the
-    text of a link."""
+    """Return the text of a chain's operators as if each were nested in the next. ``text_of`` returns the text
+    of an expression, with :data:`PREVIOUS` in the place of the chain's previous value."""
     before, after = [], []
     for link in reversed(chain.links):
         opening, _, closing = text_of(link).partition(PREVIOUS)
@@ -139,7 +139,7 @@ def describe_chain(chain: Chain, text_of: Callable[[Expr], str]) -> str:
 
 def _extension(expression: Expr) -> str:
     """Return the text of an expression from outside the engine's language, from the expression's own
-    ``describe()``."""
+    ``describe()``. Raises InternalError if the expression has no such method."""
     own = getattr(expression, "describe", None)
     if own is None:
         raise InternalError(f"no text for {type(expression).__name__}")
@@ -166,7 +166,8 @@ def _call(call: Call) -> str:
 
 
 def operator_text(function: str, operands: Sequence[str]) -> str:
-    """Return an operator (by its function's name) with the texts of its operands, in parentheses.
+    """Return the text of an operator, named by its registry function, with the texts of its operands; the
+    text is in parentheses.
 
     >>> operator_text("is_null", ["a"]), operator_text("in", ["a", "1", "2"]), operator_text("not", ["b"])
     ('(a IS NULL)', '(a IN (1, 2))', '(NOT b)')

@@ -39,14 +39,15 @@ class Expr(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag=T
         return ()
 
     def with_children(self, children: tuple["Expr", ...]) -> "Expr":
-        """Return the node with other operands; ``children`` has the length of :meth:`children`."""
+        """Return a node of the same kind and type with ``children`` as its operands. ``children`` has the
+        length and the order of :meth:`children`."""
         assert not children
         return self
 
 
 class Column(Expr, frozen=True, tag_field="kind", tag=True):
-    """The input row's column at position ``ordinal``; ``name`` is for display only and does not take part in
-    equality of plans' meaning."""
+    """The input row's column at position ``ordinal``, counted from 0. ``name`` is for display only:
+    evaluation never reads the name, though ``==`` compares it."""
 
     ordinal: int
     name: str = ""
@@ -65,7 +66,8 @@ class Literal(Expr, frozen=True, tag_field="kind", tag=True):
 
 class Parameter(Expr, frozen=True, tag_field="kind", tag=True):
     """A value supplied by the run: argument number ``index`` of the plan, bound before the engine begins.
-    ``sample`` serves only the planner's estimates: the value as a number when the query was planned."""
+    ``sample`` serves only the planner's estimates: the argument's value, as a number, in the run that the
+    query was planned for; None if the value is not a number."""
 
     index: int
     sample: float | None = None
@@ -97,8 +99,8 @@ class Call(Expr, frozen=True, tag_field="kind", tag=True):
 
 
 class Cast(Expr, frozen=True, tag_field="kind", tag=True):
-    """A conversion of ``operand`` to ``type``. If ``safe`` (``try_cast``), a value that cannot be converted
-    becomes null instead of an error."""
+    """A conversion of ``operand`` to ``type``. A value that cannot be converted becomes null if ``safe``
+    (``try_cast``), else the value raises Spark's error."""
 
     operand: "EngineExpr"
     safe: bool = False
@@ -126,13 +128,14 @@ class Case(Expr, frozen=True, tag_field="kind", tag=True):
 
 
 class Previous(Expr, frozen=True, tag_field="kind", tag=True):
-    """In a link of a :class:`Chain`: the value that the chain has so far."""
+    """A placeholder in a link of a :class:`Chain`: the value that the chain has before the link."""
 
 
 class Chain(Expr, frozen=True, tag_field="kind", tag=True):
-    """Thousands of operators in a row, such as ``a + b + c + ...``, without the deep nesting: the value of
-    ``first``, then of each link, in which :class:`Previous` is the value of the chain so far. A link reads
-    :class:`Previous` for all rows; it does not choose rows."""
+    """Thousands of operators in a row, such as ``a + b + c + ...``, without the deep nesting. ``first`` and
+    then each link is evaluated; in a link, :class:`Previous` is the value of the expression evaluated before.
+    The chain's value is the value of its last link. A link reads :class:`Previous` for all rows; it does not
+    choose rows."""
 
     first: "EngineExpr"
     links: tuple["EngineExpr", ...]
@@ -152,8 +155,10 @@ else:
 
 
 class AggregateCall(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag=True):
-    """An aggregate function over the rows of a group: ``arguments`` are expressions over the input row.
-    ``filter`` is SQL's FILTER clause. ``count`` without arguments counts rows."""
+    """An aggregate function over the rows of a group: ``arguments`` are expressions over the input row,
+    ``type`` is the type of the result. If ``distinct``, rows with equal arguments count once. Only rows for
+    which ``filter``, SQL's FILTER clause, is true count; None = all rows. ``count`` without arguments counts
+    rows."""
 
     function: str
     arguments: tuple[EngineExpr, ...]
@@ -187,7 +192,7 @@ class SortOrder(Enum):
 
 
 class SortKey(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag=True):
-    """One key of an ordering over input columns."""
+    """One key of an ordering: the input column at position ``ordinal``, sorted in ``order``."""
 
     ordinal: int
     order: SortOrder = SortOrder.ASCENDING
@@ -203,8 +208,9 @@ class FrameUnit(Enum):
 
 
 class WindowFrame(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag=True):
-    """A window frame: offsets relative to the current row (negative = before, 0 = the row or its peers, None
-    = unbounded)."""
+    """A window frame: the rows from offset ``start`` to offset ``end``, both included. Offsets are relative
+    to the current row: negative = before, 0 = the row (ROWS) or its peers (RANGE), None = the bound of the
+    partition."""
 
     unit: FrameUnit
     start: int | None
@@ -213,7 +219,8 @@ class WindowFrame(msgspec.Struct, frozen=True, array_like=True, tag_field="kind"
 
 class WindowCall(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag=True):
     """A ranking, offset or aggregate function over a window frame; ``arguments`` are expressions over the
-    input row."""
+    input row, ``type`` is the type of the result. If ``ignore_nulls``, the function skips rows whose value is
+    null (SQL's IGNORE NULLS)."""
 
     function: str
     arguments: tuple[EngineExpr, ...]
@@ -234,8 +241,9 @@ def walk(expression: Expr) -> Iterator[Expr]:
 
 
 def transform(expression: Expr, rewrite: Callable[[Expr], Expr]) -> Expr:
-    """Rewrite the expression bottom-up with the pure function ``rewrite``; keep nodes whose children did not
-    change."""
+    """Rewrite the expression bottom-up. The pure function ``rewrite`` is called with each node, after its
+    children have been replaced by their rewritten forms, and returns the node's replacement. A node whose
+    children did not change reaches ``rewrite`` as the same object."""
     try:
         changed = expression
         children = expression.children()
@@ -249,7 +257,8 @@ def transform(expression: Expr, rewrite: Callable[[Expr], Expr]) -> Expr:
 
 
 def map_columns(expression: Expr, move: Callable[[Column], Expr]) -> Expr:
-    """Replace every column by ``move(column)``; keep nodes whose children did not change."""
+    """Return the expression with ``move(column)`` in the place of every column. Nodes below which no column
+    changed stay the same objects."""
     try:
         if isinstance(expression, Column):
             return move(expression)
@@ -281,8 +290,8 @@ def conjuncts(expression: Expr) -> tuple[Expr, ...]:
 
 
 def operands_of(function: str, expression: Expr) -> tuple[Expr, ...]:
-    """Return the operands of nested calls of an associative function, left to right; any other expression is
-    its own only operand."""
+    """Return the operands of nested calls of ``function``, which is associative, left to right; an expression
+    that is not a call of ``function`` is its own only operand."""
     if not isinstance(expression, Call) or expression.function != function:
         return (expression,)
     found: list[Expr] = []
@@ -297,7 +306,7 @@ def operands_of(function: str, expression: Expr) -> tuple[Expr, ...]:
 
 
 def conjunction(parts: tuple[Expr, ...]) -> Expr | None:
-    """Join the parts by AND; None if there are no parts."""
+    """Join the parts by AND; None if there are no parts, the only part itself if there is one."""
     return connected("and", parts) if parts else None
 
 

@@ -38,14 +38,14 @@ class _LazyModule(ModuleType):
 
 
 def lazy_module(name: str) -> ModuleType:
-    """Return a stand-in for the module of that absolute name, loaded on first use; any thread may use it."""
+    """Return a stand-in for the module of the absolute ``name``; the first use of one of the module's names
+    imports the module. Any thread may use the stand-in."""
     return _LazyModule(name)
 
 
 def lazy_submodules(package: str, *names: str) -> None:
-    """Have ``from package import name`` give a stand-in for the module until the module is loaded.
-
-    ``package`` is in ``sys.modules``; importing a module replaces the stand-in in its package.
-    """
+    """Make ``from package import name``, for each of the ``names``, return a stand-in until the module
+    ``package.name`` is imported, which replaces the stand-in in its package. ``package`` must be in
+    ``sys.modules``."""
     for name in names:
         setattr(sys.modules[package], name, _LazyModule(f"{package}.{name}"))

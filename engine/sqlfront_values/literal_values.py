@@ -55,9 +55,9 @@ _READERS: Final[dict[int, Callable[[Any], object]]] = {
 
 
 def decode_value(data_type: pa.DataType, encoded: msgspec.Raw | bytes) -> object:
-    """Decode the value of a literal of ``data_type``, as ``pa.scalar(value, data_type).as_py()`` returns it
-    (timestamps with a zone in UTC). Raises ``msgspec.DecodeError`` or ValueError if the bytes are not a value
-    of the type."""
+    """Decode the msgpack of a literal's value by the literal's type, to the Python object that
+    ``pa.scalar(value, data_type).as_py()`` returns (timestamps with a zone in UTC), or None for null. Raises
+    ``msgspec.DecodeError`` or ValueError if the bytes are not a value of the type."""
     reader = _READERS.get(data_type.id)
     if reader is not None:
         return reader(encoded)

@@ -7,8 +7,8 @@ V = TypeVar("V")
 
 
 class Memo(dict[K, V]):
-    """A dictionary that is emptied before it would hold more than ``most`` entries: what is in use comes back
-    soon. Threads may share a memo; two of them may make the same value.
+    """A dictionary of results that is emptied before it would hold more than ``most`` entries; entries in use
+    come back soon. Threads may share a memo; two threads may make the same value.
 
     >>> memo = Memo[str, int](2)
     >>> memo.keep("a", 1), memo.keep("b", 2), memo.keep("c", 3), memo
@@ -20,7 +20,8 @@ class Memo(dict[K, V]):
         self._most = most
 
     def keep(self, key: K, value: V) -> V:
-        """Remember the value of a key, and return the value."""
+        """Store ``value`` under ``key``, after emptying the dictionary if it is full, and return the
+        value."""
         if len(self) >= self._most:
             self.clear()
         self[key] = value

@@ -41,10 +41,12 @@ _UNITS: Final = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
 class Account(Protocol):
-    """An account that sizes are charged to; see :class:`~sqlfront_engine.processor.MemoryAccount`."""
+    """An account that sizes in bytes are charged to; see
+    :class:`~sqlfront_engine.processor.MemoryAccount`."""
 
     def charge(self, size: int, maker: str = "") -> None:
-        """Count ``size`` more bytes for ``maker``. Raises OperationalError if there is no room."""
+        """Count ``size`` more bytes as held; ``maker`` names for the error what takes the bytes. Raises
+        OperationalError if there is no room."""
 
     def release(self, size: int) -> None:
         """Give back ``size`` bytes charged before."""
@@ -81,10 +83,12 @@ _room: Final = _Room()
 
 
 def claim(maker: str, size: int, rows: int = 1, most: int = NO_LIMIT) -> None:
-    """Claim room for ``size`` bytes that ``maker`` (a function's name) is about to make for ``rows`` rows. No
-    single value may take more than ``most`` bytes.
+    """Claim room for ``size`` bytes that ``maker`` (a function's name, for the error) is about to make for
+    ``rows`` rows. ``most`` is the most bytes that the values may take together, whatever room there is, such
+    as :data:`MOST_TEXT`. Sizes up to :data:`UNCOUNTED` are neither checked nor charged.
 
-    Raises :class:`BatchTooLargeError` if fewer rows may have room, else :class:`TooLargeError`.
+    Raises :class:`BatchTooLargeError` if there is no room and ``rows`` is above 1, so that fewer rows may
+    have room; raises :class:`TooLargeError` for one row.
     """
     if size > UNCOUNTED:
         _claim(maker, size, rows, most)
@@ -108,21 +112,23 @@ def _claim(maker: str, size: int, rows: int, most: int) -> None:
 
 
 def room_left() -> int:
-    """Return the most bytes that this thread may make for a text, as far as known without asking the account.
-    Loops use the number when they learn the size of a text on the way."""
+    """Return the most bytes that this thread may make for one text: the thread's own limit, or
+    :data:`MOST_TEXT` if less; the memory account is not asked. Loops compare the size of a text with the
+    number while they make the text."""
     return min(_room.most, MOST_TEXT)
 
 
 def occupy(account: Account | None, is_stopped: Callable[[], bool] | None) -> None:
-    """Charge the values that this thread makes from now on to the account (None: to no account), and let
-    :func:`check` call ``is_stopped``."""
+    """Charge the values that this thread makes from now on to ``account`` (None = to no account), and let
+    :func:`check` on this thread raise when ``is_stopped`` returns True (None = never)."""
     _room.account = account
     _room.is_stopped = is_stopped
 
 
 def check() -> None:
-    """Raise :class:`StoppedError` if the query of this thread was cancelled or ran out of time. Loops that
-    may take long between two batches call the function."""
+    """Raise :class:`StoppedError` if the query of this thread was cancelled or ran out of time; else return.
+    Loops that may take long between two batches call the function, which also calls the thread's
+    :func:`meanwhile` function."""
     if _room.meanwhile is not None:
         _room.meanwhile()
     is_stopped = _room.is_stopped
@@ -131,18 +137,20 @@ def check() -> None:
 
 
 def meanwhile() -> Callable[[], None] | None:
-    """The function that :func:`check` calls on this thread."""
+    """Return the function that :func:`check` calls on this thread, as :func:`set_meanwhile` set it; None if
+    no function is set."""
     return _room.meanwhile
 
 
 def set_meanwhile(function: Callable[[], None] | None) -> None:
-    """Let :func:`check` call the function on this thread, so that a thread that computes for others can do
-    its other work meanwhile. The function may stop the query, and raises nothing."""
+    """Let :func:`check` call ``function`` on this thread (None = no function), so that a thread that computes
+    for others can do its other work meanwhile. The function may stop the query, and raises nothing."""
     _room.meanwhile = function
 
 
 class watched:  # noqa: N801 - a context manager that is entered for each new query
-    """A context in which :func:`check` calls ``is_stopped`` on this thread."""
+    """A context in which :func:`check` on this thread raises :class:`StoppedError` when ``is_stopped``
+    returns True. The end of the context restores the previous function."""
 
     __slots__ = ("_before", "_is_stopped")
 
@@ -157,13 +165,14 @@ class watched:  # noqa: N801 - a context manager that is entered for each new qu
 
 
 def state() -> dict[str, object]:
-    """Return this thread's state, for another thread that continues its work (:func:`resume`)."""
+    """Return a copy of this thread's state (its account, limits and functions), for another thread that
+    continues the work by :func:`resume`."""
     return dict(vars(_room))
 
 
 def resume(state: dict[str, object], is_stopped: Callable[[], bool] | None = None) -> None:
-    """Give this thread the state of another thread, which waits for it; ``is_stopped`` adds a reason to
-    stop."""
+    """Give this thread the ``state`` of another thread, which waits for this one. If ``is_stopped`` is given,
+    :func:`check` raises if ``is_stopped`` or the other thread's own function returns True."""
     vars(_room).update(state)
     before = _room.is_stopped
     if is_stopped is not None:
@@ -171,12 +180,13 @@ def resume(state: dict[str, object], is_stopped: Callable[[], bool] | None = Non
 
 
 def held() -> int:
-    """Bytes that this thread has charged for the current evaluation; for :func:`give_back`."""
+    """Return the bytes that this thread has charged to its account and not given back, for
+    :func:`give_back`."""
     return _room.held
 
 
 def give_back(before: int) -> None:
-    """Release the bytes that were charged since :func:`held` returned ``before``."""
+    """Release to the thread's account the bytes that were charged since :func:`held` returned ``before``."""
     more, _room.held = _room.held - before, before
     if more and _room.account is not None:
         _room.account.release(more)

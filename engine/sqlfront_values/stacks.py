@@ -106,8 +106,8 @@ def on_fresh_stack(
 
 
 def deep(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Wrap the function so that it continues on a fresh stack when the current stack is full (see the
-    module)."""
+    """Wrap a recursive function: where the current stack is full, the call runs again from its beginning on a
+    fresh stack (see the module). A call may therefore run twice, and has to have the same effect then."""
 
     @wraps(function)
     def going_on(*arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
@@ -120,6 +120,7 @@ def deep(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
 
 
 def _need_room(frames: int) -> None:
-    """Raise RecursionError unless there is room for ``frames`` frames."""
+    """Raise RecursionError unless this thread's stack has room for ``frames`` more frames; the function finds
+    out by recursion."""
     if frames:
         _need_room(frames - 1)

@@ -55,7 +55,8 @@ class IntervalType(pa.ExtensionType):  # type: ignore[misc]
 
     @property
     def units(self) -> str:
-        """``DAY TO SECOND``, or just ``DAY``."""
+        """The type's units as SQL names them: ``DAY TO SECOND``, or just ``DAY`` if the first unit is the
+        last."""
         return self.first if self.first == self.last else f"{self.first} TO {self.last}"
 
     def __str__(self) -> str:
@@ -117,12 +118,12 @@ MAX_SHORT_PRECISION: Final = 18
 
 
 def decimal(precision: int, scale: int) -> pa.Decimal128Type:
-    """The logical decimal type; 1 <= precision <= 38."""
+    """Return the logical decimal type of ``precision`` digits, 1 to 38, ``scale`` of them after the point."""
     return pa.decimal128(precision, scale)
 
 
 def is_decimal(data_type: pa.DataType) -> bool:
-    """True for decimals of either form."""
+    """True for decimals of any width: decimal128, the logical form, and decimal64, a physical form."""
     return pa.types.is_decimal(data_type)
 
 
@@ -142,7 +143,7 @@ def is_numeric(data_type: pa.DataType) -> bool:
 
 
 def is_string(data_type: pa.DataType) -> bool:
-    """True for string in either form."""
+    """True for strings in the plain form and in the dictionary form."""
     return pa.types.is_string(data_type) or data_type == DICTIONARY_STRING
 
 
@@ -155,17 +156,18 @@ _STRING_LIKE: Final = frozenset({pa.string().id, pa.binary().id})
 
 
 def is_interval(data_type: pa.DataType) -> bool:
-    """True for both kinds of interval."""
+    """True for the logical types of intervals of both kinds; False for their physical forms (duration,
+    int32)."""
     return isinstance(data_type, IntervalType)
 
 
 def is_year_month(data_type: pa.DataType) -> bool:
-    """True for intervals of years and months."""
+    """True for the logical types of intervals of years and months."""
     return isinstance(data_type, IntervalType) and data_type.first in MONTHS_OF
 
 
 def is_day_time(data_type: pa.DataType) -> bool:
-    """True for intervals of days, hours, minutes and seconds."""
+    """True for the logical types of intervals of days, hours, minutes and seconds."""
     return isinstance(data_type, IntervalType) and data_type.first in MICROS_OF
 
 
@@ -201,7 +203,9 @@ def holds_interval(data_type: pa.DataType) -> bool:
 
 
 def with_leaves(data_type: pa.DataType, leaf: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
-    """Rebuild the nested type with ``leaf(type)`` in the place of each type that isn't nested."""
+    """Return the type with ``leaf(type)`` in the place of each type that isn't nested; the structure of
+    lists, maps and structs, and the names of fields, stay. A type that isn't nested gives
+    ``leaf(data_type)``."""
     if pa.types.is_list(data_type):
         return pa.list_(data_type.value_field.with_type(with_leaves(data_type.value_type, leaf)))
     if pa.types.is_map(data_type):
@@ -212,7 +216,8 @@ def with_leaves(data_type: pa.DataType, leaf: Callable[[pa.DataType], pa.DataTyp
 
 
 def physical(data_type: pa.DataType) -> pa.DataType:
-    """The physical form of a logical type (for strings the plain form; the dictionary form is as good).
+    """Return the physical form of a logical type (for strings the plain form; the dictionary form is as
+    good).
 
     >>> physical(pa.decimal128(12, 2))
     Decimal64Type(decimal64(12, 2))
@@ -231,7 +236,8 @@ def _storage(data_type: pa.DataType) -> pa.DataType:
 
 
 def logical(data_type: pa.DataType) -> pa.DataType:
-    """The logical type of a physical type, except for intervals: their storage type doesn't tell the units.
+    """Return the logical type of a physical type. The physical forms of intervals are returned unchanged,
+    since they don't tell the units.
 
     >>> logical(pa.decimal64(12, 2)), logical(DICTIONARY_STRING)
     (Decimal128Type(decimal128(12, 2)), DataType(string))
@@ -244,7 +250,8 @@ def logical(data_type: pa.DataType) -> pa.DataType:
 
 
 def ddl(data_type: pa.DataType) -> str:
-    """Spark's name of a type, as ``DataType.simpleString()`` gives it.
+    """Return Spark's name of a logical or physical type, as ``DataType.simpleString()`` gives it. Raises
+    InternalError for an Arrow type that no type of Spark SQL has.
 
     >>> ddl(pa.decimal128(12, 2)), ddl(pa.list_(pa.int32())), ddl(pa.map_(pa.string(), pa.float64()))
     ('decimal(12,2)', 'array<int>', 'map<string,double>')
@@ -267,7 +274,8 @@ def ddl(data_type: pa.DataType) -> str:
 
 
 def sql_name(data_type: pa.DataType) -> str:
-    """Spark's name of a type as its error messages and CAST column names show it, ``DataType.sql``.
+    """Return Spark's name of a type as Spark's error messages and the column names of CAST show it
+    (``DataType.sql``). Raises InternalError like :func:`ddl`.
 
     >>> sql_name(pa.decimal128(12, 2)), sql_name(pa.list_(pa.int32()))
     ('DECIMAL(12,2)', 'ARRAY<INT>')
