@@ -37,7 +37,8 @@ _LONGEST_NUMBER: Final = 512
 
 
 def most_bytes(data_type: pa.DataType) -> int:
-    """Return the most bytes that a value of a type can take."""
+    """Return the most bytes that one value of the type can take: Arrow's limit for strings and binaries,
+    NO_LIMIT for other types."""
     return MOST_TEXT if is_string_like(data_type) else NO_LIMIT
 
 
@@ -50,7 +51,8 @@ def is_variable(data_type: pa.DataType) -> bool:
 
 
 def size_of(datum: Datum) -> int:
-    """Return the bytes of a column's values, or of one value."""
+    """Return the bytes of a column, or of a scalar (0 for null). A slice counts with its whole buffers while
+    these are at most UNCOUNTED bytes."""
     if isinstance(datum, pa.Array):
         size: int = datum.get_total_buffer_size()  # of the whole buffers: quick, and often small enough
         return size if size <= UNCOUNTED else datum.nbytes
@@ -63,19 +65,20 @@ def size_of(datum: Datum) -> int:
 
 
 def spread(datum: Datum, rows: int) -> int:
-    """Return the bytes of a column, or of one value repeated for all rows."""
+    """Return the bytes of a column, or of a scalar repeated for all rows."""
     return size_of(datum) if isinstance(datum, pa.Array) else size_of(datum) * rows
 
 
 def lengths(datum: Datum) -> Numbers:
-    """Return the bytes of each text; 0 for null."""
+    """Return the length of each string or binary in bytes, 0 for null; one number for a scalar."""
     if not isinstance(datum, pa.Array):
         return float(size_of(datum))
     return _numbers(pc.call_function("binary_length", [datum]))
 
 
 def counts(datum: Datum) -> Numbers:
-    """Return each number, 0 for null and for negative numbers."""
+    """Return the numbers of a numeric column, or of a scalar, as floats; 0 for null and for negative
+    numbers."""
     if isinstance(datum, pa.Array):
         return np.maximum(_numbers(datum), 0.0)
     return max(float(datum.as_py()), 0.0) if datum.is_valid else 0.0
@@ -90,25 +93,26 @@ def _numbers(column: pa.Array) -> npt.NDArray[np.float64]:
 
 
 def total(numbers: Numbers, rows: int) -> int:
-    """Return the sum of the numbers over all rows."""
+    """Return the sum of the numbers over all rows; a single number counts ``rows`` times."""
     return int(numbers.sum()) if isinstance(numbers, np.ndarray) else int(numbers * rows)
 
 
 def largest(numbers: Numbers) -> float:
-    """Return the largest of the numbers."""
+    """Return the largest of the numbers, 0 for an empty array."""
     return float(numbers.max(initial=0.0)) if isinstance(numbers, np.ndarray) else numbers
 
 
 def elements(datum: Datum) -> Numbers:
-    """Return the number of elements of each array."""
+    """Return the number of elements of each array, 0 for null; one number for a scalar."""
     if isinstance(datum, pa.Array):
         return _numbers(pc.call_function("list_value_length", [datum]))
     return float(len(datum)) if datum.is_valid else 0.0
 
 
 def sizes(column: pa.Array) -> npt.NDArray[np.float64]:
-    """Return the bytes of each of the column's values, in plain form: of texts exactly, of arrays and maps by
-    their numbers of elements, of structs all fields together."""
+    """Return the approximate bytes of each of the column's values, values of a dictionary in plain form. A
+    column's bytes are distributed over texts by their lengths, over arrays and maps by their numbers of
+    elements, over other values evenly; a struct has the bytes of all its fields together."""
     data_type = column.type
     if pa.types.is_dictionary(data_type):
         known = np.append(sizes(column.dictionary), 0.0)
@@ -130,8 +134,8 @@ def sizes(column: pa.Array) -> npt.NDArray[np.float64]:
 
 
 def _each(datum: Datum, rows: int) -> Numbers:
-    """Return the bytes of each value: of texts exactly, of numbers a fixed bound; of arrays the whole
-    column."""
+    """Return the bytes of each value: the length of a text, the bytes of the whole column (or scalar) for an
+    array or another nested value, a fixed bound for any other value."""
     data_type = datum.type
     if is_string_like(data_type):
         return lengths(datum)
@@ -142,7 +146,7 @@ def _each(datum: Datum, rows: int) -> Numbers:
 
 
 def of_arguments(arguments: tuple[Datum, ...], rows: int) -> int:
-    """Bound by the bytes of all arguments together, constants repeated for all rows."""
+    """The rule for most functions: the bytes of all arguments together, constants repeated for all rows."""
     size = 0
     for argument in arguments:
         size += spread(argument, rows)
@@ -150,22 +154,24 @@ def of_arguments(arguments: tuple[Datum, ...], rows: int) -> int:
 
 
 def times(factor: int) -> Growth:
-    """Bound by ``factor`` times the bytes of the arguments."""
+    """Make a rule: ``factor`` times the bytes of the arguments."""
     return lambda arguments, rows: factor * of_arguments(arguments, rows)
 
 
 def at_most(size: int) -> Growth:
-    """Bound by ``size`` bytes per row, for any arguments."""
+    """Make a rule: ``size`` bytes per row, for any arguments."""
     return lambda arguments, rows: size * rows
 
 
 def counted(arguments: tuple[Datum, ...], rows: int) -> int:
-    """Bound by the number of bytes in the only argument."""
+    """The rule for a function whose only argument is the number of the result's bytes, such as ``space``."""
     return total(counts(arguments[0]), rows)
 
 
 def padded(arguments: tuple[Datum, ...], rows: int) -> int:
-    """Bound the size by the second argument's count of characters, of the first and the third argument."""
+    """The rule for ``lpad`` and ``rpad``: the bytes of the first argument, and as many characters as the
+    second argument says. A character takes one byte, or four unless the third argument is an ASCII
+    constant."""
     widest = 1.0
     if len(arguments) > 2 and not _is_ascii(arguments[2]):
         widest = 4.0
@@ -179,8 +185,9 @@ def _is_ascii(datum: Datum) -> bool:
 
 
 def replaced(arguments: tuple[Datum, ...], rows: int) -> int:
-    """Bound the first argument with every occurrence of the second argument replaced by the third. In a
-    single text the occurrences are counted."""
+    """The rule for ``replace``: the bytes of the first argument with every occurrence of the second argument
+    replaced by the third. For many rows occurrences are bounded by the lengths; in a single text they are
+    counted."""
     text, search, *replacement = arguments
     if not replacement:
         return spread(text, rows)
@@ -197,13 +204,15 @@ def replaced(arguments: tuple[Datum, ...], rows: int) -> int:
 
 
 def joined(arguments: tuple[Datum, ...], rows: int) -> int:
-    """Bound the elements of the first argument joined by the second argument, with the third for nulls."""
+    """The rule for ``array_join``: the elements of the first argument, each with the second argument, the
+    delimiter, and the third argument, which replaces nulls."""
     fillers = sum((lengths(argument) for argument in arguments[1:]), start=0.0)
     return spread(arguments[0], rows) + total(elements(arguments[0]) * fillers, rows)
 
 
 def separated(arguments: tuple[Datum, ...], rows: int) -> int:
-    """Bound the values and the elements of arrays after the first argument, joined by the first argument."""
+    """The rule for ``concat_ws``: the values, and the elements of arrays, after the first argument, with the
+    first argument between them."""
     between = lengths(arguments[0])
     size = 0
     for argument in arguments[1:]:
@@ -213,13 +222,13 @@ def separated(arguments: tuple[Datum, ...], rows: int) -> int:
 
 
 def filled(datum: Datum, numbers: Numbers, rows: int) -> int:
-    """Bound arrays that hold a value ``numbers`` times."""
+    """Return the bytes of arrays that hold a value of ``datum`` as often as ``numbers`` says."""
     return total(numbers * (_each(datum, rows) + _PER_ELEMENT), rows)
 
 
 def formatted(arguments: tuple[Datum, ...], rows: int) -> int:
-    """Bound a format's own text, its arguments as often as the format may mention them, and its widths and
-    precisions."""
+    """The rule for ``format_string``: the format's own text, the arguments as often as the format may mention
+    them, and all numbers in the format, which may be widths and precisions."""
     form = arguments[0]
     if isinstance(form, pa.Array):
         texts = [value for value in form.to_pylist() if value is not None]
@@ -235,5 +244,6 @@ def _formatted(text: str, values: tuple[Datum, ...], rows: int) -> int:
 
 
 def by_pattern(arguments: tuple[Datum, ...], rows: int) -> int:
-    """Bound a date by a pattern (the last argument); no letter prints more than the name of a month."""
+    """The rule for a date or time written by a pattern, the last argument: a letter of the pattern prints at
+    most 12 bytes, the name of a month."""
     return 12 * spread(arguments[-1], rows) + 32 * rows

@@ -86,7 +86,8 @@ ArgumentType: TypeAlias = pa.DataType | Kind
 
 
 class Invocation(msgspec.Struct, frozen=True):
-    """The context of a kernel call beside the arguments: logical types, row count and settings."""
+    """The context of a kernel call beside the arguments: ``type`` of the result (see :func:`kernel_type`),
+    logical types of the arguments, ``length`` in rows, and the session's settings."""
 
     type: pa.DataType
     argument_types: tuple[pa.DataType, ...]
@@ -95,8 +96,8 @@ class Invocation(msgspec.Struct, frozen=True):
 
 
 def kernel_type(data_type: pa.DataType) -> pa.DataType:
-    """Return a call's type as the kernel receives it: the logical type, but the physical type if nested,
-    since an array with intervals inside is built of their storage type."""
+    """Return the type of a call's result as the kernel receives it: a nested type in physical form, since an
+    array with intervals inside is built of their storage type; any other type unchanged."""
     return physical(data_type) if pa.types.is_nested(data_type) else data_type
 
 
@@ -182,7 +183,8 @@ class ScalarFunction(msgspec.Struct, frozen=True):
         return self.can_fail(call) if callable(self.can_fail) else self.can_fail
 
     def prepared(self, signature: Signature) -> PreparedKernel:
-        """Return the kernel for a signature; the kernel claims room for its result."""
+        """Return the kernel of this function for a signature. If values of the result type differ in size,
+        the kernel claims room for its result by ``growth`` before it computes."""
         kernel = self._prepared(signature)
         if not sizes.is_variable(signature.type):
             return kernel
@@ -205,7 +207,8 @@ class ScalarFunction(msgspec.Struct, frozen=True):
 
 
 def _rows(arguments: tuple[Datum, ...], length: int) -> int:
-    """Return the number of rows that a kernel computes: one if all arguments are constants."""
+    """Return the number of rows that a kernel computes: ``length`` if an argument is a column, 1 if all
+    arguments are constants."""
     for argument in arguments:
         if isinstance(argument, pa.Array):
             return length
@@ -218,8 +221,9 @@ _FEW: Final = 1024
 
 
 def large_unless(position: int) -> Callable[[Call], bool]:
-    """Return a function for ``can_fail``: true unless the argument at the position is missing, or is a
-    constant number, or a text of a length, of at most :data:`_FEW`, so that the result can't get large."""
+    """Return a predicate for ``can_fail``: a call may fail, because its result gets too large, unless the
+    argument at ``position`` (from 0) is missing, null, a number up to :data:`_FEW`, or a text up to that
+    length."""
 
     def fails(call: Call) -> bool:
         if len(call.arguments) <= position:
@@ -280,7 +284,7 @@ _FUNCTIONS: Final[dict[str, ScalarFunction]] = {}
 
 
 def register(*functions: ScalarFunction) -> None:
-    """Add entries. Raises InternalError if a name is taken."""
+    """Add the functions to the registry. Raises InternalError if a name is taken."""
     for function in functions:
         if function.name in _FUNCTIONS:
             raise InternalError(f"function {function.name} is registered twice")
@@ -288,7 +292,7 @@ def register(*functions: ScalarFunction) -> None:
 
 
 def lookup(name: str) -> ScalarFunction | None:
-    """Return the entry of a lower-case Spark name or operator name, or None."""
+    """Return the entry of a lower-case Spark name or operator name; None if no function has the name."""
     return _FUNCTIONS.get(name) or _all_functions().get(name)
 
 

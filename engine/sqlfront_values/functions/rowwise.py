@@ -68,8 +68,9 @@ def by_row(
     *,
     null_aware: bool = False,
 ) -> pa.Array:
-    """Call ``function`` with the Python values of each row, once for all equal rows; a None among the values
-    gives null unless ``null_aware``."""
+    """Return the column of the results of ``function``, which is called with the Python values of a row, once
+    for all equal rows. Rows with a null give null without a call; with ``null_aware`` they are called with
+    None."""
     result_type = physical(invocation.type)
     if not null_aware and any(
         not argument.is_valid for argument in arguments if isinstance(argument, pa.Scalar)
@@ -88,7 +89,8 @@ def by_row(
 
 
 def row_kernel(function: Callable[..., object], *, null_aware: bool = False) -> Kernel:
-    """Make a kernel that calls ``function`` with the Python values of each row, see :func:`by_row`."""
+    """Make a kernel that calls ``function`` with the Python values of each row; ``null_aware`` is explained
+    at :func:`by_row`."""
 
     @columnar
     def kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
@@ -105,7 +107,8 @@ def constants(arguments: tuple[Datum, ...]) -> tuple[object, ...] | None:
 
 
 def map_values(function: Callable[..., object], column: pa.Array, data_type: pa.DataType) -> pa.Array:
-    """Call ``function`` on the Python values of one column, once per distinct value; null for null."""
+    """Return the results, of ``data_type``, of ``function`` on the Python values of one column; the function
+    is called once per distinct value, null gives null."""
     invocation = Invocation(data_type, (data_type,), len(column), Settings())
     return by_row(function, (column,), invocation)
 
@@ -171,7 +174,7 @@ def bytes_view(array: pa.Array) -> tuple[Offsets, Bytes]:
 
 
 def is_ascii(array: pa.Array) -> bool:
-    """True if all characters of the string array are single bytes, so that byte kernels are character
+    """Return whether all characters of the string array are single bytes, so that byte kernels are character
     kernels."""
     offsets, data = bytes_view(array)
     used = data[offsets[0] : offsets[-1]]
@@ -194,7 +197,8 @@ def micros_of(column: pa.Array) -> Integers:
 
 
 def as_numbers(datum: Datum) -> Datum:
-    """Return dates and timestamps as their stored integers, for Python."""
+    """Return a column or scalar of dates as days since 1970 (int32), of timestamps as microseconds since 1970
+    (int64), so that Python code gets integers."""
     storage = pa.int32() if datum.type == DATE else pa.int64()
     return pa.repeat(datum, 1).view(storage)[0] if isinstance(datum, pa.Scalar) else datum.view(storage)
 
@@ -202,15 +206,16 @@ def as_numbers(datum: Datum) -> Datum:
 def from_numbers(
     function: Callable[..., object], arguments: tuple[Datum, ...], invocation: Invocation
 ) -> pa.Array:
-    """Call :func:`by_row` for a function that returns dates or timestamps as integers, see
-    :func:`as_numbers`."""
+    """Return :func:`by_row` of a function that computes dates or timestamps as integers: days or microseconds
+    since 1970, as of :func:`as_numbers`."""
     storage = pa.int32() if invocation.type == DATE else pa.int64()
     inner = Invocation(storage, invocation.argument_types, invocation.length, invocation.settings)
     return by_row(function, arguments, inner).view(invocation.type)
 
 
 def local_instant(local: int, zone: str) -> int:
-    """Return the instant at which the zone's clock shows a local time, see
+    """Return the instant, in microseconds since 1970 UTC, at which the zone's clock shows ``local``, in
+    microseconds since 1970 of that clock. For skipped and repeated times see
     :mod:`sqlfront_values.zones.wall_clock`.
 
     Raises INVALID_TIMEZONE.

@@ -51,7 +51,8 @@ class AggregateFunction(msgspec.Struct, frozen=True):
         return self.result(argument_types) if callable(self.result) else self.result
 
     def make(self, signature: AggregateSignature, *, distinct: bool = False) -> Accumulator:
-        """Make the accumulator of a call; its arguments are the call's arguments that are not constant."""
+        """Make the accumulator of a call, which takes the call's arguments that are not constant. With
+        ``distinct``, equal argument rows of a group count once, unless DISTINCT can't change the result."""
         inner = self.accumulator(signature)
         if not (distinct and self.distinct_matters):
             return inner

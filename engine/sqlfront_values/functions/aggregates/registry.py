@@ -67,7 +67,8 @@ def aggregate_names() -> tuple[str, ...]:
 
 
 def _register(function: AggregateFunction, *aliases: str) -> None:
-    """Add an entry, also under other names (each of which result-column names then show)."""
+    """Add an entry under its name and under the aliases; result-column names show the name that the call
+    uses."""
     for name in (function.name, *aliases):
         if name in _AGGREGATES:
             raise InternalError(f"aggregate {name} is registered twice")
@@ -343,7 +344,8 @@ _register_list("collect_set", unique=True)
 
 
 def _fractions(signature: AggregateSignature) -> tuple[tuple[float, ...], bool]:
-    """Return the requested percentages, and whether they came as an array."""
+    """Return the requested percentages, and whether the call gives them as an array. Raises
+    DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE for a percentage that is not a number between 0 and 1."""
     constant = signature.constants[0]
     several = isinstance(constant, list | tuple)
     chosen = constant if isinstance(constant, list | tuple) else [constant]

@@ -17,7 +17,8 @@ _SEED: Final = 42
 
 
 def _hash(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Compute Spark's murmur3 with seed 42."""
+    """Return Spark's murmur3 hash (seed 42) of each row of the arguments; one scalar if all arguments are
+    constants."""
     constant = all(map(is_scalar, arguments))
     length = 1 if constant else invocation.length
     result = from_numpy(hash_columns([full_array(argument, length) for argument in arguments], length), INT)
@@ -25,7 +26,8 @@ def _hash(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 
 def _xxhash64(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Compute Spark's xxHash64 with seed 42."""
+    """Return Spark's xxHash64 (seed 42) of each row of the arguments; one scalar if all arguments are
+    constants."""
     constant = all(map(is_scalar, arguments))
     length = 1 if constant else invocation.length
     hashes: npt.NDArray[np.uint64] = np.full(length, _SEED, np.uint64)

@@ -35,8 +35,8 @@ _MASK: Final = 2**64 - 1
 
 
 def xxhash64(column: pa.Array, seeds: Hashes) -> Hashes:
-    """Hash a plain physical column's values with ``seeds``; null leaves the seed unchanged. Raises
-    NotSupportedError for maps."""
+    """Return the xxHash64 of each value of a plain physical column, with the row's item of ``seeds`` as seed;
+    the hash of a null is its seed. Raises NotSupportedError for maps."""
     if len(column) == 0 or pa.types.is_null(column.type):
         return seeds
     with np.errstate(over="ignore"):
@@ -64,7 +64,8 @@ def _hash_values(column: pa.Array, seeds: Hashes) -> Hashes:
 
 
 def _word_bits(column: pa.Array) -> npt.NDArray[np.generic]:
-    """Return the four or eight bytes that represent each value."""
+    """Return the four or eight bytes that represent each value, as unsigned integers; -0.0 becomes 0.0, and
+    all NaNs become one NaN."""
     values = numpy_view(column)
     if values.dtype.kind == "f":
         values = np.where(
@@ -114,7 +115,8 @@ def _unscaled_bytes(value: int) -> bytes:
 
 
 def _by_elements(column: pa.Array, seeds: Hashes) -> Hashes:
-    """Hash an array's elements, one after the other."""
+    """Return the hash of each array: the elements are hashed one after the other, each with the hash before
+    as seed."""
     hashes = seeds.copy()
     for row in range(len(column)):
         elements = column[row].values

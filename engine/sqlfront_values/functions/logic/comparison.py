@@ -74,7 +74,8 @@ _COMPARED_BY_ARROW: Final = frozenset(
 
 
 def prepare_comparison(operation: str, signature: Signature) -> PreparedKernel:
-    """Prepare the kernel of a comparison for operands of one type."""
+    """Make the kernel of a comparison of two operands of one type; ``operation`` is a key of
+    :data:`KERNELS`."""
     data_type = signature.argument_types[0]
     kernel = KERNELS[operation]
     if data_type.id in _COMPARED_BY_ARROW or is_interval(data_type):
@@ -106,8 +107,8 @@ def _decimals(kernel: pc.Function, signature: Signature) -> PreparedKernel:
 
 
 def _floats(operation: str, constants: tuple[pa.Scalar | None, ...]) -> PreparedKernel:
-    """Prepare IEEE comparisons, corrected for NaN; beside a constant that is not NaN a single negation is
-    enough."""
+    """Make the kernel of a comparison of floats: Arrow's IEEE comparison, corrected for NaN. Beside a
+    constant that is not NaN the comparison itself or one negation is enough."""
     kernel = KERNELS[operation]
     left, right = constants
     if _is_number(right):
@@ -123,7 +124,8 @@ def _floats(operation: str, constants: tuple[pa.Scalar | None, ...]) -> Prepared
 
 
 def _is_number(constant: pa.Scalar | None) -> bool:
-    """Return whether the operand is a constant, neither null nor NaN."""
+    """Return whether the operand is a constant that is neither null nor NaN; False for None, an operand that
+    is not constant."""
     return constant is not None and constant.is_valid and not math.isnan(constant.as_py())
 
 
@@ -211,7 +213,8 @@ _MANY: Final = 6
 
 
 def _in(signature: Signature) -> PreparedKernel:
-    """Prepare ``x IN (constants)``: null if x is null, or if x is not found and a constant is null."""
+    """Make the kernel of ``x IN (constants)``: null if x is null, or if x is not found and a constant is
+    null."""
     constants = signature.constants[1:]
     present = [known for known in constants if known is not None and known.is_valid]
     found = _by_comparisons(signature, tuple(present))
@@ -219,9 +222,9 @@ def _in(signature: Signature) -> PreparedKernel:
 
 
 def among(data_type: pa.DataType, values: Sequence[object]) -> PreparedKernel | None:
-    """Prepare the kernel of ``x IN (values)`` for its operand of that type alone, by a set of the values
-    (Python values, None = null). None if comparing with one value after the other is as good, or the only
-    way."""
+    """Make a kernel of ``x IN (values)`` that looks its only argument x, of ``data_type``, up in a set of the
+    values (Python values, None = null). Return None if there are few values or no set for the type: then the
+    comparison with one value after the other serves."""
     present = [value for value in values if value is not None]
     form = physical(data_type)
     if len(present) <= _MANY:

@@ -44,7 +44,7 @@ _IS_VALID: Final = pc.get_function("is_valid")
 
 
 def choose(mask: Datum, if_true: Datum, if_false: Datum, data_type: pa.DataType, length: int) -> Datum:
-    """Choose ``if_true`` where the mask is true, else ``if_false``."""
+    """Return ``if_true`` where the mask is true, ``if_false`` where the mask is false or null."""
     if is_scalar(mask):
         return if_true if mask.as_py() else if_false
     return select(mask, if_true, if_false, data_type)
@@ -138,7 +138,8 @@ def _raise_error(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 
 def _too_many_rows(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Raise the error of a scalar subquery that has several rows for one outer row."""
+    """Raise the error of a scalar subquery that has several rows for one outer row; without rows return
+    void."""
     if invocation.length:
         raise spark_error(
             "SCALAR_SUBQUERY_TOO_MANY_ROWS", "More than one row returned by a subquery used as an expression."

@@ -65,17 +65,18 @@ def _capitalize(word: str) -> str:
 
 
 def upper_array(column: pa.Array) -> pa.Array:
-    """Apply :func:`upper_text` to a plain string column."""
+    """Return a plain string column in upper case, as :func:`upper_text`."""
     return _mapped(column, "ascii_upper", upper_text)
 
 
 def lower_array(column: pa.Array) -> pa.Array:
-    """Apply :func:`lower_text` to a plain string column."""
+    """Return a plain string column in lower case, as :func:`lower_text`."""
     return _mapped(column, "ascii_lower", lower_text)
 
 
 def _mapped(column: pa.Array, ascii_kernel: str, text: Callable[[str], str]) -> pa.Array:
-    """Apply Arrow's kernel to the values of ASCII characters only, Python to the others."""
+    """Return the column with each text mapped: texts of ASCII by the Arrow kernel ``ascii_kernel``, other
+    texts by the Python function ``text``."""
     mapped = pc.call_function(ascii_kernel, [column])
     if is_ascii(column):
         return mapped

@@ -32,7 +32,7 @@ _LINE: Final = 76
 
 
 def encode_base64(data: bytes) -> str:
-    """Encode bytes in MIME's base 64: lines of 76 characters, separated by CR LF."""
+    """Return the bytes in MIME's base 64: lines of 76 characters, separated by CR LF."""
     text = base64.b64encode(data).decode()
     return "\r\n".join(text[place : place + _LINE] for place in range(0, len(text), _LINE))
 
@@ -165,7 +165,8 @@ _SHA2: Final = {0: "sha256", 224: "sha224", 256: "sha256", 384: "sha384", 512: "
 
 
 def _sha2(data: bytes, bits: int) -> str | None:
-    """Compute the SHA-2 digest; None for a number of bits that SHA-2 doesn't have."""
+    """Return the SHA-2 digest of ``bits`` bits in hex, 0 meaning 256; None for a number of bits that SHA-2
+    doesn't have."""
     algorithm = _SHA2.get(bits)
     return None if algorithm is None else hashlib.new(algorithm, data, usedforsecurity=False).hexdigest()
 

@@ -28,7 +28,8 @@ _LONGEST: Final = 309 + 103 + _MOST_DECIMALS
 
 class NumberPattern(msgspec.Struct, frozen=True):
     """The format of a number: the fewest digits before the point, the fewest and most behind the point, the
-    size of groups (0: no groups), and the texts around the number."""
+    size of groups (0: no groups), whether the point is shown without digits behind it, the texts around the
+    number, and whether the number is shown as percent."""
 
     least_whole: int
     least_fraction: int
@@ -40,7 +41,7 @@ class NumberPattern(msgspec.Struct, frozen=True):
     percent: bool
 
     def text(self, value: Decimal) -> str:
-        """Format the number; halves are rounded to even."""
+        """Return the text of the number; halves are rounded to even."""
         if self.percent:
             value = value.scaleb(2, _EXACT)
         rounded = _EXACT.abs(value).quantize(Decimal(1).scaleb(-self.most_fraction), context=_EXACT)
@@ -105,7 +106,8 @@ def _format_number(value: float | Decimal, how: int | str) -> str | None:
 
 
 def _size(arguments: tuple[Datum, ...], rows: int) -> int:
-    """Bound the size: the digits of the longest double in groups, and a pattern's texts."""
+    """The rule for the size of format_number's texts: the digits of the longest double in groups, and the
+    pattern's own text."""
     return growth.spread(arguments[1], rows) + _LONGEST * rows
 
 

@@ -28,8 +28,9 @@ Trim = Callable[[str, str], str]
 
 
 def _trimming(kernel: str, text: Trim, *, characters_first: bool) -> Kernel:
-    """Make a trim function: of spaces, or of a set of characters, which is the first argument in SQL's
-    ``TRIM(c FROM s)``. ``kernel`` is Arrow's name of the function."""
+    """Make the kernel of a trim function, by default of spaces. ``kernel`` is Arrow's name of the function,
+    ``text`` the function for a single text. The set of characters to trim is the second argument or, with
+    ``characters_first``, the first, as in SQL's ``TRIM(c FROM s)``."""
 
     @columnar
     def trim(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
@@ -47,7 +48,8 @@ def _trimming(kernel: str, text: Trim, *, characters_first: bool) -> Kernel:
 
 
 def _padding(kernel: str, *, left: bool) -> Kernel:
-    """Make lpad or rpad: pad to exactly ``width`` characters; a longer text is cut at its end."""
+    """Make the kernel of lpad (``left``) or rpad: texts of exactly ``width`` characters; a longer text is cut
+    at its end. ``kernel`` is Arrow's name of the function."""
 
     def one(text: str | bytes, width: int, filler: str | bytes | None = None) -> str | bytes:
         if filler is None:

@@ -45,7 +45,8 @@ _DEFAULT_PRECISION: Final = 6
 
 
 class Specifier(msgspec.Struct, frozen=True):
-    """A specifier ``%...``: the argument's index (None for ``%%`` and ``%n``), and its format."""
+    """A specifier ``%...``: the argument's index from 0 (None for ``%%`` and ``%n``), flags, the least width
+    in characters (0 = any), the precision (None = not given), and the conversion's letter."""
 
     index: int | None
     flags: str
@@ -56,7 +57,7 @@ class Specifier(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=256)
 def parse_format(text: str) -> tuple[str | Specifier, ...]:
-    """Parse a format into texts and specifiers.
+    """Parse a format into texts and specifiers, in order; the last part is a text.
 
     >>> parse_format("a%2$5d")
     ('a', Specifier(index=1, flags='', width=5, precision=None, conversion='d'), '')
@@ -105,7 +106,8 @@ def _checked(match: re.Match[str], index: int | None) -> Specifier:
 
 
 def format_values(text: str, types: tuple[pa.DataType, ...], values: tuple[object, ...]) -> str:
-    """Fill the values in the format. Raises DataError if a value does not fit its conversion."""
+    """Return the format with the values filled in; ``types`` are the values' logical types. Raises DataError
+    if a value is missing or does not fit its conversion."""
     result = ""
     for part in parse_format(text):
         if isinstance(part, str):
@@ -148,7 +150,8 @@ def _padded(text: str, specifier: Specifier) -> str:
 
 
 def _text(value: object, data_type: pa.DataType) -> str:
-    """Return the text that ``%s`` prints."""
+    """Return the text that ``%s`` prints for a value. Raises NotSupportedError for arrays, maps, structs and
+    binaries."""
     match value:
         case bool():
             return str(value).lower()
@@ -187,7 +190,8 @@ def _integer_text(specifier: Specifier, value: int, data_type: pa.DataType) -> s
 
 
 def _signed(digits: str, negative: bool, specifier: Specifier) -> str:
-    """Add grouping, sign or brackets, and padding by zeros or spaces to the digits."""
+    """Return the digits with grouping, sign or brackets, and padding by zeros or spaces, as the specifier
+    says."""
     flags = specifier.flags
     if "," in flags:
         whole, point, rest = digits.partition(".")
@@ -261,7 +265,7 @@ def _format_string(arguments: tuple[Datum, ...], invocation: Invocation) -> Datu
 
 
 def _inner(datum: Datum, data_type: pa.DataType) -> Datum:
-    """Return dates and times as the integers that Spark holds."""
+    """Return dates, timestamps and intervals as the integers that Spark holds; other values unchanged."""
     if not (pa.types.is_temporal(data_type) or is_interval(data_type)):
         return datum
     storage = pa.int32() if data_type == DATE or is_year_month(data_type) else pa.int64()

@@ -33,7 +33,8 @@ _TO_END = 2**31 - 1
 
 
 def _position(needle: str, text: str, start: int = 1) -> int:
-    """Return the first position of the needle at or after ``start``; an empty needle is found at 1."""
+    """Return the first position of the needle at or after ``start``, 0 if there is none or if ``start`` is
+    below 1; an empty needle is found at 1."""
     if start < 1:
         return 0
     return 1 if not needle else text.find(needle, start - 1) + 1
@@ -50,7 +51,8 @@ def _instr(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 
 def _locate_one(needle: str | None, text: str | None, start: int | None = 1) -> int | None:
-    """Find a needle like :func:`_position`, but a null start gives 0, even if other arguments are null."""
+    """Return :func:`_position`, or null if the needle or the text is null; a null start gives 0 in any
+    case."""
     if start is None:
         return 0
     return None if needle is None or text is None else _position(needle, text, start)
@@ -88,7 +90,8 @@ def _contains(column: pa.Array, part: str | bytes) -> pa.Array:
 
 
 def _split_part(text: str, delimiter: str, number: int) -> str:
-    """Return part ``number``, counted from the end if negative; empty if there is no such part."""
+    """Return part ``number`` of the text, counted from the end if negative; an empty text if there is no such
+    part. Raises INVALID_INDEX_OF_ZERO."""
     if number == 0:
         raise spark_error(
             "INVALID_INDEX_OF_ZERO",
@@ -117,7 +120,8 @@ def substring_index(text: str, delimiter: str, count: int) -> str:
 
 
 def _find_before(text: str, delimiter: str, place: int) -> int:
-    """Return the place of the last occurrence that starts before ``place``."""
+    """Return the place of the last occurrence of the delimiter that starts before ``place``; -1 without
+    one."""
     return text.rfind(delimiter, 0, place - 1 + len(delimiter)) if place > 0 else -1
 
 
@@ -148,8 +152,8 @@ def _translate(text: str, search: str, replacement: str) -> str:
 
 @lru_cache(maxsize=256)
 def _translation(search: str, replacement: str) -> dict[int, str | None]:
-    """Map each character to its replacement; the first mention counts, characters without a counterpart map
-    to None and are deleted."""
+    """Return the replacement of each character of ``search``: the character at the same place of
+    ``replacement``, or None, which deletes, if there is none. Of equal characters the first counts."""
     table: dict[int, str | None] = {}
     for index, character in enumerate(search):
         table.setdefault(ord(character), replacement[index] if index < len(replacement) else None)
@@ -157,8 +161,8 @@ def _translation(search: str, replacement: str) -> dict[int, str | None]:
 
 
 def _overlay(text: str | bytes, part: str | bytes, position: int, length: int = -1) -> str | bytes:
-    """Replace ``length`` characters (as many as the part has, if negative) of the text from ``position``
-    on."""
+    """Return the text with ``part`` instead of ``length`` characters (if negative, as many as the part has)
+    from ``position`` on."""
     covered = len(part) if length < 0 else length
     before, after = bounds(len(text), 1, position - 1), bounds(len(text), position + covered, _TO_END)
     return text[slice(*before)] + part + text[slice(*after)]  # type: ignore[operator]

@@ -27,9 +27,10 @@ def levenshtein(left: str, right: str, threshold: int | None = None) -> int:
 
 
 def _distance(left: str, right: str) -> int:
-    """Compute a column of the table of distances at a time, as the bits of two integers: the rows followed by
-    a greater distance, and the rows followed by a smaller. Source: Myers, A fast bit-vector algorithm for
-    approximate string matching (1999), in Hyyro's form."""
+    """Return the distance of two texts, ``left`` not empty. The table of distances is computed a column at a
+    time, as the bits of two integers: the rows followed by a greater distance, and the rows followed by a
+    smaller. Source: Myers, A fast bit-vector algorithm for approximate string matching (1999), in Hyyro's
+    form."""
     places: dict[str, int] = {}
     for index, character in enumerate(left):
         places[character] = places.get(character, 0) | 1 << index
@@ -79,7 +80,8 @@ _PREFIX_WEIGHT: Final = 0.1
 
 
 def jaro_winkler(left: str, right: str) -> float:
-    """Return Jaro's similarity, raised by a common prefix of up to four characters as in Winkler's variant.
+    """Return Jaro's similarity, 0 to 1, raised by a common prefix of up to four characters as in Winkler's
+    variant.
 
     >>> round(jaro_winkler("MARTHA", "MARHTA"), 4)
     0.9611

@@ -72,7 +72,7 @@ def _substring_by_row(arguments: tuple[Datum, ...], invocation: Invocation) -> p
 
 
 def slice_column(column: pa.Array, position: int, count: int) -> pa.Array:
-    """Compute ``substring(column, position, count)`` of a string or binary column with Spark's positions.
+    """Return ``substring(column, position, count)`` of a string or binary column with Spark's positions.
 
     Arrow's slices treat positions before the text like Python's slices, which agrees with Spark.
     """

@@ -51,8 +51,9 @@ _HOST: Final = re.compile(
 
 
 def parse_url(url: str, part: str, key: str | None = None) -> str | None:
-    """Return HOST, PATH, QUERY, REF, PROTOCOL, FILE, AUTHORITY or USERINFO of a URL; with a key, the key's
-    value in the query.
+    """Return the part of a URL that ``part`` names: HOST, PATH, QUERY, REF, PROTOCOL, FILE, AUTHORITY or
+    USERINFO; with a key (for QUERY only), the key's value in the query. None if the URL has no such part or
+    the name is another.
 
     >>> parse_url("http://a.b/c?d=e#f", "QUERY", "d")
     'e'
@@ -92,7 +93,8 @@ def parse_url(url: str, part: str, key: str | None = None) -> str | None:
 
 
 def _server(authority: str | None) -> tuple[str | None, str | None]:
-    """Return user and host, if the authority is a server."""
+    """Return user and host of an authority, each None if missing; None for both if the authority is not a
+    server's."""
     match = _SERVER.fullmatch(authority or "")
     if match is None or not _HOST.fullmatch(match[2]):
         return None, None
@@ -110,7 +112,7 @@ def _query_value(query: str | None, key: str) -> str | None:
 
 
 def _or_null(function: Callable[..., object]) -> Callable[..., object]:
-    """Return the function's ``try_`` form."""
+    """Return the function's ``try_`` form, which returns None where the function raises DataError."""
 
     def attempt(*arguments: object) -> object:
         try:
@@ -142,7 +144,8 @@ def _mask(
     digit: str | None = "n",
     other: str | None = None,
 ) -> str | None:
-    """Replace each character by the replacement for its kind; a kind without a replacement is kept."""
+    """Return the text with each character replaced by the replacement for its kind; a kind whose replacement
+    is null is kept."""
     if text is None:
         return None
 

@@ -4,12 +4,13 @@ The operators ``add``, ``subtract``, ``multiply`` and ``divide``
 (:mod:`sqlfront_values.functions.numbers.arithmetic`) use this module when their left operand is a date,
 timestamp or interval; :func:`prepare_temporal` knows the combinations:
 
-==================== ===================== ============================================================ date
-+- interval date; a day-time interval must be of whole days timestamp (both) +- interval the same timestamp;
-days and months are those of the calendar date - date day-time interval of whole days timestamp - timestamp
-day-time interval between the local times (both of one type) interval * number, / number the same interval,
-rounded half up ==================== =====================
-============================================================
+==================== ===================== ============================================================
+date                 +- interval           date; a day-time interval must be of whole days
+timestamp (both)     +- interval           the same timestamp; days and months are those of the calendar
+date - date                                day-time interval of whole days
+timestamp - timestamp                      day-time interval between the local times (both of one type)
+interval             * number, / number    the same interval, rounded half up
+==================== ===================== ============================================================
 """
 
 from collections.abc import Callable
@@ -44,8 +45,9 @@ def is_temporal(data_type: pa.DataType) -> bool:
 
 
 def prepare_temporal(operation: str, signature: Signature) -> PreparedKernel:
-    """Prepare the kernel of ``add``, ``subtract``, ``multiply`` or ``divide`` with a date, timestamp or
-    interval on the left; see the table above. Raises ARITHMETIC_OVERFLOW or INTERVAL_DIVIDED_BY_ZERO."""
+    """Make the kernel of ``add``, ``subtract``, ``multiply`` or ``divide`` with a date, timestamp or interval
+    on the left; see the table above. The kernel raises ARITHMETIC_OVERFLOW, INTERVAL_DIVIDED_BY_ZERO, or
+    DataError if a result doesn't fit its type."""
     left, right = signature.argument_types
     sign = -1 if operation == "subtract" else 1
     if operation in ("multiply", "divide"):
@@ -66,7 +68,8 @@ def prepare_temporal(operation: str, signature: Signature) -> PreparedKernel:
 
 
 def _vectorised(rule: Rule, signature: Signature) -> PreparedKernel:
-    """Make a kernel from a rule over int64 arrays; constants come as arrays of one value."""
+    """Make a kernel from a rule over two int64 arrays, without nulls; constants come to the rule as arrays of
+    one value. The result is null where an argument is null."""
 
     form = physical(signature.type)
 
@@ -103,7 +106,8 @@ def _both_valid(columns: list[pa.Array]) -> npt.NDArray[np.bool_] | None:
 
 
 def _interval_after_date(days: Integers, interval: Integers) -> npt.NDArray[np.int32]:
-    """Add an interval to dates; the date wraps around at the ends of its int, as in Spark."""
+    """Return the days of each date plus an interval in microseconds, of whole days; the date wraps around at
+    the ends of its int, as in Spark."""
     return (days + interval // MICROS_PER_DAY).astype(np.int32)
 
 
@@ -124,7 +128,8 @@ def _days_between(end: Integers, start: Integers) -> Integers:
 
 
 def _interval_after_instant(micros: Integers, interval: Integers, zone: str) -> Integers:
-    """Add an interval to instants: whole days are days of the calendar, the rest is time."""
+    """Return each instant plus an interval, both in microseconds: whole days of the interval are days of the
+    zone's calendar, the rest is time. Raises DataError on overflow."""
     if fixed_offset(zone) is not None:
         return _checked_sum(micros, interval)
     days = (interval - np.fmod(interval, MICROS_PER_DAY)) // MICROS_PER_DAY
@@ -145,7 +150,8 @@ def _months_after_instant(micros: Integers, interval: Integers, zone: str) -> In
 
 
 def move_instants(micros: Integers, interval: Integers, zone: str, *, in_months: bool) -> Integers:
-    """Move instants by an interval, in months or in microseconds. Raises DataError on overflow."""
+    """Return each instant plus an interval, in months with ``in_months``, else in microseconds; months and
+    whole days are those of the zone's calendar. Raises DataError on overflow."""
     return (_months_after_instant if in_months else _interval_after_instant)(micros, interval, zone)
 
 

@@ -78,8 +78,8 @@ def _make_date(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 
 def _local_micros(year: int, month: int, day: int, hour: int, minute: int, seconds: Decimal) -> int:
-    """Return the local time in microseconds. A second of 60 without fraction is the first second of the next
-    minute."""
+    """Return the local time in microseconds since 1970. A second of 60 without fraction is the first second
+    of the next minute. Raises DataError with Spark's condition for a field out of its range."""
     days = days_of(year, month, day)
     _check("HourOfDay", hour, 0, 23)
     _check("MinuteOfHour", minute, 0, 59)
@@ -179,7 +179,8 @@ def _exact_micros(value: int | None, scale: int) -> int | None:
 
 
 def _multiplied(column: pa.Array, factor: int, unit: str) -> pa.Array:
-    """Return a count of units as a timestamp. Raises DATETIME_OVERFLOW."""
+    """Return counts of units, each of ``factor`` microseconds, as timestamps; ``unit`` names the unit in
+    errors. Raises DATETIME_OVERFLOW."""
     counts = numpy_view(column).astype(np.int64)
     valid = valid_mask(column)
     if valid is not None:
@@ -201,7 +202,7 @@ def _timestamp_millis(arguments: tuple[Datum, ...], invocation: Invocation) -> D
 
 @columnar
 def _viewed(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """View the stored number as the result's type."""
+    """Return the column with its stored numbers as the result's type."""
     return arguments[0].view(invocation.type)
 
 
@@ -222,7 +223,8 @@ def _seconds_fail(call: Call) -> bool:
 
 
 def _interval_field(unit: int, count: int | None) -> Kernel:
-    """Make a kernel for the interval in units, modulo ``count``, with the interval's sign."""
+    """Make a kernel that counts the whole units of an interval, a unit being ``unit`` months or microseconds:
+    modulo ``count`` unless None, with the interval's sign."""
 
     @columnar
     def kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:

@@ -19,7 +19,7 @@ Days = npt.NDArray[np.int32] | Integers
 
 
 def civil_from_days(days: Days) -> tuple[Integers, Integers, Integers]:
-    """Return year, month (1 to 12) and day (1 to 31).
+    """Return the year, the month (1 to 12) and the day (1 to 31) of each date.
 
     >>> [part.tolist() for part in civil_from_days(np.array([0, -1, 18321]))]
     [[1970, 1969, 2020], [1, 12, 2], [1, 31, 29]]
@@ -65,7 +65,8 @@ _MONTH_LENGTHS: Final = np.array([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31
 
 
 def add_months(days: Days, months: Integers | int) -> Integers:
-    """Move each date by some months; a day that the month lacks becomes the month's last day."""
+    """Return the date ``months`` after each date, as days since 1970; a day that the month lacks becomes the
+    month's last day."""
     year, month, day = civil_from_days(days)
     total = year * 12 + (month - 1) + months
     year, month = total // 12, total % 12 + 1
@@ -73,13 +74,14 @@ def add_months(days: Days, months: Integers | int) -> Integers:
 
 
 def months_later(days: Days, months: int) -> npt.NDArray[np.int32]:
-    """Call :func:`add_months` for a single number of months. Raises ARITHMETIC_OVERFLOW beyond Spark's
-    dates."""
+    """Return the date a single number of months after each date, by :func:`add_months`. Raises
+    ARITHMETIC_OVERFLOW beyond Spark's dates."""
     return checked_days(by_day(lambda span: checked_days(add_months(span, months)), days))
 
 
 def checked_days(days: Days) -> npt.NDArray[np.int32]:
-    """Return days in the type of a date. Raises ARITHMETIC_OVERFLOW beyond Spark's dates."""
+    """Return days since 1970 as int32, the type of a date. Raises ARITHMETIC_OVERFLOW beyond Spark's
+    dates."""
     if days.dtype != np.int32 and len(days) and (int(days.min()) < -(2**31) or int(days.max()) >= 2**31):
         raise spark_error("ARITHMETIC_OVERFLOW", "overflow.")
     return days.astype(np.int32, copy=False)
@@ -96,7 +98,7 @@ def day_of_year(days: Days) -> Integers:
 
 
 def year_start(year: Integers) -> Integers:
-    """Return the first of January."""
+    """Return the first of January of each year, as days since 1970."""
     return days_from_civil(year, np.ones_like(year), np.ones_like(year))
 
 
@@ -111,8 +113,8 @@ def iso_week(days: Days) -> tuple[Integers, Integers]:
 
 
 def by_day(function: Callable[[Days], Days], days: Days) -> Days:
-    """Return ``function(days)``, whose values must fit 32 bits. Calls the function once per day between the
-    first and the last day if that is less work."""
+    """Return ``function(days)``, whose values must fit 32 bits. If the days from the first to the last are
+    fewer than the rows, the function is called with these days instead, each once."""
     if len(days) == 0:
         return np.zeros(0, np.int32)
     first, last = int(days.min()), int(days.max())

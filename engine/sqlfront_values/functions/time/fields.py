@@ -67,7 +67,7 @@ def local_micros(column: pa.Array, zone: str) -> Integers:
 
 
 def _time_field(name: str) -> Kernel:
-    """Make a kernel that calls Arrow's kernel of that name over local times."""
+    """Make a kernel that calls Arrow's kernel of that name over the local times of the session's zone."""
 
     @columnar
     def kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
@@ -127,8 +127,8 @@ def _datediff(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 def _over_both(
     rule: Callable[[Days, Days], Days], arguments: tuple[Datum, ...], invocation: Invocation
 ) -> pa.Array:
-    """Apply a rule to two int32 columns, one of which may be a constant. Java's ints wrap around, and so do
-    numpy's."""
+    """Return the results of a rule over two int32 columns, one of which may be a constant; null where either
+    is null. Java's ints wrap around, and so do numpy's."""
     if any(isinstance(datum, pa.Scalar) and not datum.is_valid for datum in arguments):
         return pa.nulls(invocation.length, invocation.type)
     columns = [pa.repeat(datum, 1) if isinstance(datum, pa.Scalar) else datum for datum in arguments]

@@ -134,7 +134,8 @@ _NUMBERS: Final[dict[str, Callable[[Moment], int]]] = {
 
 
 def _name(letter: str, count: int) -> Formatter:
-    """Return the formatter of names of months and quarters."""
+    """Return the formatter of names of months (``M``, ``L``) or quarters: the whole name for a ``count`` of 4
+    letters, else the short name."""
     if letter in "ML":
         return lambda moment: MONTHS[moment.month - 1] if count == 4 else MONTHS[moment.month - 1][:3]
     return lambda moment: _QUARTERS[(moment.month - 1) // 3] if count == 4 else f"Q{(moment.month + 2) // 3}"
@@ -155,7 +156,8 @@ def _fraction(count: int) -> Formatter:
 
 
 def _offset(moment: Moment, *, colon: bool, minutes: bool, seconds: bool = False) -> str:
-    """Format an offset like ``+01:30``; minutes only if they aren't zero, or with ``minutes``."""
+    """Format an offset like ``+01:30``, with the ``colon`` or without: minutes if they aren't zero, or always
+    with ``minutes``; seconds only with ``seconds``, if they aren't zero."""
     total = abs(moment.offset)
     hour, minute, second = total // 3600, total // 60 % 60, total % 60
     separator = ":" if colon else ""
@@ -168,8 +170,9 @@ def _offset(moment: Moment, *, colon: bool, minutes: bool, seconds: bool = False
 
 
 def _iso_offset(count: int, *, zero: str | None) -> Formatter:
-    """Return the formatter of ``X`` and ``x``: hours, hours and minutes, with colon, and both with seconds if
-    there are any."""
+    """Return the formatter of ``X`` (``zero`` is "Z") and ``x`` (``zero`` is None). By the ``count`` of
+    letters: hours and minutes other than zero (1), hours and minutes (2), with colon (3), both with seconds
+    other than zero (4, 5). ``zero`` is the text for an offset of zero; None: no special text."""
 
     def write(moment: Moment) -> str:
         if zero is not None and abs(moment.offset) < (1 if count > _WITHOUT_SECONDS else 60):
@@ -180,7 +183,7 @@ def _iso_offset(count: int, *, zero: str | None) -> Formatter:
 
 
 def _localized_offset(count: int) -> Formatter:
-    """Return the formatter of ``GMT+1`` or ``GMT+01:00``."""
+    """Return the formatter of offsets as ``GMT+1`` or, for a ``count`` of 4 letters, ``GMT+01:00``."""
 
     def write(moment: Moment) -> str:
         if moment.offset == 0:

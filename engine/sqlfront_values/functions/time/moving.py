@@ -108,9 +108,9 @@ def _months_between(arguments: tuple[Datum, ...], invocation: Invocation) -> Dat
 def _fractional_months(
     end: Integers, start: Integers, zone: str
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
-    """Return the months between instants: whole months if both are the same day of the month, or both its
-    last day; else months of 31 days. Also mask the rows for which Spark fails: their seconds of the day count
-    from before the first microsecond."""
+    """Return the months from ``start`` to ``end`` (instants): whole months if both are the same day of the
+    month, or both its last day; else months of 31 days. Also mask the rows for which Spark fails: their
+    seconds of the day count from before the first microsecond."""
     parts, unbounded = [], np.zeros(len(end), np.bool_)
     for instants in (end, start):
         wall = wall_clock(instants, zone)
@@ -157,7 +157,7 @@ _CLOCK_UNITS: Final = frozenset({"HOUR", "MINUTE", "SECOND", "MILLISECOND", "MIC
 
 
 def _unit(datum: Datum) -> str:
-    """Return the unit, which is always a constant."""
+    """Return the unit in upper case; the argument is the same for all rows."""
     return str(datum[0].as_py() if isinstance(datum, pa.Array) else datum.as_py()).upper()
 
 
@@ -202,7 +202,8 @@ def _towards_zero(values: Integers, divisor: int) -> Integers:
 
 
 def _whole_months(start: Integers, end: Integers) -> Integers:
-    """Return the complete months between local times, as ``ChronoUnit.MONTHS.between`` counts them."""
+    """Return the complete months from ``start`` to ``end`` (local times), as ``ChronoUnit.MONTHS.between``
+    counts them."""
     start_days, end_days = start // MICROS_PER_DAY, end // MICROS_PER_DAY
     start_time, end_time = start - start_days * MICROS_PER_DAY, end - end_days * MICROS_PER_DAY
     end_days = end_days - ((end_days > start_days) & (end_time < start_time))
@@ -218,7 +219,8 @@ def _whole_months(start: Integers, end: Integers) -> Integers:
 
 
 def _between_zones(local: Integers, source: str, target: str) -> Integers:
-    """Convert local times ``local`` of the source zone to local times of the target zone."""
+    """Return the local times of the target zone for local times of the source zone, in microseconds. Raises
+    INVALID_TIMEZONE."""
     for zone in (source, target):
         try:
             instants = instants_of(local, zone) if zone is source else wall_clock(local, zone)
@@ -229,8 +231,8 @@ def _between_zones(local: Integers, source: str, target: str) -> Integers:
 
 
 def _zone_change(*, to_utc: bool) -> Kernel:
-    """Make to_utc_timestamp (reads the timestamp's UTC clock as the zone's clock) or from_utc_timestamp (the
-    reverse)."""
+    """Make the kernel of to_utc_timestamp, which reads the timestamp's UTC clock as the zone's clock, or
+    without ``to_utc`` of from_utc_timestamp, the reverse."""
 
     @columnar
     def kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
@@ -254,8 +256,8 @@ def _zone_change(*, to_utc: bool) -> Kernel:
 
 @columnar
 def _convert_timezone(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Compute ``convert_timezone([source,] target, local time)``; the source zone is the session's if
-    missing."""
+    """Compute ``convert_timezone([source,] target, local time)``: the local time in the target zone; the
+    source zone is the session's if missing. Raises INVALID_TIMEZONE."""
     settings = invocation.settings
     source = arguments[0] if len(arguments) == 3 else scalar(settings.time_zone, STRING)
     target, times = arguments[-2:]

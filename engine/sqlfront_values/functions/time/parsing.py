@@ -29,8 +29,8 @@ class ParseError(ValueError):
 
 
 class ParsedFields(msgspec.Struct):
-    """The fields read so far: numbers by pattern letter, and the zone, an offset in seconds or an
-    identifier."""
+    """The fields read so far: numbers by pattern letter, and the zone as an offset in seconds or an
+    identifier; None while no zone was read."""
 
     numbers: dict[str, int] = msgspec.field(default_factory=dict)
     zone: int | str | None = None
@@ -90,7 +90,8 @@ def _sequence(parts: tuple[Part, ...]) -> Reader:
 
 
 def _following_digits(parts: tuple[Part, ...], index: int) -> int:
-    """Return the number of digits that the fixed-width numbers directly behind a number need."""
+    """Return the number of digits that the fixed-width numbers directly behind a number need; 0 for parts
+    that are not numbers, or leave no digits to followers."""
     part = parts[index]
     if not isinstance(part, Field) or _digits(part) is None:
         return 0
@@ -110,7 +111,8 @@ def _following_digits(parts: tuple[Part, ...], index: int) -> int:
 
 
 def _digits(part: Field) -> tuple[int, int] | None:
-    """Return the least and the greatest number of digits of a number; None for other fields."""
+    """Return the least and the greatest number of digits that a field reads; None for a field that is no
+    number."""
     letter, count = part.letter, part.count
     if letter == "y":
         return (2, 2) if count == 2 else (count, _MAX_DIGITS)
@@ -207,8 +209,8 @@ def _fraction(count: int) -> Reader:
 
 
 def _word(letter: str, words: tuple[str, ...], first: int) -> Reader:
-    """Return a reader of one of the words, in any case; the field's number is the word's index plus
-    ``first``."""
+    """Return a reader of one of the words, in any case; the reader stores the word's index plus ``first`` as
+    the number of ``letter``."""
     pattern = re.compile("|".join(sorted(words, key=len, reverse=True)), re.IGNORECASE)
     numbers = {word.lower(): index + first for index, word in enumerate(words)}
 
@@ -268,8 +270,8 @@ def _offset_of_z(count: int) -> Reader:
 
 
 def _zone(count: int) -> Reader:
-    """Return a reader of zone identifiers. Abbreviations of zones depend on the locale, so only UTC's are
-    read."""
+    """Return a reader of zone identifiers. Abbreviations of zones depend on the locale: the reader raises
+    NotSupportedError for all but UTC's and GMT's."""
 
     def read(text: str, place: int, fields: ParsedFields) -> int:
         match = _ZONE.match(text, place)

@@ -22,7 +22,7 @@ class Field(msgspec.Struct, frozen=True):
 
 
 class Optional(msgspec.Struct, frozen=True):
-    """An optional part ``[...]``."""
+    """An optional part ``[...]`` of a pattern, which holds parts itself."""
 
     parts: tuple["Part", ...]
 
@@ -69,7 +69,7 @@ _TOKEN: Final = re.compile(r"'((?:[^']|'')*)'|([a-zA-Z])\2*|\[|\]|[^'a-zA-Z\[\]]
 
 @lru_cache(maxsize=256)
 def parse_pattern(pattern: str, *, for_parsing: bool) -> tuple[Part, ...]:
-    """Parse a pattern into its parts.
+    """Parse a datetime pattern into its parts; ``for_parsing`` refuses letters that are only for formatting.
 
     >>> parse_pattern("yyyy-MM", for_parsing=True)
     (Field(letter='y', count=4), '-', Field(letter='M', count=2))

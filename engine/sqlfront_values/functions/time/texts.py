@@ -42,7 +42,8 @@ _LAST_YEAR: Final = 253_402_300_800 * MICROS_PER_SECOND  # 10000-01-01
 
 
 def format_instants(instants: pa.Array, pattern: str, zone: str) -> pa.Array:
-    """Format timestamps by a datetime pattern, as the zone's clock shows them."""
+    """Return timestamps as texts by a datetime pattern, as the zone's clock shows them. Raises the errors of
+    :func:`~sqlfront_values.functions.time.formatting.formatter`."""
     local = wall_clock(_micros(instants), zone)
     directive = _strftime(pattern)
     if directive is not None and _has_four_digit_years(local):
@@ -62,7 +63,8 @@ def _micros(instants: pa.Array) -> Integers:
 
 
 def _strftime(pattern: str) -> str | None:
-    """Return the pattern as strftime's format if the pattern has simple pieces only, else None."""
+    """Return the pattern as strftime's format; None if the pattern has letters other than the pieces of
+    :data:`_DIRECTIVES`, or quotes or brackets."""
     format_text = pattern.replace("%", "%%")
     for piece, directive in _DIRECTIVES.items():
         before, found, after = format_text.partition(piece)
@@ -115,7 +117,8 @@ def _from_unixtime(arguments: tuple[Datum, ...], invocation: Invocation) -> Datu
 
 
 def _names(names: tuple[str, ...], index: Callable[[Days], Integers]) -> Kernel:
-    """Make a kernel for three letters of a day's or month's name, by its index."""
+    """Make a kernel that returns the first three letters of one of the names; ``index`` computes from a date
+    the index of the name."""
     short = from_values([name[:3] for name in names], STRING)
 
     @columnar
@@ -139,7 +142,7 @@ _ZONE_LETTERS: Final = frozenset("VvzOXxZ")
 
 def parse_instants(column: pa.Array, pattern: str, target: pa.DataType, zone: str, *, safe: bool) -> pa.Array:
     """Parse a string column by a datetime pattern to timestamps, or to local times if ``target`` is
-    timestamp_ntz.
+    timestamp_ntz. A text without a zone of its own is a time of ``zone``.
 
     Raises CANNOT_PARSE_TIMESTAMP, or gives null with ``safe``.
     """
@@ -196,8 +199,9 @@ def _instant(local: int, zone: int | str) -> int:
 
 
 def _reading(target: pa.DataType, *, safe: bool = False) -> Callable[[Signature], PreparedKernel]:
-    """Return a function that prepares to_date, to_timestamp and the like: parsing by a pattern if the call
-    has a pattern and the first argument is a string, else a cast."""
+    """Return a function that makes the kernel of to_date, to_timestamp and the like: a parser if the call has
+    a pattern and the first argument is a string, else a cast. With ``safe`` a text that can't be read gives
+    null instead of an error."""
 
     def prepare(signature: Signature) -> PreparedKernel:
         source, settings = signature.argument_types[0], signature.settings
@@ -224,7 +228,8 @@ def _reading(target: pa.DataType, *, safe: bool = False) -> Callable[[Signature]
 
 
 def _casting(cast: Callable[[Datum], Datum]) -> PreparedKernel:
-    """Make a kernel that casts the first argument. The pattern, even a null pattern, is for strings only."""
+    """Make a kernel that casts the first argument and ignores the pattern, which, even if null, is for
+    strings only."""
     return lambda arguments, length: cast(arguments[0])
 
 
@@ -244,8 +249,8 @@ def _parse_by_row(
 
 
 def _unix_timestamp(signature: Signature) -> PreparedKernel:
-    """Prepare the seconds since 1970, cut off towards zero; since 1970 in UTC for a timestamp without a
-    zone."""
+    """Make the kernel of unix_timestamp: seconds since 1970, cut off towards zero; a timestamp without a zone
+    counts from 1970 in UTC."""
     types = signature.argument_types
     target = TIMESTAMP_NTZ if types[0] == TIMESTAMP_NTZ else TIMESTAMP
     has_pattern = len(types) > 1

@@ -38,7 +38,8 @@ _TIME_LEVELS: Final = {
 
 
 def _truncated_days(days: Days, level: str) -> Integers:
-    """Return the first day of each date's year, quarter, month or (from Monday) week."""
+    """Return the first day of each date's year, quarter, month or (from Monday) week; ``level`` is the unit's
+    name in lower case."""
     if level == "week":
         return days - calendar_dates.weekday(days)
     year, month, _ = civil_from_days(days)
@@ -51,7 +52,8 @@ def _truncated_days(days: Days, level: str) -> Integers:
 
 
 def _truncated_instants(instants: Integers, level: str, zone: str) -> Integers | None:
-    """Return the start of each timestamp's unit by the zone's clock; None if there is no such unit."""
+    """Return the start of the unit ``level`` (a name of :data:`_DATE_LEVELS` or :data:`_TIME_LEVELS`, in any
+    case) that holds each instant, by the zone's clock; None for any other unit."""
     unit = _TIME_LEVELS.get(level.upper())
     if unit is not None and unit <= MICROS_PER_SECOND:
         return instants // unit * unit

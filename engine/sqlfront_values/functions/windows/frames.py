@@ -58,7 +58,8 @@ _ROWS_PER_LOOP: Final = 256
 def aggregate_frames(
     accumulator: Accumulator, rows: WindowRows, frame: PositionRanges, arguments: Sequence[pa.Array]
 ) -> pa.Array | PlacedColumn:
-    """Compute the aggregate of each position's frame; ``arguments`` are by position."""
+    """Return the aggregate of each position's frame; the rows of ``frame`` and ``arguments`` are in the
+    window's order."""
     if _is_partition(frame, rows):
         groups = Groups(rows.ids, rows.partition_count)
         return PlacedColumn(accumulator.finish(accumulator.update(groups, arguments)), rows.ids)
@@ -90,7 +91,7 @@ def _is_partition(frame: PositionRanges, rows: WindowRows) -> bool:
 
 
 def _running(values: npt.NDArray[np.generic], frame: PositionRanges) -> npt.NDArray[np.generic]:
-    """Return the sum of each frame, by differences of running sums."""
+    """Return the sum of each frame's values, by differences of running sums."""
     sums = np.zeros(len(values) + 1, np.int64)
     np.cumsum(values, out=sums[1:])
     return sums[frame.ends] - sums[frame.starts]
@@ -134,8 +135,8 @@ def _sum_doubles(
 
 
 def _extreme(accumulator: Extreme, rows: WindowRows, frame: PositionRanges, column: pa.Array) -> PlacedColumn:
-    """Find the extreme of each frame: fold each row's place in the order of values by minimum, and map the
-    least place back to its row."""
+    """Return the least or greatest value of each frame: fold each row's place in the order of values by
+    minimum, and map the least place back to its row."""
     nulls_last = SortOrder.DESCENDING if accumulator.greatest else SortOrder.ASCENDING_NULLS_LAST
     order = sorting_order(ranks(column, nulls_last))
     places = np.empty(len(order), np.int64)
@@ -153,7 +154,7 @@ def _fold(
     operation: np.ufunc,
     identity: float,
 ) -> npt.NDArray[np.generic]:
-    """Fold each frame's values by the (associative) operation; ``identity`` for empty frames."""
+    """Return each frame's values folded by the associative ``operation``; ``identity`` for an empty frame."""
     partitions = rows.partitions
     few = rows.partition_count <= max(_FEW_PARTITIONS, len(values) // _ROWS_PER_LOOP)
     if few and (frame.starts == partitions.starts).all():
@@ -175,7 +176,8 @@ def _accumulated(
     operation: np.ufunc,
     identity: float,
 ) -> npt.NDArray[np.generic]:
-    """Fold from the start of the partition up to the wanted position; ``identity`` if the frame is empty."""
+    """Return for each frame the values folded from the start of its partition up to the ``wanted`` position;
+    ``identity`` for an empty frame."""
     result = np.empty_like(values)
     starts = np.unique(partitions.starts)
     for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(values)], strict=True):
@@ -187,7 +189,8 @@ def _accumulated(
 def _fold_doubling(
     values: npt.NDArray[np.generic], frame: PositionRanges, operation: np.ufunc, identity: float
 ) -> npt.NDArray[np.generic]:
-    """Cut each frame into runs whose lengths are powers of two, and fold the runs of one length at a time."""
+    """Return each frame's values folded by ``operation``: each frame is cut into runs whose lengths are
+    powers of two, and the runs of one length are folded at a time."""
     result = np.full(len(values), identity, values.dtype)
     positions, lengths = frame.starts.copy(), frame.lengths()
     longest = int(lengths.max(initial=0))
@@ -203,7 +206,8 @@ def _fold_doubling(
 
 
 def _one_by_one(accumulator: Accumulator, frame: PositionRanges, arguments: Sequence[pa.Array]) -> pa.Array:
-    """Aggregate each frame's rows as a group of its own, a bounded number of rows and bytes at a time."""
+    """Return the aggregate of each frame, with the frame's rows as a group of their own; a piece of the
+    frames, bounded in rows and bytes, is computed at a time."""
     lengths = frame.lengths()
     sizes = np.zeros(len(lengths))
     for argument in arguments:

@@ -27,17 +27,17 @@ class PlacedColumn(msgspec.Struct, frozen=True):
         return len(self.rows)
 
     def at(self, rows: Rows) -> "PlacedColumn":
-        """Return the values at these rows, which may repeat."""
+        """Return the column of the values at these positions, which may repeat; nothing is built."""
         return PlacedColumn(self.values, self.rows[rows], None if self.found is None else self.found[rows])
 
     def slice(self, start: int, length: int) -> pa.Array:
-        """Build ``length`` values from the ``start``-th value on."""
+        """Build the ``length`` values from position ``start`` on."""
         part = slice(start, start + length)
         found = None if self.found is None else self.found[part]
         return gather(self.values, row_indices(self.rows[part], found))
 
     def sizes(self) -> npt.NDArray[np.float64]:
-        """Return the approximate bytes of each value once it is built."""
+        """Return the approximate bytes that each value takes once it is built; 0 for null."""
         if len(self.values) == 0:
             return np.zeros(len(self))
         sizes = growth.sizes(self.values)[self.rows]
@@ -45,8 +45,8 @@ class PlacedColumn(msgspec.Struct, frozen=True):
 
 
 def pieces(shares: npt.NDArray[np.float64]) -> Iterator[tuple[int, int]]:
-    """Yield consecutive ranges of rows. The shares of a range add up to at most 1, unless the range has a
-    single row.
+    """Yield consecutive ranges of rows as (start, end). ``shares`` has each row's part of what a range may
+    hold: the shares of a range add up to at most 1, unless the range has a single row.
 
     >>> list(pieces(np.array([0.5, 0.5, 2.0, 0.1])))
     [(0, 2), (2, 3), (3, 4)]

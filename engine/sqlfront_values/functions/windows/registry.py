@@ -31,7 +31,8 @@ class WindowInvocation(msgspec.Struct, frozen=True):
     ignore_nulls: bool = False
 
     def constant(self, position: int, default: int) -> int:
-        """Return a constant argument that is a whole number."""
+        """Return the constant argument at ``position`` among the constant arguments, which must be a whole
+        number; ``default`` if the call has no such argument."""
         value = self.constants[position] if position < len(self.constants) else default
         assert isinstance(value, int)
         return value
@@ -74,7 +75,7 @@ _WINDOWS: Final[dict[str, WindowFunction]] = {}
 
 
 def lookup_window(name: str) -> WindowFunction | None:
-    """Return the entry of a lower-case Spark name, or None (also for aggregates)."""
+    """Return the entry of a lower-case Spark name; None for any other name, an aggregate's included."""
     return _WINDOWS.get(name)
 
 
@@ -153,8 +154,9 @@ def _lag(call: WindowInvocation) -> PlacedColumn:
 
 
 def _shifted(call: WindowInvocation, offset: int) -> PlacedColumn:
-    """Return the value ``offset`` rows (with IGNORE NULLS, values) after the current row, within its
-    partition; else the default, the last argument."""
+    """Return the value ``offset`` rows (with IGNORE NULLS, non-null values) after the current row, or before
+    it if negative. Outside of the row's partition the result is the default, the last argument; null without
+    default."""
     values, partitions = call.arguments[0], call.rows.partitions
     if call.ignore_nulls and offset:
         positions, found = _nth_valid(values, call.rows, partitions, offset)
@@ -167,8 +169,8 @@ def _shifted(call: WindowInvocation, offset: int) -> PlacedColumn:
 
 
 def _nth_valid(values: pa.Array, rows: WindowRows, within: PositionRanges, offset: int) -> tuple[Rows, Mask]:
-    """Return the position of the ``offset``-th non-null value after (before, if negative) each position, and
-    whether that position is within bounds."""
+    """Return the position of the ``offset``-th non-null value after each position (before, if negative), and
+    whether that position is within the row's range of ``within``; 0 where it is not."""
     valid = valid_mask(values)
     chosen = np.arange(len(rows)) if valid is None else np.flatnonzero(valid)
     before = _valid_before(values, len(rows))
@@ -179,7 +181,8 @@ def _nth_valid(values: pa.Array, rows: WindowRows, within: PositionRanges, offse
 
 
 def _valid_before(values: pa.Array, length: int) -> Rows:
-    """Return the number of non-null values before each position, and before the end."""
+    """Return the number of non-null values before each position, and before the end: ``length + 1``
+    numbers."""
     valid = valid_mask(values)
     if valid is None:
         return np.arange(length + 1)
@@ -200,8 +203,8 @@ def _nth_value(call: WindowInvocation) -> PlacedColumn:
 def frame_edge(
     values: pa.Array, frame: PositionRanges, number: int, *, last: bool, ignore_nulls: bool
 ) -> PlacedColumn:
-    """Return the value ``number`` places from the start (or end) of each frame, null if the frame is shorter;
-    with ``ignore_nulls`` only non-null values count."""
+    """Return the value ``number`` places (from 0) after the start of each frame, or with ``last`` before its
+    end; null if the frame is shorter. With ``ignore_nulls`` only non-null values count."""
     length = len(values)
     starts, ends, chosen = frame.starts, frame.ends, np.arange(length)
     if ignore_nulls:
@@ -222,7 +225,8 @@ def _at(chosen: Rows, wanted: Rows, found: Mask) -> Rows:
 
 
 def choose(values: pa.Array, positions: Rows, found: Mask, otherwise: pa.Array) -> PlacedColumn:
-    """Return the value at each position where found, else the value of ``otherwise``."""
+    """Return the value of ``values`` at ``positions`` where found, else the same row's value of
+    ``otherwise``."""
     if otherwise.type != values.type:
         otherwise, values = (
             column.dictionary_decode() if pa.types.is_dictionary(column.type) else column

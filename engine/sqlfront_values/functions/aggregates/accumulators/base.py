@@ -28,7 +28,7 @@ class Groups(msgspec.Struct, frozen=True):
 
     @staticmethod
     def of(grouping: RowGroups) -> "Groups":
-        """Build the groups of a grouping."""
+        """Build the groups from a grouping of rows, with its row counts if it has them."""
         known = [] if grouping.counts is None else [grouping.counts]
         return Groups(grouping.ids, grouping.size, known)
 
@@ -65,7 +65,7 @@ class Accumulator(Protocol):
 
 
 def all_valid(arguments: Sequence[pa.Array]) -> Mask | None:
-    """Return True for rows without a null argument; None if no row has a null argument."""
+    """Return a mask that is true for the rows without a null argument; None if no row has a null argument."""
     result: Mask | None = None
     for argument in arguments:
         valid = valid_mask(argument)
@@ -77,7 +77,7 @@ def all_valid(arguments: Sequence[pa.Array]) -> Mask | None:
 def keep_rows(
     groups: Groups, arguments: Sequence[pa.Array], mask: Mask | None
 ) -> tuple[Groups, list[pa.Array]]:
-    """Keep the rows where the mask is true; None keeps all."""
+    """Return groups and arguments of the rows where the mask is true; None keeps all rows."""
     if mask is None:
         return groups, list(arguments)
     chosen = mask_array(mask)
@@ -85,7 +85,7 @@ def keep_rows(
 
 
 def without_nulls(groups: Groups, arguments: Sequence[pa.Array]) -> tuple[Groups, list[pa.Array]]:
-    """Keep the rows that have no null argument."""
+    """Return groups and arguments of the rows that have no null argument."""
     return keep_rows(groups, arguments, all_valid(arguments))
 
 
@@ -99,17 +99,17 @@ def sum_doubles(groups: Groups, values: npt.NDArray[np.generic]) -> Doubles:
 
 
 def doubles(column: pa.Array) -> Doubles:
-    """The values of a double column."""
+    """Return the values of a double column; undefined under nulls."""
     return numpy_view(column).astype(np.float64, copy=False)
 
 
 def integers(column: pa.Array) -> Integers:
-    """The values of a column of whole numbers."""
+    """Return the values of a column of whole numbers as int64; undefined under nulls."""
     return numpy_view(column).astype(np.int64, copy=False)
 
 
 def peak(values: Integers) -> int:
-    """Return the greatest magnitude."""
+    """Return the greatest magnitude of the values, 0 without values."""
     return max(int(values.max()), -int(values.min())) if len(values) else 0
 
 
@@ -128,7 +128,8 @@ def sum_integers(groups: Groups, values: Integers) -> Integers | None:
 
 
 def best_rows(groups: Groups, ranks: Integers, *, last: bool = False) -> tuple[Rows, Mask]:
-    """Return for each group the first (or last) row of lowest rank, and whether the group has any row."""
+    """Return for each group the number of its first (with ``last``: last) row of lowest rank, and whether the
+    group has any row; a group without rows gets row 0."""
     found = groups.counts() > 0
     hits = np.flatnonzero(ranks == _least(groups, ranks)[groups.ids])
     rows = np.zeros(groups.size, np.int64)
@@ -139,8 +140,9 @@ def best_rows(groups: Groups, ranks: Integers, *, last: bool = False) -> tuple[R
 
 
 def best_text_rows(groups: Groups, text: Text, *, greatest: bool) -> tuple[Rows, Mask]:
-    """Find best rows like :func:`best_rows`, for strings: word by word among the remaining candidates, then
-    by length, which distinguishes trailing zeros from padding."""
+    """Return for each group the number of a row with its least (or ``greatest``) string, and whether the
+    group has any row. Strings are compared word by word among the remaining candidates, then by length, which
+    distinguishes trailing zeros from padding."""
     candidates = np.arange(len(groups.ids))
     for number in range(text.words.shape[1] + 1):
         values = (
@@ -156,7 +158,7 @@ def best_text_rows(groups: Groups, text: Text, *, greatest: bool) -> tuple[Rows,
 
 
 def _least(groups: Groups, values: Integers) -> Integers:
-    """Return the least value of each group; the greatest integer without rows."""
+    """Return the least value of each group; for a group without rows the greatest 64-bit integer."""
     least = np.full(groups.size, np.iinfo(np.int64).max)
     np.minimum.at(least, groups.ids, values)
     return least

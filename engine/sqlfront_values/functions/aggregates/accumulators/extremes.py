@@ -116,8 +116,8 @@ class FirstOrLast(msgspec.Struct, frozen=True):
         return states[0]
 
     def _pick(self, groups: Groups, values: pa.Array, mask: Mask | None) -> list[pa.Array]:
-        """Return the edge row of each group among the rows where the mask is true, and whether there is such
-        a row."""
+        """Return the value of each group's first or last row among the rows where the mask is true (None: all
+        rows), and a column that says whether there is such a row."""
         numbers = np.arange(len(values)) if mask is None else np.flatnonzero(mask)
         ids = groups.ids if mask is None else groups.ids[mask]
         rows = np.full(groups.size, -1, np.int64)

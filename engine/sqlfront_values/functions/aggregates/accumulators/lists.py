@@ -83,7 +83,8 @@ class Distinct(msgspec.Struct, frozen=True):
 
 
 def distinct_rows(groups: Groups, arguments: Sequence[pa.Array]) -> tuple[Groups, list[pa.Array]]:
-    """Keep each different row of each group once."""
+    """Return the groups and the arguments, in canonical form, of the first of equal argument rows of each
+    group."""
     arguments = [canonical(argument) for argument in arguments]
     codes = [Codes(groups.ids, groups.size), *(encode(argument) for argument in arguments)]
     first = group_codes(combine(codes, len(groups.ids))).rows
@@ -93,7 +94,8 @@ def distinct_rows(groups: Groups, arguments: Sequence[pa.Array]) -> tuple[Groups
 
 
 def to_lists(groups: Groups, columns: Sequence[pa.Array]) -> list[pa.Array]:
-    """Collect the rows of each group in one list per column, in input order."""
+    """Return one list column per argument column, which holds the values of each group's rows in input
+    order."""
     order = sorting_order(Codes(groups.ids, groups.size))
     offsets = np.zeros(groups.size + 1, np.int32)
     np.cumsum(groups.counts(), out=offsets[1:])
@@ -102,8 +104,8 @@ def to_lists(groups: Groups, columns: Sequence[pa.Array]) -> list[pa.Array]:
 
 
 def flatten_lists(groups: Groups, lists: Sequence[pa.Array]) -> tuple[Groups, list[pa.Array]]:
-    """Flatten lists to their elements in physical form, each in the group of its list; the inverse of
-    :func:`to_lists`."""
+    """Return the elements of the lists in physical form, and for each element the group of its list; the
+    inverse of :func:`to_lists`."""
     offsets = numpy_view(lists[0].offsets).astype(np.int64)
     ids = np.repeat(groups.ids, np.diff(offsets))
     elements = [column.flatten() for column in lists]
@@ -214,7 +216,7 @@ class DelimitedText(msgspec.Struct, frozen=True):
 
 
 def _fixed_lists(values: pa.Array, length: int, valid: Mask) -> pa.Array:
-    """Build lists of ``length`` values each, null where not valid."""
+    """Build a list from each ``length`` consecutive values; a list is null where ``valid`` is false."""
     offsets = np.arange(len(valid) + 1, dtype=np.int32) * np.int32(length)
     lists = _list_column(offsets, values)
     return pick_rows([lists], np.arange(len(valid)), valid)[0]

@@ -108,8 +108,8 @@ def _common_mean(groups: Groups, n: Doubles, mean: Doubles) -> tuple[Doubles, Do
 
 
 def _products(distance: Doubles, order: int) -> list[Doubles]:
-    """Return the powers of the distances from the second up to ``order``. numpy's own powers of negative
-    values take ten times as long, and differ from machine to machine."""
+    """Return the second to the ``order``-th powers of the distances, by multiplication: numpy's own powers of
+    negative values take ten times as long, and differ from machine to machine."""
     products = [distance * distance]
     while len(products) < order - 1:
         products.append(products[-1] * distance)
@@ -147,12 +147,12 @@ def deviation_sample(n: Doubles, m2: Doubles, *_: Doubles) -> tuple[Doubles, Mas
 
 
 def skewness(n: Doubles, m2: Doubles, m3: Doubles, *_: Doubles) -> tuple[Doubles, Mask]:
-    """Return sqrt(n) m3 / m2^1.5; null if all values are equal."""
+    """Return sqrt(n) m3 / m2^1.5; null without rows or if all values are equal."""
     return np.sqrt(n) * m3 / np.sqrt(m2 * m2 * m2), (n > 0) & (m2 != 0)
 
 
 def kurtosis(n: Doubles, m2: Doubles, _: Doubles, m4: Doubles) -> tuple[Doubles, Mask]:
-    """Return the excess kurtosis n m4 / m2^2 - 3; null if all values are equal."""
+    """Return the excess kurtosis n m4 / m2^2 - 3; null without rows or if all values are equal."""
     return n * m4 / (m2 * m2) - 3.0, (n > 0) & (m2 != 0)
 
 
@@ -167,5 +167,5 @@ def covariance_sample(n: Doubles, xy: Doubles, *_: Doubles) -> tuple[Doubles, Ma
 
 
 def correlation(n: Doubles, xy: Doubles, xx: Doubles, yy: Doubles) -> tuple[Doubles, Mask]:
-    """Return Pearson's coefficient; null if a column doesn't vary."""
+    """Return Pearson's coefficient xy / sqrt(xx yy); null without rows or if a column doesn't vary."""
     return xy / np.sqrt(xx * yy), (n > 0) & (xx != 0) & (yy != 0)

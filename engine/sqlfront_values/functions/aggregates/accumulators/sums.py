@@ -74,7 +74,7 @@ class SumDoubles(msgspec.Struct, frozen=True):
         return self.from_sums(sum_doubles(groups, numpy_view(values)), groups.counts())
 
     def from_sums(self, sums: Doubles, counts: Integers) -> list[pa.Array]:
-        """Build the states from sums over ``counts`` values."""
+        """Build the state columns from each group's sum and the number of values in it."""
         return [from_numpy(sums, DOUBLE, counts > 0)]
 
     def merge(self, groups: Groups, states: Sequence[pa.Array]) -> list[pa.Array]:
@@ -99,7 +99,8 @@ class SumIntegers(msgspec.Struct, frozen=True, kw_only=True):
         return self.from_sums(exact_sums(groups, values), groups.counts())
 
     def from_sums(self, sums: Integers | WideSums, counts: Integers) -> list[pa.Array]:
-        """Build the states from exact sums over ``counts`` values."""
+        """Build the state columns from each group's exact sum and the number of values in it. A sum beyond 64
+        bits raises ARITHMETIC_OVERFLOW, or is null with ``tolerant``."""
         valid = counts > 0
         if isinstance(sums, WideSums):
             fits = sums.fit_bigint()
@@ -136,8 +137,8 @@ class SumIntervals(msgspec.Struct, frozen=True):
         return self.from_sums(exact_sums(groups, amounts(values)), groups.counts())
 
     def from_sums(self, sums: Integers | WideSums, counts: Integers) -> list[pa.Array]:
-        """Build the states from exact sums over ``counts`` values; a sum that doesn't fit a bigint is
-        null."""
+        """Build the state columns from each group's exact sum of months or microseconds and the number of
+        values in it; a sum that doesn't fit a bigint is null."""
         return SumIntegers(tolerant=True).from_sums(sums, counts)
 
     def merge(self, groups: Groups, states: Sequence[pa.Array]) -> list[pa.Array]:
@@ -157,12 +158,12 @@ class SumIntervals(msgspec.Struct, frozen=True):
 
 
 def amounts(intervals: pa.Array) -> pa.Array:
-    """Return the numbers of months or microseconds of physical intervals."""
+    """Return physical intervals as whole numbers of months or microseconds; other columns unchanged."""
     return intervals.view(BIGINT) if pa.types.is_duration(intervals.type) else intervals
 
 
 def _divided(sums: Integers, counts: Integers) -> Integers:
-    """Divide, with halves rounded away from zero."""
+    """Return each sum divided by its positive count, halves rounded away from zero."""
     sizes, divisors = np.abs(sums).view(np.uint64), counts.astype(np.uint64)
     quotients, rests = np.divmod(sizes, divisors)
     quotients += rests >= divisors - rests
@@ -181,7 +182,8 @@ class SumDecimals(SumIntegers, frozen=True):
         return (physical(self.type), BIGINT) if self.tolerant else (physical(self.type),)
 
     def from_sums(self, sums: Integers | WideSums, counts: Integers) -> list[pa.Array]:
-        """Build the states from exact unscaled sums over ``counts`` values."""
+        """Build the state columns from each group's exact unscaled sum and the number of values in it. A sum
+        beyond the precision raises ARITHMETIC_OVERFLOW, or is null with ``tolerant``."""
         valid = counts > 0
         if isinstance(sums, WideSums):
             fits = sums.fit(self.type.precision)
@@ -202,7 +204,7 @@ class AverageDoubles(msgspec.Struct, frozen=True):
         return self.from_sums(sum_doubles(groups, numpy_view(values)), groups.counts())
 
     def from_sums(self, sums: Doubles, counts: Integers) -> list[pa.Array]:
-        """Build the states from sums over ``counts`` values."""
+        """Build the state columns from each group's sum and the number of values in it."""
         return [from_numpy(sums, DOUBLE), from_numpy(counts, BIGINT)]
 
     def merge(self, groups: Groups, states: Sequence[pa.Array]) -> list[pa.Array]:
@@ -233,7 +235,8 @@ class AverageDecimals(msgspec.Struct, frozen=True):
         return self.from_sums(exact_sums(groups, values), groups.counts())
 
     def from_sums(self, sums: Integers | WideSums, counts: Integers) -> list[pa.Array]:
-        """Build the states from exact unscaled sums over ``counts`` values."""
+        """Build the state columns from each group's exact unscaled sum and the number of values in it. A sum
+        beyond the precision raises ARITHMETIC_OVERFLOW, or is null with ``tolerant``."""
         return [self._state(sums), from_numpy(counts, BIGINT)]
 
     def merge(self, groups: Groups, states: Sequence[pa.Array]) -> list[pa.Array]:
@@ -286,7 +289,7 @@ def _sum_counts(groups: Groups, counts: pa.Array) -> Integers:
 
 
 def _overflowed(groups: Groups, states: Sequence[pa.Array]) -> npt.NDArray[np.bool_]:
-    """Return the groups with a state that has rows but no sum, since the sum had overflowed before."""
+    """Return a mask of the groups whose sum has overflowed: a state has rows, but its sum is null."""
     lost = integers(states[1]) > 0
     known = all_valid(states[:1])
     lost &= False if known is None else ~known

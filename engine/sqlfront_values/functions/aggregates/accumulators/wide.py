@@ -27,12 +27,12 @@ class WideSums(msgspec.Struct, frozen=True):
     overflow: Mask
 
     def fit(self, precision: int) -> Mask:
-        """Return True where the number has at most ``precision`` decimal digits."""
+        """Return a mask that is true where the number has at most ``precision`` decimal digits."""
         limit = 10**precision
         return ~self.overflow & self._less(limit) & ~self._less(1 - limit)
 
     def fit_bigint(self) -> Mask:
-        """Return True where the number fits into 64 bits."""
+        """Return a mask that is true where the number fits into 64 bits."""
         return ~self.overflow & (self.high == self.low >> 63)
 
     def _less(self, bound: int) -> Mask:
@@ -42,24 +42,28 @@ class WideSums(msgspec.Struct, frozen=True):
 
 
 def unscaled(column: pa.Array) -> Integers | Words:
-    """Return a decimal column's unscaled values: int64 if all fit, else rows of (low word, high word)."""
+    """Return a decimal column's unscaled values: as int64 if the column's values are known to fit, else as
+    128-bit rows of (low word, high word)."""
     narrow = as_integers(column)
     return decimal_words(column) if narrow is None else narrow
 
 
 def sum_wide(groups: Groups, values: Integers | Words) -> WideSums:
-    """Return the sum of each group, by 32-bit limbs, which can't overflow below 2**31 rows."""
+    """Return the sum of each group of unscaled values, computed by 32-bit limbs, which can't overflow below
+    2**31 rows."""
     return combine_limbs([_sum_limb(groups, limb) for limb in split_limbs(values)])
 
 
 def split_limbs(values: Integers | Words) -> list[Integers]:
-    """Split whole numbers into four limbs of 32 bits, lowest first; the highest limb is signed."""
+    """Split unscaled values (int64, or rows of low and high word) into four limbs of 32 bits, lowest first;
+    the highest limb is signed."""
     low, high = (values, values >> 63) if values.ndim == 1 else (values[:, 0], values[:, 1])
     return [low & _LOW, (low >> 32) & _LOW, high & _LOW, high >> 32]
 
 
 def combine_limbs(limbs: list[Integers]) -> WideSums:
-    """Combine sums of limbs to numbers; ``limbs`` are overwritten."""
+    """Return the 128-bit sums that four columns of summed limbs make, lowest limb first; ``limbs`` are
+    overwritten."""
     for position in range(3):
         limbs[position + 1] += limbs[position] >> 32
         limbs[position] &= _LOW
@@ -76,7 +80,8 @@ def _sum_limb(groups: Groups, values: Integers) -> Integers:
 def decimal_array(
     values: Integers | Words | WideSums, data_type: pa.DataType, valid: Mask | None
 ) -> pa.Array:
-    """Build a decimal column of a physical type from unscaled values."""
+    """Build a decimal column of the physical type ``data_type`` from unscaled values; null where ``valid`` is
+    false (None: no nulls)."""
     if isinstance(values, WideSums):
         values = np.stack([values.low, values.high], axis=1)
     if pa.types.is_decimal64(data_type):
@@ -92,8 +97,9 @@ def decimal_array(
 def divide_half_up(
     sums: Integers | Words, counts: Integers, scale: int, data_type: pa.DataType
 ) -> tuple[Integers | Words, Mask]:
-    """Divide ``sums`` (unscaled, of ``scale``) by positive counts, rounded half up to ``data_type``'s scale;
-    also return whether the quotient fits the precision."""
+    """Return the unscaled quotients of ``sums`` (unscaled, with ``scale`` digits after the point) and
+    positive counts, rounded half up to the scale of ``data_type``, and a mask of the quotients that fit its
+    precision."""
     shift = 10 ** (data_type.scale - scale)
     limit = 10**data_type.precision
     if sums.ndim == 1 and len(sums) and 2 * peak(sums) * shift + int(counts.max()) < 2**63:
@@ -112,7 +118,8 @@ def divide_half_up(
 
 
 def _divide_one(total: int, count: int, scale: int, target: int) -> int:
-    """Divide like Spark: first to 38 digits after the point, then rounded to the target scale."""
+    """Return the unscaled quotient, computed as in Spark: rounded to 38 digits after the point, then to
+    ``target`` digits."""
     return _round_half_up(_round_half_up(total * 10 ** (38 - scale), count), 10 ** (38 - target))
 
 

@@ -60,7 +60,7 @@ class LikePattern(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def compiled(self) -> tuple[re.Pattern[str], ...]:
-        """The compiled parts."""
+        """The parts as compiled expressions of Python."""
         return tuple(re.compile(part, re.DOTALL) for part in self.parts)
 
     def matches(self, text: str) -> bool:
@@ -122,7 +122,8 @@ def _check_escaped(pattern: str, escaped: str | None, escape: str) -> None:
 
 
 def matches(column: pa.Array, pattern: LikePattern) -> pa.Array:
-    """Return whether the pattern matches each whole value of a plain string column; null for null."""
+    """Return a boolean column: whether the pattern matches each whole value of a plain string column; null
+    for null."""
     texts = pattern.texts
     if pattern.single:
         return _match_regex(column, pattern)
@@ -145,7 +146,7 @@ def _match_regex(column: pa.Array, pattern: LikePattern) -> pa.Array:
 
 
 def _match_ends(column: pa.Array, prefix: str, suffix: str) -> pa.Array:
-    """Match ``prefix%suffix``; prefix and suffix may not overlap."""
+    """Return whether each value matches ``prefix%suffix``; prefix and suffix may not overlap in the value."""
     if not suffix:
         return _STARTS_WITH.call([column], pc.MatchSubstringOptions(prefix))
     ends = _ENDS_WITH.call([column], pc.MatchSubstringOptions(suffix))
@@ -158,7 +159,8 @@ def _match_ends(column: pa.Array, prefix: str, suffix: str) -> pa.Array:
 
 
 def contains(column: pa.Array, needle: bytes) -> pa.Array:
-    """Return whether each value of a string column holds the needle.
+    """Return a boolean column: whether each value of a string or binary column holds the needle; null for
+    null.
 
     Arrow's ``match_substring`` computes the same, but takes four times as long for needles of some words.
     """
@@ -183,8 +185,8 @@ def _contains_in_order(column: pa.Array, first: bytes, second: bytes) -> pa.Arra
 
 
 def _occurrences(column: pa.Array, needle: bytes) -> tuple[Integers, Integers]:
-    """Return the rows and byte positions of all occurrences, in order. In UTF-8 matches of bytes are matches
-    of characters."""
+    """Return the rows and the byte positions in the column's data of all occurrences of the needle, in order.
+    In UTF-8 matches of bytes are matches of characters."""
     offsets, data = bytes_view(column)
     base = int(offsets[0])
     places = base + find_all(data[base : offsets[-1]], needle)

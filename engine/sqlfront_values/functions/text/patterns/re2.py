@@ -20,15 +20,17 @@ _MOST_STEPS: Final = 1 << 27
 
 
 def find(column: pa.Array, regex: str, size: int) -> pa.Array | None:
-    """Return a boolean array: whether each value of a string column holds a match of the expression, which
-    has ``size`` items. None as from :func:`by_slices`."""
+    """Return a boolean column: whether each value of a string column holds a match of RE2's expression
+    ``regex``, which has ``size`` items. None if a single text may take too long, as from
+    :func:`by_slices`."""
     options = pc.MatchSubstringOptions(regex)
     return by_slices(column, size, lambda texts: pc.call_function("match_substring_regex", [texts], options))
 
 
 def by_slices(column: pa.Array, size: int, match: Callable[[pa.Array], pa.Array]) -> pa.Array | None:
-    """Call ``match`` (from a string column to an array of the same length) slice by slice, for a pattern of
-    ``size`` items. None if a single text is so long that its match may take too long."""
+    """Return the results of ``match`` (from a string column to an array of the same length), called slice by
+    slice for a pattern of ``size`` items. None if a single text is so long that its match may take too
+    long."""
     offsets = bytes_view(column)[0]
     most = max(1, _MOST_STEPS // size)
     if int(offsets[-1]) - int(offsets[0]) <= most:

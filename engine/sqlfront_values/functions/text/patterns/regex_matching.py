@@ -35,7 +35,7 @@ _T = TypeVar("_T")
 
 
 def search(pattern: JavaPattern, text: str) -> Match[str] | None:
-    """Find the first match. Raises the errors of :func:`find_all`."""
+    """Return the first match of the pattern, None without a match. Raises the errors of :func:`find_all`."""
     if len(text) <= pattern.safe_length:
         return pattern.compiled.search(text)
     return _given_time(
@@ -46,7 +46,7 @@ def search(pattern: JavaPattern, text: str) -> Match[str] | None:
 
 
 def find_all(pattern: JavaPattern, text: str, start: int = 0) -> Iterable[Match[str]]:
-    """Find all matches from ``start`` on, one behind the other.
+    """Return all matches from ``start`` (an index from 0) on, one behind the other.
 
     Raises OperationalError for a text over which the pattern takes seconds, StoppedError if the query should
     stop meanwhile, NotSupportedError if the library ``regex`` would be needed and is missing.
@@ -65,8 +65,9 @@ def find_all(pattern: JavaPattern, text: str, start: int = 0) -> Iterable[Match[
 def _given_time(
     pattern: JavaPattern, text: str, match: "Callable[[regex.Pattern[str], float, bool], _T]"
 ) -> _T:
-    """Call ``match`` with the pattern, seconds, and whether to keep the interpreter's lock; return its
-    result."""
+    """Return the result of ``match``, which is called with the compiled pattern, the seconds that it may
+    take, and whether it keeps the interpreter's lock; after a TimeoutError it is called again with twice the
+    time. Raises the errors of :func:`find_all`."""
     if find_spec("regex") is None:
         raise NotSupportedError(
             f"a regular expression that may backtrack, over a text of {len(text)} characters, needs the"

@@ -37,7 +37,8 @@ _FEW_ROWS: Final = 8
 
 
 def pattern_of(function: str, pattern: str) -> JavaPattern:
-    """Parse the pattern for a function. Raises INVALID_PARAMETER_VALUE.PATTERN."""
+    """Return Java's pattern parsed; ``function`` names the SQL function in the error. Raises
+    INVALID_PARAMETER_VALUE.PATTERN."""
     try:
         return java_pattern(pattern)
     except InvalidPatternError:
@@ -48,7 +49,7 @@ def pattern_of(function: str, pattern: str) -> JavaPattern:
 
 
 def _re2(pattern: JavaPattern, column: pa.Array) -> str | None:
-    """Return the pattern for RE2, if RE2 finds the same matches in the column."""
+    """Return the pattern for RE2 if RE2 finds the same matches in the column, else None."""
     if pattern.linear is None or not pattern.line_ends:
         return pattern.linear
     offsets, data = bytes_view(column)
@@ -63,8 +64,9 @@ def _re2_of_matches(
     first_only: bool = False,
     groups: bool = False,
 ) -> tuple[pa.Array, JavaPattern, tuple[object, ...]] | None:
-    """Return the column, the pattern and the values of the other arguments, if RE2 finds the same matches one
-    behind the other as Java, or the same first match, with the same ``groups``; else None."""
+    """Return the column, the pattern and the values of the arguments after the pattern, if RE2 finds the same
+    matches as Java: all matches one behind the other, or with ``first_only`` the first match; with ``groups``
+    also the same groups. None if it may not."""
     column, given = arguments[0], constants(arguments[1:])
     if not isinstance(column, pa.Array) or given is None or invocation.length < _FEW_ROWS:
         return None
@@ -84,7 +86,8 @@ def _re2_matches(
     *,
     first_only: bool = False,
 ) -> pa.Array | None:
-    """Return the result of Arrow's kernel over the matches if Java finds the same matches, else None."""
+    """Return the result of Arrow's ``kernel`` over the matches (with ``first_only``, the first match) if RE2
+    finds the same matches as Java, else None."""
     found = _re2_of_matches(function, arguments, invocation, first_only=first_only)
     if found is None:
         return None
@@ -141,7 +144,7 @@ def _instr_kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum
 
 
 def _instr(text: str, pattern: str, group: int = 0) -> int:
-    """Return the position of the first match; ``group`` is ignored, as in Spark."""
+    """Return the position from 1 of the first match, 0 without a match; ``group`` is ignored, as in Spark."""
     found = search(pattern_of("regexp_instr", pattern), text)
     return 0 if found is None else found.start() + 1
 
@@ -177,7 +180,8 @@ def _extract_kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Dat
 
 
 def _re2_extract(column: pa.Array, java: JavaPattern, group: int) -> pa.Array | None:
-    """Return a group of the first match in each text, empty without a match."""
+    """Return a group of the first match in each text, empty without a match; None if a single text is too
+    long for RE2's time."""
     options = pc.ExtractRegexOptions(f"(?P<g0>{java.linear})")
     groups = re2.by_slices(
         column, java.size, lambda texts: pc.call_function("extract_regex", [texts], options)
@@ -189,8 +193,8 @@ def _re2_extract(column: pa.Array, java: JavaPattern, group: int) -> pa.Array | 
 
 
 def _extract(text: str, pattern: str, group: int = 1) -> str:
-    """Return a group of the first match, empty without a match; only a match makes a wrong group's number an
-    error."""
+    """Return a group of the first match, empty without a match. A wrong group's number raises
+    INVALID_PARAMETER_VALUE.REGEX_GROUP_INDEX, but only if there is a match."""
     java = pattern_of("regexp_extract", pattern)
     found = search(java, text)
     if found is None:
@@ -241,8 +245,8 @@ def _replace(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 
 def _may_be_large(column: pa.Array, replacement: str) -> bool:
-    """Return whether a text with the replacement in the place of every character would be large; several such
-    texts are made in pieces."""
+    """Return whether the column would be large with the replacement in the place of every character. For a
+    large column of several texts room is claimed, so that its rows are made in pieces."""
     most = growth.size_of(column) * (1 + len(replacement.encode()))
     if most > MOST_AT_ONCE and len(column) > 1:
         claim("regexp_replace", most, len(column))
@@ -250,8 +254,8 @@ def _may_be_large(column: pa.Array, replacement: str) -> bool:
 
 
 def _replace_one(text: str, pattern: str, replacement: str, position: int = 1) -> str:
-    """Replace all matches from the position on; ``$1`` and ``${name}`` refer to groups, a backslash
-    quotes."""
+    """Return the text with all matches from ``position`` (from 1) on replaced; in the replacement, ``$1`` and
+    ``${name}`` refer to groups, a backslash quotes. Raises INVALID_REGEXP_REPLACE."""
     java = pattern_of("regexp_replace", pattern)
     start = position - 1
     if start and start >= len(text):
@@ -316,8 +320,9 @@ def _end_of_replacement() -> str:
 
 
 def _group_reference(replacement: str, place: int, pattern: JavaPattern) -> tuple[int, int]:
-    """Read ``1``, ``12`` or ``{name}``, with as many digits as there are groups for; return the group's
-    number and the place behind the reference."""
+    """Read ``1``, ``12`` or ``{name}`` at ``place``, with as many digits as there are groups for. Return the
+    group's number and the place behind the reference; raises ValueError for a group that the pattern doesn't
+    have."""
     named = re.compile(r"\{([a-zA-Z][a-zA-Z0-9]*)\}").match(replacement, place)
     if named is not None:
         number = pattern.compiled.groupindex.get(named[1])
@@ -368,7 +373,8 @@ def _split(text: str, pattern: str, limit: int = -1) -> list[str]:
 
 
 def _characters(text: str, limit: int) -> list[str]:
-    """Compute ``split(text, '')``."""
+    """Return ``split(text, '', limit)``: the characters, or with a positive limit at most ``limit`` texts,
+    the last of which is the rest."""
     if not text:
         return [""]
     if limit <= 0 or limit >= len(text):
