@@ -46,14 +46,16 @@ __all__ = ["NO_ARGUMENTS", "Arguments", "BindSettings", "Binding", "bind", "bind
 
 
 class Binding(msgspec.Struct, frozen=True):
-    """A bound query and its dependencies. ``arguments`` are the arguments of binding, followed by lifted
-    literals; ``pinned`` the positions of the arguments on whose value, not only type, the plan depends;
-    ``lifted`` the arguments that are literals of the text (True: behind a minus sign); ``titles`` the
-    parameters that name columns of the result; ``relations`` the names of the tables and views read,
-    ``temporary`` the temporary relations among them.
+    """A bound query and its dependencies.
 
-    ``lookups`` are the catalog's lookups with the results, ``snapshots`` the versions read; ``repeatable`` is
-    false if the plan reads tables outside of the catalog (``format.`path```).
+    ``arguments`` are the arguments of binding, followed by the values of the lifted literals; ``pinned`` the
+    positions of the arguments on whose value, not only type, the plan depends. ``lifted`` maps the positions
+    of the arguments that are literals of the text to whether a minus sign stands before the literal;
+    ``titles`` maps ordinals of result columns to the parameters that name these columns.
+
+    ``relations`` are the names of the tables and views read, ``temporary`` the temporary relations among
+    them, ``lookups`` the catalog's lookups with the results, ``snapshots`` the tables read with their
+    versions. ``repeatable`` is false if the plan reads tables outside of the catalog (``format.`path```).
     """
 
     plan: LogicalPlan
@@ -74,7 +76,8 @@ def bind(
     settings: BindSettings = _DEFAULT_SETTINGS,
     parameters: Arguments | Sequence[object] | Mapping[str, object] | None = None,
 ) -> LogicalPlan:
-    """The logical plan of a query.
+    """The logical plan of a query. ``parameters`` are the values of the query's parameters by position or by
+    name; None = the query has none.
 
     Raises ProgrammingError and NotSupportedError that point into ``query.sql``.
     """
@@ -87,7 +90,8 @@ def bind_query(
     settings: BindSettings = _DEFAULT_SETTINGS,
     parameters: Arguments | Sequence[object] | Mapping[str, object] | None = None,
 ) -> Binding:
-    """The logical plan of a query, and its dependencies besides the text and the arguments' types."""
+    """The logical plan of a query, and its dependencies besides the text and the arguments' types. Parameters
+    and errors are those of :func:`bind`."""
     arguments = Arguments.of(parameters) if parameters is not None else NO_ARGUMENTS
     # A name stands for the same table in the whole query, whatever happens to the catalog meanwhile.
     pinned = catalog.pinned()

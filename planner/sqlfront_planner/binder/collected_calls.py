@@ -39,13 +39,16 @@ class AggregateOutput(Expr, frozen=True, tag_field="kind", tag=True):
 
 
 class GroupingOutput(Expr, frozen=True, tag_field="kind", tag=True):
-    """The value of ``grouping`` call ``index`` while the select list is being bound."""
+    """The value of ``grouping`` call ``index`` while the select list is being bound; replaced by a Column
+    once the keys are known."""
 
     index: int
 
 
 class GroupingCall(msgspec.Struct, frozen=True):
-    """A call ``grouping(key)`` or ``grouping_id(keys)``, which tell the grouping sets apart."""
+    """A call ``grouping(key)`` or ``grouping_id(keys)``, which tell the grouping sets apart; without
+    ``arguments`` the call is over all keys. ``type`` is the type of the call's value, ``node`` the call in
+    the text."""
 
     arguments: tuple[Expr, ...]
     type: pa.DataType
@@ -53,18 +56,19 @@ class GroupingCall(msgspec.Struct, frozen=True):
 
 
 class Aggregates(msgspec.Struct):
-    """The aggregate calls of one SELECT; equal calls are computed once."""
+    """The aggregate calls (``calls``) and ``grouping`` calls (``groupings``) of one SELECT; equal calls are
+    computed once."""
 
     calls: list[AggregateCall] = msgspec.field(default_factory=list)
     groupings: list[GroupingCall] = msgspec.field(default_factory=list)
 
     @property
     def used(self) -> bool:
-        """Whether the SELECT has calls."""
+        """Whether the SELECT has aggregate or ``grouping`` calls."""
         return bool(self.calls or self.groupings)
 
     def add_grouping(self, call: GroupingCall) -> Expr:
-        """Add a ``grouping`` call; return the stand-in for its value."""
+        """Add a ``grouping`` call unless an equal one is there; return the stand-in for the call's value."""
         for place, other in enumerate(self.groupings):
             if (call.arguments, call.type) == (other.arguments, other.type):
                 return GroupingOutput(call.type, place)
@@ -72,14 +76,15 @@ class Aggregates(msgspec.Struct):
         return GroupingOutput(call.type, len(self.groupings) - 1)
 
     def add(self, call: AggregateCall) -> Expr:
-        """Add a call; return the stand-in for its value."""
+        """Add an aggregate call unless an equal one is there; return the stand-in for the call's value."""
         if call not in self.calls:
             self.calls.append(call)
         return AggregateOutput(call.type, self.calls.index(call))
 
 
 class WindowOutput(Expr, frozen=True, tag_field="kind", tag=True):
-    """The value of window call ``index`` while the select list is being bound."""
+    """The value of window call ``index`` while the select list is being bound; replaced by a Column once the
+    Window nodes are made."""
 
     index: int
 
@@ -100,7 +105,8 @@ def as_read(expression: Expr, index: int) -> Expr:
 
 
 class WindowItem(msgspec.Struct, frozen=True):
-    """A call with its window."""
+    """A window call with its window: the partition's expressions, the items of ORDER BY, the name of the
+    result column, and the call's node in the text."""
 
     call: WindowCall
     partition: tuple[Expr, ...]
@@ -109,7 +115,8 @@ class WindowItem(msgspec.Struct, frozen=True):
     node: exp.Expr
 
     def over(self, rewrite: Callable[[Expr, exp.Expr], Expr]) -> "WindowItem":
-        """The item rewritten over another row."""
+        """The item with all its expressions rewritten over another row; ``rewrite`` is given an expression
+        and the call's node."""
         call = self.call
         arguments = tuple(rewrite(argument, self.node) for argument in call.arguments)
         return WindowItem(
@@ -127,7 +134,8 @@ class Windows(msgspec.Struct):
     items: list[WindowItem] = msgspec.field(default_factory=list)
 
     def add(self, item: WindowItem) -> Expr:
-        """Add a call; return the stand-in for its value."""
+        """Add a window call unless an equal call over an equal window is there; return the stand-in for its
+        value."""
         for place, other in enumerate(self.items):
             if (item.call, item.partition, item.order) == (other.call, other.partition, other.order):
                 return WindowOutput(item.call.type, place)
@@ -135,7 +143,8 @@ class Windows(msgspec.Struct):
         return WindowOutput(item.call.type, len(self.items) - 1)
 
     def apply(self, plan: LogicalPlan) -> tuple[LogicalPlan, dict[int, Column]]:
-        """The plan with a Window node per distinct window, and the column of each call."""
+        """The plan with a Window node added per distinct window, and the new column of each call by the
+        call's index."""
         places: dict[int, Column] = {}
         groups: dict[tuple[tuple[Expr, ...], tuple[WindowOrder, ...]], list[int]] = {}
         for index, item in enumerate(self.items):
@@ -156,9 +165,9 @@ class Windows(msgspec.Struct):
 
 
 class SelectItem(msgspec.Struct, frozen=True):
-    """A column of the select list: the expression, the name, the node in the text, the qualifier for an ORDER
-    BY over the output, whether the expression reads an alias of the list, and whether the column is an input
-    column under its own name."""
+    """A column of the select list: the expression, the name, the node in the text, and the ``qualifier`` by
+    which an ORDER BY over the output may name the column. ``uses_alias``: the expression reads an alias of
+    the list. ``is_column``: the column is an input column under its own name."""
 
     expression: Expr
     name: str

@@ -39,13 +39,14 @@ LEVELS_OF_A_STACK: Final = 20
 
 
 class BindSettings(msgspec.Struct, frozen=True):
-    """The session's settings on which a text's meaning depends; part of a plan's key."""
+    """The session's settings on which the meaning of a text depends; they are a part of the plan cache's
+    key."""
 
     time_zone: str = "UTC"
 
     @property
     def evaluation(self) -> Settings:
-        """The settings that evaluation needs."""
+        """The settings for the evaluation of expressions, such as the folding of constants."""
         return Settings(self.time_zone)
 
 
@@ -69,7 +70,8 @@ class Arguments(msgspec.Struct, frozen=True):
         given: "Sequence[object] | Mapping[str, object] | Arguments | None",
         time_zone: str | None = "UTC",
     ) -> "Arguments":
-        """The arguments from the user's values. A datetime without a zone is in ``time_zone``, None = the
+        """The arguments from the user's values: a sequence for ``?``, a mapping for ``:name``, None for no
+        arguments; Arguments are returned unchanged. A datetime without a zone is in ``time_zone``, None = the
         machine's zone.
 
         Raises ProgrammingError for a value of a class without SQL type.
@@ -93,11 +95,13 @@ class Arguments(msgspec.Struct, frozen=True):
 
     @property
     def given(self) -> int:
-        """The number of the user's arguments."""
+        """The number of the user's arguments; literals of the text don't count."""
         return len(self.values) - len(self.lifted)
 
     def with_room_for(self, literals: Sequence[tuple[int, int]]) -> "Arguments":
-        """The arguments with added positions for a text's literals, given by the literals' ranges."""
+        """The arguments, followed by one position per range (start, end) in ``literals``, the places of
+        literals in the text. The new positions hold None of type VOID until :meth:`with_literals` fills
+        them."""
         count = len(self.values)
         lifted = {span: count + number for number, span in enumerate(literals)}
         nothing = (None,) * len(literals)
@@ -106,7 +110,7 @@ class Arguments(msgspec.Struct, frozen=True):
         )
 
     def with_literals(self, literals: Mapping[int, Literal]) -> "Arguments":
-        """The arguments with literals filled into their positions."""
+        """The arguments with the values and types of ``literals``, which are given by position."""
         if not literals:
             return self
         values, kinds = list(self.values), list(self.types)
@@ -115,7 +119,9 @@ class Arguments(msgspec.Struct, frozen=True):
         return Arguments(tuple(values), tuple(kinds), self.names, self.lifted)
 
     def place(self, name: str) -> int | None:
-        """The position of the argument for the parameter ``name``, None without an argument."""
+        """The position of the argument for the parameter ``name``, None if there is no argument for the
+        parameter. A :class:`PositionalParameter` finds only arguments by position, any other name only named
+        arguments."""
         if isinstance(name, PositionalParameter):
             place = name.position
             return place if self.names is None and place < self.given else None
@@ -126,10 +132,12 @@ NO_ARGUMENTS: Final = Arguments()
 
 
 def typed_value(value: object, time_zone: str | None = "UTC") -> tuple[object, pa.DataType]:
-    """The value that a Literal holds for a Python value as Spark reads it, and the type. A numpy scalar has
-    the type of its width, a datetime without a zone is in ``time_zone``, None = the machine's zone.
+    """The value that a Literal holds for a Python value, and the type that Spark gives the value. A numpy
+    scalar has the type of its width; a datetime without a zone is in ``time_zone``, None = the machine's
+    zone.
 
-    Raises ProgrammingError (INVALID_SQL_ARG) for unsupported classes.
+    Raises ProgrammingError (INVALID_SQL_ARG) for unsupported classes, and NUMERIC_VALUE_OUT_OF_RANGE for a
+    number of more than 38 digits.
 
     >>> typed_value(np.int16(3))
     (3, DataType(int16))
@@ -205,8 +213,10 @@ class MovedBy(Enum):
 
 
 class TimeShift(msgspec.Struct, frozen=True):
-    """A sum or difference that moves a date or timestamp; ``swapped``: the date or timestamp is the right
-    operand. Holds the node, so that no new node gets the node's identity."""
+    """A sum, difference or product that Spark displays in its own way: a date or timestamp moved by an
+    amount, or a number times an interval. ``node`` is the node of the operator, held so that no new node gets
+    the identity under which the entry is stored. ``swapped``: the date or timestamp is the right operand (of
+    a product: the interval is)."""
 
     node: exp.Expr
     by: MovedBy
@@ -216,13 +226,18 @@ class TimeShift(msgspec.Struct, frozen=True):
 class StatementContext(msgspec.Struct):
     """The state of binding one statement.
 
-    ``pinned`` collects the arguments whose *value* determined a part of the plan (a column's name, a type, a
-    limit): a plan may only be used again with equal values. ``relations`` collects the names of the tables
-    and views read, ``temporary`` the names of temporary relations, ``snapshots`` the version of each table
-    read, ``moved`` the date arithmetic by the node's identity, ``views`` the bound queries of views whose
-    uses share a plan, ``subqueries`` the bound queries of expressions by the identities of node and scope,
-    which the entry holds. ``conditions``: see :func:`~.expressions.literals.is_compared`. ``uses`` counts the
-    uses of common table expressions, ``depth`` the expressions and queries around the current node.
+    ``literals`` maps the ranges of the text's liftable literals to argument positions; ``lifted`` maps the
+    positions of the literals that became parameters to whether a minus sign stands before; ``titles`` maps
+    ordinals of result columns to the parameters that name these columns. ``pinned`` collects the positions of
+    the arguments whose *value* determined a part of the plan (a column's name, a type, a limit): a plan may
+    only be used again with equal values.
+
+    ``relations`` collects the names of the tables and views read, ``temporary`` the names of temporary
+    relations. ``views_open`` are the views whose queries are being bound, outermost first; ``views`` holds
+    the bound queries of views whose uses share a plan, ``subqueries`` the bound queries of expressions by the
+    identities of node and scope, which the entry holds. ``moved`` holds the date arithmetic by the node's
+    identity. ``conditions``: see :func:`~.expressions.literals.is_compared`. ``uses`` counts the uses of
+    common table expressions, ``depth`` the expressions and queries around the current node.
     """
 
     catalog: Catalog
@@ -251,7 +266,7 @@ class StatementContext(msgspec.Struct):
     _path_tables: dict[tuple[str, ...], Table | None] = msgspec.field(default_factory=dict)
 
     def snapshot(self, table: Table) -> Snapshot:
-        """The version of the table that the statement reads."""
+        """The version of the table that the statement reads; fixed by the first call for the table."""
         entry = self._snapshots.get(id(table))
         if entry is None:
             entry = self._snapshots[id(table)] = (table, table.snapshot())
@@ -263,18 +278,19 @@ class StatementContext(msgspec.Struct):
 
     @property
     def reads_paths(self) -> bool:
-        """Whether the statement reads tables that no catalog knows."""
+        """Whether the statement names a table outside of the catalog (``format.`path```)."""
         return bool(self._path_tables)
 
     def path_table(self, parts: tuple[str, ...]) -> Table | None:
-        """The table of a path, see :meth:`~sqlfront_planner.catalog.Catalog.path_table`; all uses of a name
-        get one table."""
+        """The table of a path, None if the name is no path, see
+        :meth:`~sqlfront_planner.catalog.Catalog.path_table`; all uses of a name get one table."""
         if parts not in self._path_tables:
             self._path_tables[parts] = self.catalog.path_table(parts)
         return self._path_tables[parts]
 
     def is_repeatable(self, plan: LogicalPlan) -> bool:
-        """Whether a common table expression may be computed for each of its uses."""
+        """Whether ``plan``, a common table expression's, may be computed for each of its uses: each
+        computation gives the same rows. Each call counts as one use (``uses``)."""
         self.uses += 1
         is_known = id(plan) in self._repeatable
         if is_known or shared_rows.is_repeatable(plan, self._repeatable):
@@ -283,7 +299,8 @@ class StatementContext(msgspec.Struct):
         return False
 
     def shared(self, plan: LogicalPlan, name: str) -> LogicalScan:
-        """A scan of the plan's rows, which are computed once for all calls with the plan."""
+        """A scan, shown as ``name``, of the plan's rows; the rows are computed once for all calls with this
+        plan."""
         entry = self._shared.get(id(plan))
         if entry is None:
             entry = self._shared[id(plan)] = (plan, shared_rows.shared_scan(name, plan))
@@ -306,15 +323,18 @@ class StatementContext(msgspec.Struct):
         return Parameter(data_type, place, number_of(self.arguments.values[place]))
 
     def title(self, name: str, column: int) -> Expr:
-        """The expression of a parameter that is a whole column of the result, and names the column."""
+        """The expression of the parameter ``name`` that is the whole result column with the ordinal
+        ``column``. If the parameter's type is one of ``_NAMING``, ``titles`` notes that the argument's value
+        names the column in each run."""
         parameter = self.parameter(name)
         if isinstance(parameter, Parameter) and parameter.type in _NAMING:
             self.titles[column] = parameter
         return parameter
 
     def titled(self, expression: Expr) -> Expr:
-        """The literal of a parameter, to name a column. A parameter in ``titles`` isn't pinned, since each
-        run names the column anew; other expressions as :meth:`known_value`."""
+        """The literal with the value of a parameter, to name a column. A parameter in ``titles`` isn't
+        pinned, since each run names the column anew; any other parameter is pinned; other expressions are
+        returned unchanged."""
         if isinstance(expression, Parameter) and expression in self.titles.values():
             return Literal(expression.type, self._value(expression.index))
         return self.known_value(expression)
@@ -322,9 +342,10 @@ class StatementContext(msgspec.Struct):
     def lift(
         self, node: exp.Expr, literal: Literal, *, negative: bool = False, column: int | None = None
     ) -> Expr:
-        """The parameter in the place of a literal of the text, behind a minus sign if ``negative``; the
-        literal itself if its value may not differ from run to run. The parameter names the result's
-        ``column``, if given."""
+        """The parameter that replaces ``literal``, a literal of the text at ``node``; ``negative``: a minus
+        sign stands before the node. If the context has no argument position for the literal, its value may
+        not differ from run to run, and the literal itself is returned. With ``column``, the ordinal of a
+        result column, the parameter names that column."""
         meta = node._meta
         place = self.literals.get((meta["start"], meta["end"] + 1)) if meta and "start" in meta else None
         if place is None:
@@ -338,14 +359,14 @@ class StatementContext(msgspec.Struct):
         return parameter
 
     def settle(self, expression: Expr) -> Expr:
-        """The literal of a lifted parameter, on whose value the plan then depends; other expressions
-        unchanged."""
+        """The literal with the value of a lifted parameter, whose value is pinned; a parameter of the user
+        and any other expression are returned unchanged."""
         if isinstance(expression, Parameter) and expression.index >= self.arguments.given:
             return self.known_value(expression)
         return expression
 
     def pin(self, place: int) -> object:
-        """The value of an argument, on which the plan depends from now on."""
+        """The value of the argument at position ``place``; the plan depends on this value from now on."""
         self.pinned.add(place)
         return self._value(place)
 
@@ -358,7 +379,8 @@ class StatementContext(msgspec.Struct):
         return self.arguments.values[place] if literal is None else literal.value
 
     def known_value(self, expression: Expr) -> Expr:
-        """The literal of a parameter, whose value is pinned; other expressions unchanged."""
+        """The literal with the value of a parameter, whose value is pinned; other expressions are returned
+        unchanged."""
         if isinstance(expression, Parameter):
             return Literal(expression.type, self.pin(expression.index))
         return expression

@@ -20,14 +20,15 @@ _MOST_WRITTEN_OUT: Final = 20_000
 
 
 def aliases_read(expression: Expr) -> frozenset[int]:
-    """The select list's columns that the expression reads by an :class:`AliasOutput`."""
+    """The indexes of the select list's columns that the expression reads by an :class:`AliasOutput`."""
     return frozenset([item.index for item in walk(expression) if isinstance(item, AliasOutput)])
 
 
 def written_out(expression: Expr, columns: Sequence[Expr]) -> Expr:
-    """The expression with its stand-ins expanded: ``columns`` are the select list, over the same row.
+    """The expression with every :class:`AliasOutput` replaced by the column's own expression; ``columns`` are
+    the select list's expressions, over the row of ``expression``.
 
-    Raises FAILED_TO_PARSE_TOO_COMPLEX if the result would be very long.
+    Raises FAILED_TO_PARSE_TOO_COMPLEX if the expanded columns have more than 20,000 nodes.
     """
     read = aliases_read(expression)
     if not read:
@@ -50,9 +51,13 @@ def written_out(expression: Expr, columns: Sequence[Expr]) -> Expr:
 def apply_aliases(
     plan: LogicalPlan, columns: Sequence[Expr], names: Sequence[str], read: frozenset[int]
 ) -> tuple[LogicalPlan, Mapping[int, Column]]:
-    """Append the select list's columns ``read``, and all columns read by these columns, to the plan's row;
-    return the plan and the new column of each. Columns of one level share a projection; a column stands one
-    level above the columns that it reads."""
+    """Append the select list's columns with the indexes ``read``, and all columns read by these columns, to
+    the plan's row.
+
+    ``columns`` and ``names`` are the select list. Returns the plan with its new projections, and the new
+    column of each appended index. Columns of one level share a projection; a column stands one level above
+    the columns that it reads.
+    """
     levels: dict[int, int] = {}
     below = {index: aliases_read(columns[index]) for index in range(max(read) + 1)}
     needed = read.union(*below.values())
@@ -74,5 +79,6 @@ def apply_aliases(
 
 
 def placed(expression: Expr, places: Mapping[int, Column]) -> Expr:
-    """The expression over the row of :func:`apply_aliases`."""
+    """The expression with every :class:`AliasOutput` replaced by its column in ``places``, from
+    :func:`apply_aliases`."""
     return transform(expression, lambda item: places[item.index] if isinstance(item, AliasOutput) else item)

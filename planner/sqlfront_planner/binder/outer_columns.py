@@ -21,20 +21,21 @@ from sqlfront_values.expressions import Expr, transform, walk
 
 
 def refuse_correlated(expression: Expr, place: str, node: exp.Expr) -> None:
-    """Raise NotSupportedError for a scalar subquery that reads the enclosing row, in a place where Spark
-    allows none."""
+    """Raise NotSupportedError if the expression has a scalar subquery that reads the enclosing row; ``place``
+    names the place in the error, such as "in ORDER BY", where Spark allows no such subquery."""
     if any(isinstance(item, ScalarSubquery) and is_correlated(item.plan) for item in walk(expression)):
         raise unsupported(f"A correlated subquery {place}", node)
 
 
 def refuse_predicates(expression: Expr, place: str, node: exp.Expr) -> None:
-    """Raise NotSupportedError for EXISTS, and IN over a query, in a place where Spark allows neither."""
+    """Raise NotSupportedError if the expression has EXISTS, or IN over a query; ``place`` names the place in
+    the error, such as "in ORDER BY", where Spark allows neither."""
     if any(isinstance(item, Exists | InSubquery) for item in walk(expression)):
         raise unsupported(f"EXISTS or IN over a query {place}", node)
 
 
 def replace_outer(subquery: Subquery, rewrite: Callable[[OuterColumn], Expr]) -> Subquery:
-    """The subquery with every column of the enclosing row replaced.
+    """The subquery with ``rewrite`` applied to every column of the enclosing row that its plan reads.
 
     Nested subqueries stay unchanged, since the outer columns in them mean the subquery's own rows.
     """

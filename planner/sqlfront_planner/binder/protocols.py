@@ -17,7 +17,8 @@ from sqlfront_values.expressions import Expr
 
 
 class Queries(Protocol):
-    """The binder of one statement's queries, with the common table expressions in scope."""
+    """The binder of one statement's queries, with the common table expressions in scope; see
+    :class:`~sqlfront_planner.binder.query.QueryBinder`."""
 
     @property
     def context(self) -> StatementContext:
@@ -25,29 +26,31 @@ class Queries(Protocol):
 
     @property
     def enclosing(self) -> Scope | None:
-        """The scope around the subquery that is being bound."""
+        """The scope around the subquery that is being bound; None outside of subqueries."""
 
     def bind(self, query: exp.Expr, parent: Scope | None = None) -> BoundQuery:
-        """The plan of a query; ``parent`` is the scope of the enclosing query."""
+        """The bound query; ``parent`` is the scope of the enclosing query, None if there is none."""
 
     def within(self, query: exp.Expr, scope: Scope) -> BoundQuery:
-        """The plan of an expression's subquery."""
+        """The bound query of a subquery in an expression; ``scope`` is the scope of that expression."""
 
     def alone(self) -> "Queries":
         """The binder without common table expressions, for a view's query."""
 
     def common_table(self, name: str) -> BoundQuery | None:
-        """The common table expression of that name."""
+        """The common table expression with that name, in any case; None if none is in scope."""
 
     def common_names(self) -> tuple[str, ...]:
         """The names of the common table expressions in scope."""
 
     def outer_names(self, query: exp.Expr, scope: Scope) -> list[str]:
-        """The names of the enclosing query's columns that a subquery reads, without duplicates."""
+        """The names of the columns of ``scope``, the enclosing query's, that a subquery reads, without
+        duplicates."""
 
 
 class Binder(Protocol):
-    """A binder of expressions over one scope; ``aliases`` are the select list's earlier columns."""
+    """A binder of expressions over one scope; see
+    :class:`~.expressions.expression_binder.ExpressionBinder`."""
 
     @property
     def queries(self) -> Queries:

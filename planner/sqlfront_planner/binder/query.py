@@ -57,8 +57,8 @@ class QueryBinder(msgspec.Struct, frozen=True):
     enclosing: Scope | None = None
 
     def bind(self, query: exp.Expr, parent: Scope | None = None) -> BoundQuery:
-        """The plan of a query; ``parent`` is the scope of the enclosing query, whose columns a subquery may
-        read."""
+        """The bound query; ``parent`` is the scope of the enclosing query, whose columns a subquery may read,
+        None if there is none. Deep nesting continues on another stack."""
         check()
         context = self.context
         context.depth += 1
@@ -71,7 +71,8 @@ class QueryBinder(msgspec.Struct, frozen=True):
             context.depth -= 1
 
     def within(self, query: exp.Expr, scope: Scope) -> BoundQuery:
-        """The plan of an expression's subquery; bound once for all requests of its name or type."""
+        """The bound query of a subquery in an expression over ``scope``. A subquery is bound once, although
+        the binder asks for its name and its type, too."""
         key = id(query), id(scope)
         known = self.context.subqueries.get(key)
         if known is None:
@@ -84,8 +85,8 @@ class QueryBinder(msgspec.Struct, frozen=True):
         return QueryBinder(self.context)
 
     def common_table(self, name: str) -> BoundQuery | None:
-        """The common table expression of that name; as shared rows if computing it for each use could give
-        different rows."""
+        """The common table expression with that name, in any case; None if none is in scope. If computing it
+        for each use could give different rows, the returned plan scans rows that are computed once."""
         found = self.common.get(name.lower())
         if found is None or self.context.is_repeatable(found.plan):
             return found
@@ -107,7 +108,8 @@ class QueryBinder(msgspec.Struct, frozen=True):
         return names
 
     def _with(self, node: exp.With) -> "QueryBinder":
-        """The binder with the common table expressions of a WITH clause; each sees the ones before."""
+        """A binder that also has the common table expressions of a WITH clause in scope; each sees the ones
+        before. Raises DUPLICATED_CTE_NAMES and ASSIGNMENT_ARITY_MISMATCH."""
         refuse_unknown(node, frozenset({"expressions"}))
         binder, own = self, set[str]()
         for item in node.expressions:
@@ -136,7 +138,7 @@ class QueryBinder(msgspec.Struct, frozen=True):
         return binder
 
     def _body(self, query: exp.Expr, parent: Scope | None) -> BoundQuery:
-        """Bind the query without its WITH clause."""
+        """Bind the query without its WITH clause; ``parent`` is the scope of the enclosing query."""
         if isinstance(query, exp.Select):
             return self._limited(bind_select(self, query, parent), query)
         refuse_unknown(query, _MODIFIERS | _BODIES.get(type(query), frozenset({"this"})))
@@ -155,7 +157,8 @@ class QueryBinder(msgspec.Struct, frozen=True):
     # ---- ORDER BY and LIMIT
 
     def _ordered(self, bound: BoundQuery, query: exp.Expr, parent: Scope | None) -> BoundQuery:
-        """Bind ORDER BY over the output's columns, the only columns that a set operation's ORDER BY sees."""
+        """Add the sort of the query's ORDER BY, if it has one, to ``bound``. The clause sees the output's
+        columns only."""
         order = query.args.get("order")
         if order is None:
             return bound
@@ -173,7 +176,9 @@ class QueryBinder(msgspec.Struct, frozen=True):
         return replace(bound, plan=LogicalLimit(bound.plan, count, offset or 0))
 
     def _count(self, node: exp.Expr | None, what: str) -> int | None:
-        """The number of LIMIT or OFFSET; None without the clause (or for ALL)."""
+        """The number of LIMIT or OFFSET (``what``); None without the clause, or for LIMIT ALL. Raises
+        ProgrammingError (INVALID_LIMIT_LIKE_EXPRESSION) if the expression isn't a constant INT of at least
+        0."""
         if node is None:
             return None
         if not isinstance(node, exp.Limit | exp.Offset):
@@ -248,13 +253,13 @@ _BODIES: Final[dict[type[exp.Expr], frozenset[str]]] = {
 
 
 def distinct_rows(plan: LogicalPlan, names: tuple[str, ...]) -> LogicalPlan:
-    """The distinct rows of the plan."""
+    """The plan of the distinct rows of ``plan``, whose columns get the ``names``."""
     return LogicalAggregate(plan, plan.row(), (), names)
 
 
 def _branches(plan: LogicalPlan, kind: SetKind) -> tuple[LogicalPlan, ...]:
-    """The branches of a UNION ALL that becomes a part of a longer UNION ALL; a plan of any other kind is a
-    single branch."""
+    """The branches of a plan that becomes a part of a set operation of ``kind``: those of a UNION ALL within
+    a UNION ALL; any other plan is a single branch."""
     if kind is SetKind.UNION_ALL and isinstance(plan, LogicalSetOperation) and plan.kind is kind:
         return plan.branches
     return (plan,)
@@ -289,8 +294,8 @@ def _with_types(plan: LogicalPlan, kinds: list[pa.DataType]) -> LogicalPlan:
 
 
 def _refuse_disorder(query: exp.Expr) -> None:
-    """Refuse clauses in another order than Spark's, as ``OFFSET 1 LIMIT 2`` and ``LIMIT 1, 2``, which sqlglot
-    accepts."""
+    """Raise NotSupportedError for clauses in another order than Spark's, as ``OFFSET 1 LIMIT 2`` and ``LIMIT
+    1, 2``, which sqlglot accepts."""
     clauses = [query.args[name] for name in _CLAUSES if query.args.get(name)]
     starts = [place[0] for clause in clauses if (place := span(clause)) is not None]
     if starts != sorted(starts):

@@ -31,7 +31,8 @@ class Match(msgspec.Struct, frozen=True):
 
 
 class Scope(msgspec.Struct):
-    """The columns of a row of ``width`` columns, in the order of ``*``, and the enclosing query's scope."""
+    """The columns that expressions over a row of ``width`` columns can name, in the order of ``*``;
+    ``parent`` is the scope of the enclosing query, None if there is none."""
 
     columns: tuple[ScopeColumn, ...]
     width: int
@@ -44,7 +45,7 @@ class Scope(msgspec.Struct):
         return (column for column in self.columns if not column.hidden)
 
     def qualified(self, qualifier: tuple[str, ...]) -> tuple[ScopeColumn, ...]:
-        """The columns of ``qualifier.*``; empty if no relation has that name."""
+        """The columns of ``qualifier.*``, also hidden ones; empty if no relation has that name."""
         wanted = tuple(part.lower() for part in qualifier)
         found = [column for column in self.columns if _ends_with(column.qualifier, wanted)]
         if any(column.hidden for column in found):
@@ -52,7 +53,8 @@ class Scope(msgspec.Struct):
         return tuple(found)
 
     def resolve(self, parts: tuple[str, ...]) -> Match | None:
-        """The columns that a dotted name means here (not in the parent), or None.
+        """The columns of this scope (not of the parent) that a dotted name may mean, several if the name is
+        ambiguous; None if the scope has no such column.
 
         As in Spark, the longest match of a qualified column wins, and the remaining parts are fields. Names
         are case-insensitive.
@@ -86,8 +88,8 @@ class Scope(msgspec.Struct):
 
 
 class BoundQuery(msgspec.Struct, frozen=True):
-    """A query's plan, the names of its columns, and the qualifiers that an ORDER BY around the query may
-    use."""
+    """A query's plan, the names of its columns, and per column the qualifier by which an ORDER BY around the
+    query may name the column; no qualifiers at all: an ORDER BY has only the names."""
 
     plan: LogicalPlan
     names: tuple[str, ...]
@@ -95,13 +97,14 @@ class BoundQuery(msgspec.Struct, frozen=True):
 
 
 class Relation(msgspec.Struct, frozen=True):
-    """A plan and the names of its columns."""
+    """A relation of FROM: its plan, and the columns that SQL can name, as expressions over the plan's row."""
 
     plan: LogicalPlan
     columns: tuple[ScopeColumn, ...]
 
     def scope(self, parent: Scope | None = None) -> Scope:
-        """The scope of expressions over the relation's row."""
+        """The scope of expressions over the relation's row; ``parent`` is the scope of the enclosing
+        query."""
         return Scope(self.columns, self.plan.width, parent)
 
 
@@ -113,7 +116,7 @@ EMPTY_SCOPE = Scope((), 0)
 def relation(
     names: Iterable[str], row: Iterable[Column], qualifier: tuple[str, ...] = ()
 ) -> tuple[ScopeColumn, ...]:
-    """The scope columns of one relation."""
+    """The scope columns of one relation: a name for each column of ``row``, all with ``qualifier``."""
     lowered = tuple(part.lower() for part in qualifier)
     return tuple(
         [ScopeColumn(name, named(column, name), lowered) for name, column in zip(names, row, strict=True)]
@@ -121,22 +124,22 @@ def relation(
 
 
 def named(expression: Expr, name: str) -> Expr:
-    """The expression; a column gets the name that the query uses for it."""
+    """The expression; a Column is returned with ``name``, the name that the query uses for the column."""
     if isinstance(expression, Column) and expression.name != name:
         return Column(expression.type, expression.ordinal, name)
     return expression
 
 
 def star_columns(star: exp.Expr, scope: Scope) -> tuple[ScopeColumn, ...]:
-    """The columns of ``*`` or ``t.*``."""
+    """The columns of ``*`` or ``t.*`` in the scope; empty if no relation is called ``t``."""
     if isinstance(star, exp.Column):
         return scope.qualified(parts_of(star)[:-1])
     return tuple(scope.visible())
 
 
 def columns_of_star(star: exp.Expr, scope: Scope) -> tuple[ScopeColumn, ...]:
-    """The columns of a star among a call's arguments. Raises NotSupportedError for a star with EXCEPT and for
-    a struct's star."""
+    """The columns of ``*`` or ``t.*`` among a call's arguments. Raises NotSupportedError for a star with
+    EXCEPT and for a struct's star."""
     refuse_unknown(star, frozenset({"this", "table", "db", "catalog"}))
     columns = star_columns(star, scope)
     if not columns and isinstance(star, exp.Column):
@@ -150,7 +153,8 @@ def output_scope(
     qualifiers: Sequence[tuple[str, ...]],
     parent: Scope | None = None,
 ) -> Scope:
-    """The scope of an ORDER BY that sees a query's output only."""
+    """The scope of an ORDER BY that sees only a query's output: the columns ``row`` with their ``names``.
+    ``qualifiers`` has one qualifier per column, or is empty: no column has a qualifier."""
     known = qualifiers or [()] * len(row)
     columns = (
         ScopeColumn(name, column, qualifier)

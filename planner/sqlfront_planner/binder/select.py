@@ -79,14 +79,15 @@ Rewrite = Callable[[Expr, exp.Expr], Expr]
 
 
 class Condition(msgspec.Struct, frozen=True):
-    """The condition of HAVING or QUALIFY."""
+    """The bound condition of HAVING or QUALIFY, and its node in the text."""
 
     expression: Expr
     node: exp.Expr
 
 
 def bind_select(queries: "Queries", node: exp.Select, parent: Scope | None) -> BoundQuery:
-    """The plan of a SELECT without its LIMIT and OFFSET."""
+    """The bound query of a SELECT without its LIMIT and OFFSET; ``parent`` is the scope of the enclosing
+    query."""
     for argument, construct in _REFUSED.items():
         if node.args.get(argument):
             raise unsupported(construct, node)
@@ -98,7 +99,8 @@ def bind_select(queries: "Queries", node: exp.Select, parent: Scope | None) -> B
 
 
 class _Select(msgspec.Struct):
-    """The state of binding one SELECT."""
+    """The state of binding one SELECT: the plan so far, the scope of its row, the calls collected, and the
+    bound clauses."""
 
     queries: "Queries"
     node: exp.Select
@@ -184,7 +186,8 @@ class _Select(msgspec.Struct):
             self._bind_order(binder, grouping)
 
     def _check_items(self, grouping: "group_by.Grouping") -> None:
-        """Raise MISSING_AGGREGATION if the select list needs more than the groups."""
+        """Raise MISSING_AGGREGATION if the select list reads a column that is neither grouped nor
+        aggregated."""
         names = ("",) * (len(grouping.keys) + len(self.aggregates.calls) + len(self.aggregates.groupings))
         row = group_rows.GroupRow(grouping.keys, len(self.aggregates.calls), True, names)
         for item in self.items:
@@ -218,7 +221,8 @@ class _Select(msgspec.Struct):
                 self._add(part, binder)
 
     def _empty_list(self) -> Error:
-        """The error for ``SELECT FROM t``: Spark reads FROM as a column's name there."""
+        """The error of a SELECT without columns. For ``SELECT FROM t``, where Spark reads FROM as a column's
+        name, the error is that of an unknown column."""
         if self.node.args.get("from_") is None:
             return unsupported("A SELECT without columns", self.node)
         return column_binder.unresolved([], ("FROM",), self.node)
@@ -248,8 +252,9 @@ class _Select(msgspec.Struct):
         self.has_stand_ins |= read is not expression
 
     def _is_unnamed(self, part: exp.Expr, expression: Expr) -> bool:
-        """Whether the column's name is never read. The name may depend on values, so DELETE and UPDATE name
-        only the condition, for the error about a condition that isn't boolean."""
+        """Whether the column gets no name, because the name is never read: a column of the SELECT that DELETE
+        or UPDATE becomes. Such a SELECT names only the condition, its last column, and only if the condition
+        isn't boolean: the error shows the name. A name may depend on values."""
         is_condition = part is self.node.expressions[-1]
         return CHANGES in self.node.meta and (not is_condition or expression.type == BOOLEAN)
 
@@ -258,7 +263,8 @@ class _Select(msgspec.Struct):
         return match.columns[0].qualifier if match is not None else ()
 
     def _add_qualified_star(self, part: exp.Column, binder: ExpressionBinder) -> None:
-        """Add the columns of ``t.*``, or of ``s.*`` of a struct."""
+        """Add the columns of ``t.*``, or of ``s.*`` of a struct. Raises CANNOT_RESOLVE_STAR_EXPAND if neither
+        exists."""
         refuse_unknown(part, frozenset({"this", "table", "db", "catalog"}))
         qualifier = tuple(item.name for item in part.parts[:-1])
         columns = self.scope.qualified(qualifier)
@@ -284,7 +290,8 @@ class _Select(msgspec.Struct):
         self._add_star(fields, part.this, binder)
 
     def _add_star(self, columns: list[ScopeColumn], star: exp.Star, binder: ExpressionBinder) -> None:
-        """Add the columns of a star, without the columns of EXCEPT."""
+        """Add the columns of a star to the select list, without the columns of its EXCEPT. Raises
+        UNRESOLVED_COLUMN for an excepted name that isn't a column of the star."""
         refuse_unknown(star, frozenset({"except_"}))
         left_out = star.args.get("except_") or []
         dropped = []
@@ -308,7 +315,8 @@ class _Select(msgspec.Struct):
         ]
 
     def _left_out(self, name: exp.Expr, columns: list[ScopeColumn]) -> Expr | None:
-        """The only column of a star with the name; columns outside of the star don't matter."""
+        """The expression of the star's only column that is called as ``name``, an item of EXCEPT; None if
+        ``name`` is dotted, or if the star has no such column or several."""
         named = [column for column in columns if column.name.lower() == name.name.lower()]
         is_plain = isinstance(name, exp.Column) and len(name.parts) == 1
         return named[0].expression if is_plain and len(named) == 1 else None
@@ -351,8 +359,8 @@ class _Select(msgspec.Struct):
     def _condition(
         self, clause: Clause, binder: ExpressionBinder, grouping: "group_by.Grouping | None"
     ) -> Condition | None:
-        """Bind HAVING or QUALIFY, which also see the select list's names, and cast the condition to
-        BOOLEAN."""
+        """Bind the condition of HAVING or QUALIFY, which also see the select list's names, and cast the
+        condition to BOOLEAN; None without the clause."""
         node = self.node.args.get(clause.value.lower())
         if node is None:
             return None
@@ -389,7 +397,8 @@ class _Select(msgspec.Struct):
     # ---- the steps after WHERE
 
     def _group(self, grouping: "group_by.Grouping") -> None:
-        """Aggregate, and rewrite all other expressions over the groups' row."""
+        """Aggregate the plan's rows, rewrite all other expressions over the groups' row, and filter the
+        groups by HAVING unless HAVING stands above the window functions."""
         grouped = self.node.args.get("group") is not None
         self._check_grouped_subqueries(grouping)
         self.plan, row = group_rows.grouped_plan(self.plan, grouping, self.aggregates, grouped=grouped)
@@ -402,14 +411,15 @@ class _Select(msgspec.Struct):
             self.plan = LogicalFilter(self.plan, self.having.expression)
 
     def _check_grouped_subqueries(self, grouping: "group_by.Grouping") -> None:
-        """Refuse a correlated subquery that is a key and isn't in the select list."""
+        """Raise NotSupportedError for a correlated subquery that is a key and isn't in the select list."""
         selected = [part for item in self.items for part in walk(item.expression)]
         for key in grouping.keys:
             if key not in selected:
                 outer_columns.refuse_correlated(key, "in GROUP BY that the select list lacks", self.node)
 
     def _apply_windows(self) -> None:
-        """Add the Window nodes, then filter their row by QUALIFY."""
+        """Add the Window nodes, then filter their row by QUALIFY, and by HAVING if HAVING stands above the
+        window functions."""
         if self.windows.items:
             self.plan, places = self.windows.apply(self.plan)
 
@@ -422,7 +432,8 @@ class _Select(msgspec.Struct):
                 self.plan = LogicalFilter(self.plan, condition.expression)
 
     def _write_out_aliases(self) -> None:
-        """Expand aliases in the expressions computed below the select list, which can't read its columns."""
+        """Expand aliases in HAVING, QUALIFY and the windows, which are computed below the select list and so
+        can't read its columns."""
         columns = [item.expression for item in self.items]
 
         def rewrite(expression: Expr, node: exp.Expr) -> Expr:
@@ -437,7 +448,8 @@ class _Select(msgspec.Struct):
         self.windows.items = [item.over(rewrite) for item in self.windows.items]
 
     def _apply_aliases(self) -> None:
-        """Add projections below with the select list's columns that further columns read."""
+        """Add projections below the select list with those of its columns that further columns or ORDER BY
+        read, and replace the stand-ins by the projections' columns."""
         columns = [item.expression for item in self.items]
         order = [item.expression for item in self.order]
         read = frozenset().union(*map(lateral_aliases.aliases_read, (*columns, *order)))
@@ -465,7 +477,8 @@ class _Select(msgspec.Struct):
     def _rewrite(
         self, rewrite: Rewrite, rewrite_order: Rewrite | None = None, *, windows: bool = True
     ) -> None:
-        """Rewrite all bound expressions over another row."""
+        """Rewrite all bound expressions over another row; ``rewrite_order`` does this for ORDER BY, None =
+        ``rewrite``. The calls of window functions are rewritten only if ``windows``."""
         self.items = [replace(item, expression=rewrite(item.expression, item.node)) for item in self.items]
         order = rewrite_order or rewrite
         self.order = [replace(item, expression=order(item.expression, item.node)) for item in self.order]
@@ -481,7 +494,8 @@ class _Select(msgspec.Struct):
     def _distinct(
         self, outputs: list[Expr], names: tuple[str, ...], qualifiers: tuple[tuple[str, ...], ...]
     ) -> LogicalPlan:
-        """The distinct rows; their ORDER BY sees the output's columns only."""
+        """The plan of the distinct rows of ``outputs``, sorted by the SELECT's ORDER BY, which sees the
+        output's columns only."""
         projected = projection(self.plan, outputs, names)
         row = projected.row()
         check_rows_comparable([item.type for item in row], self.node)

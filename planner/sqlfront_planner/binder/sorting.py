@@ -19,7 +19,8 @@ from sqlfront_values.types import INT
 
 
 class OrderItem(msgspec.Struct, frozen=True):
-    """One item of ORDER BY: an expression over the row before the projection."""
+    """One item of ORDER BY: an expression over the row before the projection, its sort order, and its node in
+    the text."""
 
     expression: Expr
     order: SortOrder
@@ -27,8 +28,8 @@ class OrderItem(msgspec.Struct, frozen=True):
 
 
 def bind_order(binder: ExpressionBinder, node: exp.Expr, outputs: Sequence[Expr]) -> list[OrderItem]:
-    """The items of ORDER BY; a whole number means the output column at that position, ``ALL`` every output
-    column.
+    """The items of ORDER BY. A whole number means the column of ``outputs`` at that position, counted from 1;
+    ``ALL`` means every column of ``outputs``.
 
     Raises ProgrammingError (ORDER_BY_POS_OUT_OF_RANGE, DATATYPE_MISMATCH.INVALID_ORDERING_TYPE).
     """
@@ -75,8 +76,8 @@ def _expressions(binder: ExpressionBinder, node: exp.Expr, outputs: Sequence[Exp
 def sorted_plan(
     plan: LogicalPlan, outputs: Sequence[Expr], names: tuple[str, ...], items: Sequence[OrderItem]
 ) -> LogicalPlan:
-    """Project ``plan`` to ``outputs`` and sort it; further columns that the order needs are added and dropped
-    again."""
+    """Project ``plan`` to ``outputs``, called ``names``, and sort the rows by ``items``. Expressions of the
+    order that are no outputs become columns for the sort, and are dropped afterwards; literals don't sort."""
     carried = list(outputs)
     keys: list[SortKey] = []
     for item in items:
@@ -96,8 +97,8 @@ def sorted_plan(
 
 
 def projection(plan: LogicalPlan, expressions: Sequence[Expr], names: tuple[str, ...]) -> LogicalPlan:
-    """A projection of ``plan`` to the expressions; the plan itself if the expressions are its columns in
-    order."""
+    """A projection of ``plan`` to the expressions, called ``names``; the plan itself if the expressions are
+    its columns in order, under their names."""
     if len(expressions) == plan.width and all(
         isinstance(item, Column) and item.ordinal == column.ordinal and name == column.name
         for item, column, name in zip(expressions, plan.row(), names, strict=True)
@@ -107,7 +108,8 @@ def projection(plan: LogicalPlan, expressions: Sequence[Expr], names: tuple[str,
 
 
 def check_rows_comparable(kinds: Sequence[pa.DataType], node: exp.Expr) -> None:
-    """Raise UNSUPPORTED_FEATURE.SET_OPERATION_ON_MAP_TYPE if rows of these types can't be compared."""
+    """Raise UNSUPPORTED_FEATURE.SET_OPERATION_ON_MAP_TYPE if one of the columns' types, ``kinds``, can't be
+    compared: set operations and DISTINCT compare whole rows."""
     for kind in kinds:
         if not coercion.is_orderable(kind):
             raise failure(

@@ -48,7 +48,8 @@ _SKIP_NULLS: Final = frozenset({"count", "sum", "avg", "mean", "min", "max"})
 
 @handles(exp.Window, arguments="this partition_by order spec alias over")
 def bind_window(binder: ExpressionBinder, node: exp.Window) -> Expr:
-    """Bind ``function(...) [FILTER (...)] [IGNORE NULLS] OVER (window)`` or ``OVER name``."""
+    """Bind ``function(...) [FILTER (...)] [IGNORE NULLS] OVER (window)`` or ``OVER name``: the call is added
+    to the SELECT's window calls, and its stand-in is returned."""
     collector = _collector(binder, node)
     if str(node.args.get("over") or "OVER").upper() != "OVER":
         raise unsupported(f"{node.args['over']} before a window", node)
@@ -73,7 +74,8 @@ def bind_window(binder: ExpressionBinder, node: exp.Window) -> Expr:
 
 
 def _collector(binder: ExpressionBinder, node: exp.Window) -> Windows:
-    """The collector of the SELECT's window functions. Raises an error in a clause that allows none."""
+    """The collector of the SELECT's window calls. Raises Spark's error in a clause that allows no window
+    functions, and in the arguments of an aggregate."""
     collector = binder.windows
     if binder.clause is Clause.GROUP_BY:
         raise failure(
@@ -103,7 +105,7 @@ def _collector(binder: ExpressionBinder, node: exp.Window) -> Windows:
 
 
 def ordering(binder: ExpressionBinder, node: exp.Expr | None) -> tuple[WindowOrder, ...]:
-    """The items of a window's ORDER BY."""
+    """The items of a window's ORDER BY, bound; none without the clause."""
     if node is None:
         return ()
     refuse_unknown(node, frozenset({"expressions"}))
@@ -111,7 +113,7 @@ def ordering(binder: ExpressionBinder, node: exp.Expr | None) -> tuple[WindowOrd
 
 
 def sort_order(item: exp.Expr) -> SortOrder:
-    """The order of an item of ORDER BY."""
+    """The sort order of an item of ORDER BY: its direction and the place of nulls."""
     refuse_unknown(item, frozenset({"this", "desc", "nulls_first"}))
     if item.args.get("desc"):
         return SortOrder.DESCENDING_NULLS_FIRST if item.args.get("nulls_first") else SortOrder.DESCENDING
@@ -119,7 +121,8 @@ def sort_order(item: exp.Expr) -> SortOrder:
 
 
 def _unwrapped(node: exp.Expr) -> tuple[exp.Anonymous, exp.Expr | None, bool]:
-    """The call, the FILTER condition, and whether the call ignores nulls."""
+    """The function's call inside of FILTER, IGNORE NULLS and RESPECT NULLS, the condition of FILTER (None
+    without), and whether the call ignores nulls."""
     condition, ignore = None, False
     while not isinstance(node, exp.Anonymous):
         match node:
@@ -185,7 +188,7 @@ def _aggregate(
     *,
     ignore_nulls: bool,
 ) -> WindowCall:
-    """Bind an aggregate function over a window."""
+    """Bind the call of an aggregate function over a window; ``condition`` is the condition of FILTER."""
     inner = binder.within(inside_aggregate=False)
     call = aggregate_call(inner, node, function_name(node), ignore_nulls=ignore_nulls)
     if isinstance(next(iter(node.expressions), None), exp.Distinct):
@@ -208,7 +211,8 @@ def _aggregate(
 def _filtered(
     binder: ExpressionBinder, call: AggregateCall, condition: Expr, node: exp.Expr
 ) -> AggregateCall:
-    """The call with null arguments for the rows that FILTER excludes."""
+    """The call with null as arguments for the rows that FILTER excludes: all rows where ``condition`` isn't
+    true. Raises NotSupportedError for an aggregate to which nulls matter."""
     if call.function not in _SKIP_NULLS:
         raise unsupported(f"FILTER with {call.function} over a window", node)
     arguments = call.arguments or (Literal(INT, 1),)
@@ -227,7 +231,7 @@ def _ranking(
     *,
     ignore_nulls: bool,
 ) -> WindowCall:
-    """Bind ranking and offset functions."""
+    """Bind the call of a ranking or offset function, whose registry entry is ``entry``."""
     name, operands = entry.name, binder.bind_all(node.expressions)
     if (name in _OFFSETS and len(operands) not in (1, 2, 3)) or (name in _ARGUMENTS_UNREAD and operands):
         raise unsupported(f"{name} with {len(operands)} arguments", node)
@@ -257,7 +261,8 @@ def _ranking(
 def _ranking_arguments(
     binder: ExpressionBinder, entry: WindowFunction, operands: list[Expr], node: exp.Expr
 ) -> tuple[Expr, ...]:
-    """The arguments, coerced; constant numbers must have the declared type without a cast."""
+    """The operands, cast to the types that ``entry`` declares; constant arguments become literals. Raises
+    NotSupportedError for a constant of another type than the declared type, and for a null."""
     name, kinds = entry.name, list(argument_kinds(entry.arguments, len(operands), variadic=False))
     for place in entry.like_first:
         if place < len(operands):
@@ -275,7 +280,8 @@ def _ranking_arguments(
 
 
 def _default_type(wanted: pa.DataType, default: Expr, node: exp.Expr) -> pa.DataType:
-    """The type of the default value for missing rows: the type of the other values."""
+    """The type ``wanted``, that of the function's values, to which the ``default`` for missing rows is cast.
+    Raises NotSupportedError for a string as the default of untyped or interval values."""
     if types.is_string(default.type) and (wanted == types.VOID or types.is_interval(wanted)):
         raise unsupported(f"A string as default for {types.sql_name(wanted)}", node)
     return wanted
@@ -294,8 +300,8 @@ def _check_positive(count: Expr, what: str, node: exp.Expr) -> None:
 
 
 def _frame(binder: ExpressionBinder, window: exp.Window, order: tuple[WindowOrder, ...]) -> WindowFrame:
-    """The frame of an aggregate: as written, else all rows of the partition up to the current row's peers, or
-    all rows without an order."""
+    """The frame of a window: as written; without a frame in the text, all rows of the partition up to the
+    current row's peers, or all rows of the partition if the window has no order."""
     spec = window.args.get("spec")
     if spec is None:
         return _RUNNING if order else _WHOLE
@@ -327,7 +333,8 @@ def _frame(binder: ExpressionBinder, window: exp.Window, order: tuple[WindowOrde
 def _bound(
     binder: ExpressionBinder, spec: exp.Expr, value: object, side: object, unbounded: str
 ) -> int | None:
-    """The offset of one end of the frame, None for UNBOUNDED."""
+    """The offset of one end of a frame in rows, negative for PRECEDING and 0 for CURRENT ROW; None for
+    UNBOUNDED. ``unbounded`` is the direction that UNBOUNDED must have at this end."""
     direction = str(side or "").upper()
     if isinstance(value, str):
         word = value.upper()

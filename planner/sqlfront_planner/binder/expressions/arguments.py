@@ -58,14 +58,17 @@ _ORDINALS: Final = (
 
 
 def function_name(node: exp.Anonymous) -> str:
-    """The function's name in lower case."""
+    """The called function's name in lower case, without the mark that rewriting puts before it."""
     name = node.this if isinstance(node.this, str) else node.this.name
     return name.removeprefix(FUNCTION_MARK).lower()
 
 
 def call_function(binder: ExpressionBinder, name: str, operands: Sequence[Expr], node: exp.Expr) -> Expr:
-    """The typed call of a registry entry, with its arguments coerced. Raises NotSupportedError for an unknown
-    name."""
+    """The typed call of the registry's function ``name``, with the bound ``operands`` cast to its argument
+    types; ``node`` is the call for messages.
+
+    Raises NotSupportedError for an unknown name, WRONG_NUM_ARGS and DATATYPE_MISMATCH for wrong operands.
+    """
     entry = registry.lookup(name)
     if entry is None:
         raise unsupported(f"The function {name}", node)
@@ -90,7 +93,8 @@ def call_function(binder: ExpressionBinder, name: str, operands: Sequence[Expr],
 
 
 def _refuse_untyped(name: str, operands: Sequence[Expr], node: exp.Expr) -> None:
-    """Refuse calls whose first argument makes Spark apply special rules."""
+    """Raise NotSupportedError for calls whose first argument makes Spark apply special rules: an untyped
+    NULL, a string to round, a number to parse by a pattern."""
     first = operands[0].type if operands else None
     if first == types.VOID and name in _TYPED_FIRST:
         raise unsupported(f"{name} of NULL", node)
@@ -116,7 +120,7 @@ def _check_scale(binder: ExpressionBinder, name: str, scale: Expr, node: exp.Exp
 
 
 def _check_position(binder: ExpressionBinder, position: Expr, node: exp.Expr) -> None:
-    """Check that regexp_replace's position is a constant, counted from 1."""
+    """Raise DATATYPE_MISMATCH unless regexp_replace's position is a constant of at least 1, or null."""
     known = transform(position, binder.context.known_value)
     head = f'Cannot resolve "{binder.name(node)}" due to data type mismatch: '
     if any(isinstance(item, Column | OuterColumn) for item in walk(known)):
@@ -152,7 +156,9 @@ def _check_exact(
     operands: Sequence[Expr],
     node: exp.Expr,
 ) -> None:
-    """Refuse arguments of other types than the declared types at the positions that require an exact type."""
+    """Raise DATATYPE_MISMATCH for arguments of other types than the declared types at the positions
+    (``entry.exact``) that require an exact type, and for strings mixed with other types among arguments of a
+    common type."""
     common = [
         _common_part(operand, kind) for operand, kind in zip(operands, kinds, strict=True) if kind in _COMMON
     ]
@@ -193,7 +199,8 @@ def check_orderable(binder: ExpressionBinder, name: str, data_type: pa.DataType,
 def _constants(
     binder: ExpressionBinder, entry: ScalarFunction, arguments: tuple[Expr, ...], node: exp.Expr
 ) -> tuple[tuple[Expr, ...], tuple[object, ...]]:
-    """The arguments, the constant ones as literals, and the literals' values."""
+    """The arguments, in which those at the positions ``entry.constants`` are evaluated to literals, and these
+    literals' values. Raises DATATYPE_MISMATCH.NON_FOLDABLE_INPUT if such an argument reads a column."""
     result, values = list(arguments), []
     for place in entry.constants:
         if place >= len(result):
@@ -214,7 +221,8 @@ def _constants(
 def argument_kinds(
     declared: tuple[ArgumentType, ...], count: int, *, variadic: bool
 ) -> tuple[ArgumentType, ...]:
-    """The declared types of ``count`` arguments; the last type repeats if ``variadic``."""
+    """The declared types of ``count`` arguments, at most as many as are declared; the last type repeats if
+    ``variadic``."""
     if variadic and count > len(declared):
         return (*declared, *(declared[-1:] * (count - len(declared))))
     return declared[:count]
@@ -227,7 +235,8 @@ def coerce(
     operands: Sequence[Expr],
     node: exp.Expr,
 ) -> tuple[Expr, ...]:
-    """The operands cast to the types that a function requires.
+    """The operands cast to the types ``kinds`` that the function ``name`` requires; ``node`` is the call for
+    messages. Operands of the kinds COMMON, COMMON_ARRAY and COMMON_MAP are cast to one common type.
 
     Raises ProgrammingError (DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE, .DATA_DIFF_TYPES).
     """
@@ -253,7 +262,7 @@ def coerce(
 
 def _common_part(operand: Expr, kind: ArgumentType) -> pa.DataType:
     """The type that an argument contributes to the common type: its own, the type of an array's elements or
-    of a map's keys."""
+    of a map's keys; VOID, which contributes nothing, for arguments of other kinds."""
     data_type = operand.type
     if kind is Kind.COMMON_ARRAY and pa.types.is_list(data_type):
         return data_type.value_type
@@ -263,7 +272,8 @@ def _common_part(operand: Expr, kind: ArgumentType) -> pa.DataType:
 
 
 def _with_common(target: pa.DataType | None, kind: ArgumentType, shared: pa.DataType) -> pa.DataType | None:
-    """The type to cast to, with its common part replaced."""
+    """The type to cast an argument to: ``target``, its common part replaced by ``shared``, the common type;
+    for the kind COMMON ``shared`` itself. None if the argument has no implicit cast (``target`` is None)."""
     if kind is Kind.COMMON or target is None:
         return shared if kind is Kind.COMMON else None
     if kind is Kind.COMMON_ARRAY:
@@ -279,7 +289,8 @@ CallBinders: TypeAlias = dict[str, tuple[CallBinder, int, int | None]]
 
 
 def check_count(name: str, given: int, least: int, most: int | None, node: exp.Expr) -> None:
-    """Raise WRONG_NUM_ARGS if a function doesn't accept that number of arguments."""
+    """Raise WRONG_NUM_ARGS unless ``given``, the number of arguments, is between ``least`` and ``most`` (None
+    = no limit)."""
     if least <= given and (most is None or given <= most):
         return
     if most is None:
@@ -309,7 +320,7 @@ def _wrong_argument(
 
 
 def mixed_types(binder: ExpressionBinder, function: str, operands: list[Expr], node: exp.Expr) -> Error:
-    """Spark's error for arguments without a common type."""
+    """Spark's error DATATYPE_MISMATCH.DATA_DIFF_TYPES for operands of ``function`` without a common type."""
     shown = " or ".join(f'"{types.sql_name(operand.type)}"' for operand in operands)
     return failure(
         "DATATYPE_MISMATCH.DATA_DIFF_TYPES",

@@ -38,7 +38,7 @@ _DATE: Final = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
 
 @handles(exp.TryCast, arguments="this to safe")
 def bind_cast(binder: ExpressionBinder, node: exp.TryCast) -> Expr:
-    """Bind CAST, TRY_CAST (``safe``) and ``::``."""
+    """Bind CAST, TRY_CAST (``safe``: null in place of an error) and ``::``."""
     operand = binder.bind(node.this)
     return explicit_cast(
         binder, operand, data_type_of(node.args["to"]), node, safe=bool(node.args.get("safe"))
@@ -47,7 +47,11 @@ def bind_cast(binder: ExpressionBinder, node: exp.TryCast) -> Expr:
 
 @handles(exp.Cast, arguments="this to")
 def bind_typed_literal(binder: ExpressionBinder, node: exp.Cast) -> Expr:
-    """Bind ``DATE '...'``, ``TIMESTAMP '...'``, ``TIMESTAMP_NTZ '...'``."""
+    """Bind ``DATE '...'``, ``TIMESTAMP '...'``, ``TIMESTAMP_NTZ '...'`` to a literal; to a cast if Python's
+    dates can't represent the year.
+
+    Raises INVALID_TYPED_LITERAL for a text that is no such value, UNSUPPORTED_TYPED_LITERAL for another type.
+    """
     kind = data_type_of(node.args["to"])
     if not isinstance(node.this, exp.Literal) or kind not in _TYPED_LITERALS:
         raise failure(
@@ -81,7 +85,7 @@ def bind_typed_literal(binder: ExpressionBinder, node: exp.Cast) -> Expr:
 
 
 def _date(text: str) -> date | None:
-    """The date in the usual form, parsed without the evaluator; None for any other text."""
+    """The date of a text like ``2020-01-31``, parsed without the evaluator; None for any other text."""
     match = _DATE.fullmatch(text)
     try:
         return date(int(match[1]), int(match[2]), int(match[3])) if match else None
@@ -92,8 +96,13 @@ def _date(text: str) -> date | None:
 def explicit_cast(
     binder: ExpressionBinder, operand: Expr, target: pa.DataType, node: exp.Expr, *, safe: bool = False
 ) -> Expr:
-    """The cast that the query contains. Raises DATATYPE_MISMATCH.CAST_WITHOUT_SUGGESTION if Spark has no such
-    cast."""
+    """The cast of ``operand`` to ``target`` that the query contains; ``safe``: the cast gives null where it
+    would fail. An operand of the type ``target`` isn't cast, unless it is a whole-number literal or
+    parameter.
+
+    Raises DATATYPE_MISMATCH.CAST_WITHOUT_SUGGESTION, .CAST_WITH_CONF_SUGGESTION or .CAST_WITH_FUNC_SUGGESTION
+    if Spark has no such cast in ANSI mode.
+    """
     source = operand.type
     if source == target:
         # Beside a decimal, the type of a whole-number literal follows from its digits, but under a cast from
@@ -130,7 +139,7 @@ def explicit_cast(
 
 
 def _suggested(source: pa.DataType, target: pa.DataType) -> str | None:
-    """The function to suggest instead of a cast between dates and numbers."""
+    """The function that Spark suggests instead of a cast between dates and numbers; None for other types."""
     if source == DATE and is_numeric(target):
         return "UNIX_DATE"
     return "DATE_FROM_UNIX_DATE" if is_numeric(source) and target == DATE else None

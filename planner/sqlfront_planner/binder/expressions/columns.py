@@ -26,7 +26,7 @@ _USER_WORDS = frozenset({"user", "current_user", "session_user"})
 
 @handles(exp.Column, arguments="this table db catalog")
 def bind_column(binder: ExpressionBinder, node: exp.Column) -> Expr:
-    """Bind a dotted name."""
+    """Bind a dotted name to the expression that the name means. Raises the errors of :func:`resolve`."""
     if isinstance(node.this, exp.Star):
         raise failure(
             "INVALID_USAGE_OF_STAR_OR_REGEX", f"Invalid usage of '*' in {binder.clause.value}.", node
@@ -38,7 +38,8 @@ def bind_column(binder: ExpressionBinder, node: exp.Column) -> Expr:
 
 @handles(exp.Star, arguments="")
 def bind_star(binder: ExpressionBinder, node: exp.Star) -> Expr:
-    """Refuse a star outside of a select list and of ``count(*)`` and the like."""
+    """Refuse a star outside of a select list and of ``count(*)`` and the like: raise
+    INVALID_USAGE_OF_STAR_OR_REGEX."""
     raise failure("INVALID_USAGE_OF_STAR_OR_REGEX", f"Invalid usage of '*' in {binder.clause.value}.", node)
 
 
@@ -53,7 +54,7 @@ def bind_dot(binder: ExpressionBinder, node: exp.Dot) -> Expr:
 
 @handles(exp.Bracket, arguments="this expressions")
 def bind_bracket(binder: ExpressionBinder, node: exp.Bracket) -> Expr:
-    """Bind ``a[i]`` of an array (from 0) or ``m[k]`` of a map."""
+    """Bind ``a[i]`` of an array (``i`` from 0), ``m[k]`` of a map, or ``s['f']`` of a struct."""
     if len(node.expressions) != 1:
         raise unsupported("A subscript with several indexes", node)
     operand, index = binder.bind(node.this), binder.bind(node.expressions[0])
@@ -104,7 +105,9 @@ def resolve(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) ->
 def _refuse_hidden(
     binder: ExpressionBinder, output: OutputNames, match: Match, parts: tuple[str, ...], node: exp.Expr
 ) -> None:
-    """Refuse an input column that Spark doesn't find in HAVING or ORDER BY."""
+    """Raise Spark's error if HAVING or ORDER BY doesn't find the input column that ``parts`` match: inside of
+    an aggregate function a name of the select list hides the column, and ORDER BY over groups knows only the
+    grouping keys."""
     if binder.inside_aggregate and match.parts == 1 and parts[0].lower() in output.hidden:
         raise _unread_output(output, parts, node, "RESOLVED_ATTRIBUTE_APPEAR_IN_OPERATION")
     if binder.clause is not Clause.ORDER_BY or output.keys is None:
@@ -206,7 +209,8 @@ def field_of(binder: ExpressionBinder, operand: Expr, name: str, node: exp.Expr)
 
 
 def _output(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) -> Expr | None:
-    """The select list's column with the name, or None."""
+    """The expression of the select list's column with the name; None if there is none, and inside of
+    aggregate functions. Raises UNRESOLVED_COLUMN if several different columns have the name."""
     output = binder.output
     assert output is not None
     if binder.inside_aggregate:
@@ -226,7 +230,9 @@ def _output(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) ->
 
 
 def _alias(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) -> Expr | None:
-    """An earlier column of the select list, or None."""
+    """The expression of an earlier column of the select list with the alias ``parts[0]``, further parts being
+    fields; None if there is no such alias. Raises AMBIGUOUS_LATERAL_COLUMN_ALIAS for several, and an error
+    inside of aggregate functions and for a nondeterministic expression."""
     found = binder.aliases.get(parts[0].lower())
     if not found:
         return None
@@ -250,7 +256,9 @@ def _alias(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) -> 
 
 
 def _outer(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) -> Expr | None:
-    """A column of the enclosing query's row, or None."""
+    """An :class:`OuterColumn` expression of the query directly around this one; None if that query has no
+    such column. Raises UNRESOLVED_COLUMN for a column of a query further out, NotSupportedError for a column
+    of the enclosing query in FROM or WITH."""
     parent = binder.scope.parent
     enclosing = binder.queries.enclosing
     if parent is None:
@@ -277,8 +285,8 @@ def _is_further_out(scope: Scope | None, parts: tuple[str, ...]) -> bool:
 
 
 def _implied(binder: ExpressionBinder, name: str, node: exp.Expr) -> Expr | None:
-    """The meaning of a word that names no column, or None: the user, and ``grouping__id`` of grouping
-    sets."""
+    """The meaning of a word that names no column: the user for ``user`` and its synonyms, the grouping sets'
+    id for ``grouping__id``; None for other words."""
     if name in _USER_WORDS:
         return RunValue(STRING, "current_user")
     if name == "current_time":
@@ -289,12 +297,14 @@ def _implied(binder: ExpressionBinder, name: str, node: exp.Expr) -> Expr | None
 
 
 def known_outputs(output: OutputNames) -> list[tuple[str, ...]]:
-    """The select list's names, for messages."""
+    """The select list's names as one-part names, repeated for repeated columns, for the suggestions in
+    messages."""
     return [(name,) for name, found in output.expressions.items() for _ in found]
 
 
 def unresolved(known: Sequence[tuple[str, ...]], parts: tuple[str, ...], node: exp.Expr) -> Error:
-    """The error UNRESOLVED_COLUMN, with the nearest of the known names."""
+    """The error UNRESOLVED_COLUMN for the dotted name ``parts``, with the nearest of the ``known`` names, if
+    there are any."""
     head = f"A column, variable, or function parameter with name {quoted(parts)} cannot be resolved."
     if not known:
         return failure("UNRESOLVED_COLUMN.WITHOUT_SUGGESTION", head, node)

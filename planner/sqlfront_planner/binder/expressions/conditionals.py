@@ -46,7 +46,9 @@ def _condition(binder: ExpressionBinder, condition: Expr, part: exp.Expr, whole:
 def choice(
     binder: ExpressionBinder, conditions: list[Expr], values: list[Expr], node: exp.Expr, function: str
 ) -> Expr:
-    """Build a CASE over bound conditions; ``values`` has one more item, the value of ELSE."""
+    """Build a CASE over bound conditions; ``values`` has one more item than ``conditions``, the value of
+    ELSE. All values are cast to their common type. Raises DATATYPE_MISMATCH.DATA_DIFF_TYPES, which names
+    ``function``, if there is none."""
     unified = unify(values)
     if unified is None:
         raise mixed_types(binder, function, values, node)
@@ -96,8 +98,8 @@ def _zeroifnull(binder: ExpressionBinder, node: exp.Expr) -> Expr:
 
 
 def _nanvl(binder: ExpressionBinder, node: exp.Expr) -> Expr:
-    """Bind ``nanvl``: the second value is computed only if the first is NaN. Two floats, for which Spark
-    gives a float, are refused."""
+    """Bind ``nanvl(a, b)``: ``b`` is computed only if ``a`` is NaN, unless ``a`` is nondeterministic. Two
+    floats, for which Spark gives a float, are refused."""
     operands = binder.bind_all(node.expressions)
     if all(operand.type == types.FLOAT for operand in operands):
         raise unsupported("nanvl of floats", node)
@@ -110,7 +112,7 @@ def _nanvl(binder: ExpressionBinder, node: exp.Expr) -> Expr:
 
 def _decode(binder: ExpressionBinder, node: exp.Expr) -> Expr:
     """Bind ``decode(value, search, result, ..., default)``: null equals null, and a missing default is a null
-    string."""
+    string. With two arguments ``decode`` is the conversion of bytes by a character set."""
     value, *rest = binder.bind_all(node.expressions)
     if len(rest) == 1:
         return call_function(binder, "decode", [value, *rest], node)

@@ -88,8 +88,10 @@ class ExpressionBinder(msgspec.Struct):
     """A binder of expressions over one scope.
 
     ``clause`` is the expressions' place. ``aggregates`` and ``windows`` collect the calls found; None if such
-    calls aren't allowed. ``aliases`` are the select list's earlier columns, ``aliases_used`` collects
-    the names of the aliases read. ``inside_aggregate`` is true within an aggregate's arguments.
+    calls aren't allowed. ``aliases`` are the select list's earlier columns by lower-case name,
+    ``aliases_used`` collects the names of the aliases read. ``output`` are the select list's names in clauses
+    that see these names, else None; ``named_windows`` the definitions of the WINDOW clause.
+    ``inside_aggregate`` is true within an aggregate's arguments.
     """
 
     queries: "Queries"
@@ -133,12 +135,13 @@ class ExpressionBinder(msgspec.Struct):
             context.depth -= 1
 
     def bind_all(self, nodes: Sequence[exp.Expr]) -> list[Expr]:
-        """The expressions of several nodes."""
+        """The typed expressions of several nodes, in order; errors as :meth:`bind`."""
         check()
         return [self.bind(node) for node in nodes]
 
     def within(self, *, inside_aggregate: bool) -> "ExpressionBinder":
-        """The binder for an aggregate's arguments."""
+        """A copy of the binder for the arguments of an aggregate (``inside_aggregate``), or for expressions
+        outside of aggregates."""
         return replace(self, inside_aggregate=inside_aggregate)
 
     def name(self, node: exp.Expr) -> str:
@@ -146,7 +149,8 @@ class ExpressionBinder(msgspec.Struct):
         return name_of(node, self)
 
     def window(self, node: exp.Window) -> exp.Window:
-        """The window of an OVER clause: the clause itself, or the named definition in the WINDOW clause."""
+        """The window of an OVER clause: the clause itself, or the definition that ``OVER name`` names. Raises
+        MISSING_WINDOW_SPECIFICATION if the WINDOW clause has no such definition."""
         alias = node.args.get("alias")
         if alias is None:
             return node
@@ -162,8 +166,8 @@ class ExpressionBinder(msgspec.Struct):
         return named
 
     def condition(self, node: exp.Expr) -> Expr:
-        """The boolean expression of WHERE. Raises DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN if it isn't
-        boolean."""
+        """The boolean expression of a WHERE condition. Raises DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN if the
+        condition isn't boolean."""
         expression = self.bind(node)
         if expression.type != BOOLEAN:
             shown = self.name(node)
@@ -177,8 +181,8 @@ class ExpressionBinder(msgspec.Struct):
 
 
 def cast_to(expression: Expr, data_type: pa.DataType) -> Expr:
-    """The expression as ``data_type`` by an implicit cast; a literal whose cast can't fail is converted
-    immediately."""
+    """The expression as ``data_type`` by an implicit cast; an expression of that type is returned unchanged,
+    and a literal whose cast can't fail is converted immediately."""
     if expression.type == data_type:
         return expression
     if isinstance(expression, Literal):
@@ -199,6 +203,6 @@ def cast_to(expression: Expr, data_type: pa.DataType) -> Expr:
 
 
 def unify(operands: Sequence[Expr]) -> list[Expr] | None:
-    """The operands cast to the least common type, or None."""
+    """The operands, each cast to their least common type; None if there is no common type."""
     wanted = coercion.common_type(operand.type for operand in operands)
     return None if wanted is None else [cast_to(operand, wanted) for operand in operands]

@@ -23,7 +23,7 @@ _SELECTED = (exp.Literal, exp.Neg, exp.Placeholder)
 
 @handles(exp.Literal, arguments="this is_string")
 def bind_literal(binder: ExpressionBinder, node: exp.Literal) -> Expr:
-    """Bind a number or a string."""
+    """Bind a number or a string to a parameter, if the literal can be lifted, or to a literal."""
     return lifted(binder, node, _literal(node))
 
 
@@ -32,7 +32,8 @@ def _literal(node: exp.Literal) -> Literal:
 
 
 def bind_list(binder: ExpressionBinder, nodes: Sequence[exp.Expr]) -> list[Expr]:
-    """Bind a list's items; the list may be very long."""
+    """Bind the items of a list. The literals of a list of more than 2,000 items stay literals, which saves
+    the time of a parameter each."""
     if len(nodes) <= _MOST_PARAMETERS:
         return binder.bind_all(nodes)
     check()
@@ -47,7 +48,9 @@ def literal_of(node: exp.Expr) -> Literal | None:
 
 
 def lifted(binder: ExpressionBinder, node: exp.Expr, literal: Literal) -> Expr:
-    """The parameter for a liftable literal, else the literal. ``node`` is the literal, or the minus sign
+    """The parameter in the place of ``literal`` if its value doesn't change the plan, else the literal. A
+    literal can be lifted if a condition compares it with a column, if UPDATE stores it, or if the whole query
+    selects only such literals (:func:`selected_column`). ``node`` is the literal's node, or the minus sign
     before it."""
     number_or_string, negative = (node.this, True) if isinstance(node, exp.Neg) else (node, False)
     if is_compared(node, binder.context.conditions) or is_stored(node):
@@ -71,9 +74,10 @@ def selected_column(node: exp.Expr) -> int | None:
 
 
 def is_compared(node: exp.Expr, conditions: dict[int, bool]) -> bool:
-    """Whether WHERE or ON compares a column with a literal (or the minus sign before it): another literal of
-    the same type changes nothing but the value. Elsewhere literals determine names, types and plans.
-    ``conditions`` caches by identity whether a node belongs to WHERE or ON."""
+    """Whether a condition in WHERE or ON compares an expression with a column to the literal ``node`` (or the
+    minus sign before it): another literal of the same type changes nothing but the value. Elsewhere literals
+    determine names, types and plans. ``conditions`` caches by node identity whether AND, OR, NOT and
+    parentheses belong to WHERE or ON."""
     comparison = node.parent
     match comparison:
         case exp.In():
@@ -132,7 +136,8 @@ def bind_hex(binder: ExpressionBinder, node: exp.HexString) -> Expr:
 
 @handles(exp.Placeholder)
 def bind_placeholder(binder: ExpressionBinder, node: exp.Placeholder) -> Expr:
-    """Bind ``?`` and ``:name``."""
+    """Bind ``?`` and ``:name`` to the argument's parameter. Raises UNBOUND_SQL_PARAMETER without an
+    argument."""
     context, name = binder.context, node.this
     column = selected_column(node)
     return context.parameter(name) if column is None else context.title(name, column)

@@ -89,7 +89,9 @@ def bind_arithmetic(binder: ExpressionBinder, node: exp.Binary) -> Expr:
 
 
 def arithmetic(binder: ExpressionBinder, operator: str, left: Expr, right: Expr, node: exp.Expr) -> Expr:
-    """The typed call of an arithmetic operator by its registry name; ``node`` is for messages."""
+    """The typed call of an arithmetic operator by its registry name (``operator``, such as "add") over bound
+    operands, with Spark's casts; ``node`` is for messages. Raises DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES or
+    .BINARY_OP_WRONG_TYPE if Spark has no such operator."""
     if operator in ("add", "subtract") and (left.type in DATETIMES or right.type in DATETIMES):
         moved = time_arithmetic.time_arithmetic(binder, operator, left, right, node)
         if moved is not None:
@@ -110,7 +112,8 @@ def arithmetic(binder: ExpressionBinder, operator: str, left: Expr, right: Expr,
 
 
 def _beside_string(left: pa.DataType, right: pa.DataType) -> tuple[pa.DataType, pa.DataType]:
-    """The types of mismatched operands, after a string operand has taken the type of the other operand."""
+    """The operands' types for the error about a mismatch: a string counts as the type of the other operand,
+    NULL as a string."""
     if is_string(left) and not pa.types.is_nested(right):
         return (left, left) if right == VOID else (right, right)
     if is_string(right) and not pa.types.is_nested(left):
@@ -119,8 +122,8 @@ def _beside_string(left: pa.DataType, right: pa.DataType) -> tuple[pa.DataType, 
 
 
 def _operand_type(operator: str, left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
-    """The type that both operands of an arithmetic operator are cast to; any decimal type if the decimal
-    rules apply; None for a mismatch."""
+    """The type that both operands of an arithmetic operator are cast to; some decimal type if the rules for
+    decimals, which cast each operand, apply; None for a mismatch."""
     if left == VOID and right == VOID:
         return BIGINT if operator == "div" else DOUBLE
     if is_string(left) and is_string(right):
@@ -145,7 +148,9 @@ def _decimal_arithmetic(binder: ExpressionBinder, operator: str, left: Expr, rig
 
 
 def decimal_operands(binder: ExpressionBinder, left: Expr, right: Expr) -> tuple[Expr, Expr]:
-    """Both operands as decimals; an integer literal becomes the narrowest decimal."""
+    """Both operands as decimals: a whole number is cast to the decimal that holds its type, an integer
+    literal other than a TINYINT becomes the narrowest decimal of its value, NULL gets the other operand's
+    type."""
 
     def convert(operand: Expr, other: Expr) -> Expr:
         if is_decimal(operand.type):
@@ -166,7 +171,7 @@ def decimal_operands(binder: ExpressionBinder, left: Expr, right: Expr) -> tuple
 
 @handles(exp.Neg)
 def bind_negative(binder: ExpressionBinder, node: exp.Neg) -> Expr:
-    """Bind ``-x``; before a number the sign is part of the literal."""
+    """Bind ``-x``; before a number as written, the sign is part of the literal."""
     literal = negative_literal(node)
     if literal is not None:
         return lifted(binder, node, literal)
@@ -209,7 +214,7 @@ def bind_bitwise(binder: ExpressionBinder, node: exp.Expr) -> Expr:
 
 
 def _chained(binder: ExpressionBinder, node: exp.Expr) -> Expr:
-    """Bind an operator and the chain of operators on its left."""
+    """Bind an operator together with the chain of operators on its left, without recursion over the chain."""
     chain = spine(node, _CHAINED)
     first = binder.bind(left_of(chain[0]))
     return fold_chain(chain, first, lambda left, link: _operator(binder, left, link))
@@ -252,7 +257,9 @@ def _shift(binder: ExpressionBinder, function: str, left: Expr, right: Expr, nod
 
 
 def concatenation(binder: ExpressionBinder, operands: list[Expr], node: exp.Expr, function: str) -> Expr:
-    """Bind ``||`` and ``concat``: only arrays, or only binaries, or all operands as strings."""
+    """Bind ``||`` and ``concat`` (``function``) to a call over arrays of one type, over binaries, or over all
+    operands as strings. Raises DATATYPE_MISMATCH.DATA_DIFF_TYPES for arrays without a common type or beside
+    other types, and for maps and structs."""
     kinds = {operand.type for operand in operands}
     wanted: pa.DataType | None = types.BINARY if kinds == {types.BINARY} else STRING
     if any(pa.types.is_nested(kind) for kind in kinds):
@@ -299,7 +306,7 @@ def bind_not(binder: ExpressionBinder, node: exp.Not) -> Expr:
 
 
 def negation(operand: Expr) -> Expr:
-    """NOT of a boolean expression."""
+    """The call of NOT over a boolean expression."""
     return Call(BOOLEAN, "not", (operand,))
 
 
@@ -309,7 +316,8 @@ def negation(operand: Expr) -> Expr:
 def _mismatch(
     binder: ExpressionBinder, node: exp.Expr, left: pa.DataType, right: pa.DataType, wanted: str
 ) -> Error:
-    """Spark's error for operands of different types, or of an equal type that the operator doesn't accept."""
+    """Spark's error for a binary operator's operands: of two different types, or of one type that the
+    operator doesn't accept; ``wanted`` is the text of the accepted types."""
     if left == right:
         return _wrong_type(binder, node, left, wanted)
     return failure(
@@ -332,7 +340,8 @@ def _wrong_type(binder: ExpressionBinder, node: exp.Expr, given: pa.DataType, wa
 
 
 def wrong_operand(binder: ExpressionBinder, node: exp.Expr, given: pa.DataType, wanted: str) -> Error:
-    """Spark's error for the operand of a unary operator."""
+    """Spark's error for the operand of a unary operator: its type is ``given``, ``wanted`` is the text of the
+    accepted types."""
     inner = unparenthesized(node.this)
     return failure(
         "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",

@@ -62,7 +62,9 @@ def bind_comparison(binder: ExpressionBinder, node: exp.Binary) -> Expr:
 
 
 def comparison(binder: ExpressionBinder, operator: str, left: Expr, right: Expr, node: exp.Expr) -> Expr:
-    """The typed call of a comparison by its registry name."""
+    """The typed call of a comparison by its registry name (``operator``, such as "less") with operands of one
+    type; TRUE or FALSE if a decimal literal beyond bigint's range decides the comparison. ``node`` is for
+    messages."""
     decided = _beyond_bigint(binder, operator, left, right)
     if decided is not None:
         return Literal(BOOLEAN, decided)
@@ -89,7 +91,8 @@ def _beyond_bigint(binder: ExpressionBinder, operator: str, left: Expr, right: E
 
 
 def comparable(binder: ExpressionBinder, left: Expr, right: Expr, node: exp.Expr) -> tuple[Expr, Expr]:
-    """Both operands cast to the type in which Spark compares."""
+    """Both operands, cast to the type in which Spark compares their types. Raises
+    DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES, or .INVALID_ORDERING_TYPE for a type without an order."""
     if left.type == right.type and not pa.types.is_nested(left.type):
         return left, right
     left, right = _in_decimal(left, right), _in_decimal(right, left)
@@ -137,9 +140,13 @@ def _in_decimal(operand: Expr, other: Expr) -> Expr:
 
 
 def _settled(binder: ExpressionBinder, operand: Expr, other: Expr, kind: pa.DataType) -> Expr:
-    """The operand, as a literal if the other operand would otherwise be cast to a lifted literal's type. A
+    """The operand as a literal, if it is a lifted literal and the plan depends on its value; else the operand
+    unchanged.
+
+    ``kind`` is the type of the comparison. If the ``other`` operand would be cast to the literal's type, a
     plan for the literal's value often casts the literal instead, and sources understand such comparisons. A
-    literal whose own cast may fail is settled, too, because planning has to report the error."""
+    literal whose own cast may fail is settled, too, because planning has to report the error.
+    """
     if not isinstance(operand, Parameter):
         return operand
     may_fail = is_string(operand.type) and not is_string(kind)
@@ -161,8 +168,8 @@ def bind_between(binder: ExpressionBinder, node: exp.Between) -> Expr:
 
 @handles(exp.In, arguments="this expressions query")
 def bind_in(binder: ExpressionBinder, node: exp.In) -> Expr:
-    """Bind ``a IN (b, c)`` over values; over a query see
-    :mod:`sqlfront_planner.binder.expressions.subqueries`."""
+    """Bind ``a IN (b, c)`` over values or a query. Raises INVALID_SQL_SYNTAX.EMPTY_IN_PREDICATE without
+    values."""
     refuse_predicate(node.this, node)
     query = node.args.get("query")
     if query is not None:
@@ -178,7 +185,8 @@ def bind_in(binder: ExpressionBinder, node: exp.In) -> Expr:
 
 
 def membership(binder: ExpressionBinder, value: Expr, choices: list[Expr], node: exp.Expr) -> Expr:
-    """Bind ``value IN (choices)``, all in their least common type."""
+    """Bind ``value IN (choices)``, all cast to their least common type. Raises
+    DATATYPE_MISMATCH.DATA_DIFF_TYPES, or .INVALID_ORDERING_TYPE for a type that can't be compared."""
     kind = common_type([value.type, *(choice.type for choice in choices)])
     if kind is None and all(same_but_for_names(value.type, choice.type) for choice in choices):
         kind = value.type
@@ -244,7 +252,8 @@ def _quantified(
     *,
     negated: bool,
 ) -> Expr:
-    """Bind ``LIKE ANY (...)``: one comparison per pattern, joined by OR (ALL: by AND)."""
+    """Bind ``LIKE ANY (...)``: one comparison of ``value`` per pattern, joined by OR (ALL: by AND); each is
+    negated if ``negated``. ``function`` is the registry name, such as "like"."""
     inner = quantifier.this
     choices = inner.expressions if isinstance(inner, exp.Tuple) else [unparenthesized(inner)]
     if function == "rlike" or any(isinstance(choice, exp.Query) for choice in choices):

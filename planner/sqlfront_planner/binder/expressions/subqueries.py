@@ -20,7 +20,8 @@ from sqlfront_values.types import BOOLEAN
 
 @handles(exp.Subquery, arguments="this")
 def bind_scalar(binder: ExpressionBinder, node: exp.Subquery) -> Expr:
-    """Bind ``(SELECT ...)`` as a value: one column, at most one row."""
+    """Bind ``(SELECT ...)`` as a value: one column, at most one row. Raises INVALID_SUBQUERY_EXPRESSION for a
+    query of several columns."""
     bound = _bind(binder, node.this)
     if len(bound.names) != 1:
         raise failure(
@@ -39,13 +40,14 @@ def bind_exists(binder: ExpressionBinder, node: exp.Exists) -> Expr:
 
 @handles(exp.Any, exp.All)
 def bind_quantifier(binder: ExpressionBinder, node: exp.Any | exp.All) -> Expr:
-    """Refuse ``= ANY (SELECT ...)``, which Spark doesn't have."""
+    """Raise NotSupportedError for ``= ANY (SELECT ...)`` and ``= ALL (SELECT ...)``, which Spark doesn't
+    have."""
     raise unsupported(node.key.upper(), node)
 
 
 def in_subquery(binder: ExpressionBinder, node: exp.In, query: exp.Expr) -> Expr:
-    """Bind ``a IN (SELECT ...)`` and ``(a, b) IN (SELECT ...)``; both sides are cast to their common
-    types."""
+    """Bind ``a IN (query)`` and ``(a, b) IN (query)``; both sides are cast to their common types. Raises
+    DATATYPE_MISMATCH.IN_SUBQUERY_LENGTH_MISMATCH or .IN_SUBQUERY_DATA_TYPE_MISMATCH."""
     left = unparenthesized(node.this)
     nodes = left.expressions if isinstance(left, exp.Tuple) else [left]
     operands = binder.bind_all(nodes)

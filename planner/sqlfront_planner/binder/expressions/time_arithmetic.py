@@ -36,7 +36,12 @@ _SMALL: Final = (types.TINYINT, types.SMALLINT, INT)
 def time_arithmetic(
     binder: ExpressionBinder, operator: str, left: Expr, right: Expr, node: exp.Expr
 ) -> Expr | None:
-    """Add an amount to a date or timestamp, or subtract an amount; None if Spark has no such operator."""
+    """Bind ``left operator right``, of which one side at least is a date or timestamp: the other side is
+    added or subtracted, or the difference of two times taken. ``operator`` is "add" or "subtract".
+
+    Returns None if Spark has no such operator for times. Raises UNEXPECTED_INPUT_TYPE for an amount of a
+    wrong type.
+    """
     swapped = left.type not in DATETIMES and operator == "add"
     if swapped:
         left, right = right, left
@@ -68,8 +73,9 @@ def time_arithmetic(
 def _moved_by_null(
     binder: ExpressionBinder, operator: str, left: Expr, right: Expr, node: exp.Expr, *, swapped: bool
 ) -> Expr:
-    """Bind a sum or difference with NULL. An added NULL counts as an interval, which makes a timestamp of a
-    date; in a difference NULL has the other operand's type."""
+    """The null that a date or timestamp plus or minus NULL gives. An added NULL counts as an interval, which
+    makes a timestamp of a date; in a difference NULL has the other operand's type, so that the result is an
+    interval. ``swapped``: NULL was the left operand."""
     if operator == "add":
         binder.context.moved[id(node)] = TimeShift(node, MovedBy.INTERVAL, swapped)
         return Literal(TIMESTAMP if left.type == DATE else left.type, None)
@@ -77,7 +83,8 @@ def _moved_by_null(
 
 
 def _other_time(operand: Expr, other: Expr) -> pa.DataType:
-    """The type to which a string is cast beside a date or timestamp in a difference."""
+    """The type to which an operand of a difference is cast: a string gets the type of the date or timestamp
+    beside it; other operands keep their type."""
     return other.type if is_string(operand.type) and other.type in DATETIMES else operand.type
 
 
@@ -97,8 +104,13 @@ def _move_days(binder: ExpressionBinder, operator: str, left: Expr, right: Expr,
 def interval_arithmetic(
     binder: ExpressionBinder, operator: str, left: Expr, right: Expr, node: exp.Expr
 ) -> Expr | None:
-    """Add, subtract or divide intervals of one kind, or scale an interval by a number; None if Spark has no
-    such operator."""
+    """Bind ``left operator right``, of which one side at least is an interval: the sum, difference or
+    quotient of two intervals of one kind, or an interval times or divided by a number. ``operator`` is a
+    registry name, such as "multiply".
+
+    Returns None if Spark has no such operator for intervals. Raises UNEXPECTED_INPUT_TYPE for two intervals
+    that can't be added, subtracted or multiplied.
+    """
     if operator in ("add", "subtract"):
         moved = left if operator == "subtract" or is_string(left.type) else right
         if is_string(moved.type) and (is_day_time(left.type) or is_day_time(right.type)):
@@ -123,7 +135,8 @@ def interval_arithmetic(
 
 
 def _wrong_second(binder: ExpressionBinder, node: exp.Expr, given: pa.DataType) -> Error:
-    """Spark's error for an interval or date that can't be added to the first operand."""
+    """Spark's error for a second operand of the type ``given``, a date or interval that the first operand
+    doesn't take."""
     return failure(
         "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",
         f'Cannot resolve "{binder.name(node)}" due to data type mismatch: The second parameter does not take '
