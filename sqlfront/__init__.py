@@ -127,7 +127,9 @@ _MODULES: Final = {name: module for module, names in _DB_API.items() for name in
 
 
 def __getattr__(name: str) -> object:
-    """A name of the PEP 249 interface: looked up once, then an attribute of this package."""
+    """Return the object of the PEP 249 name ``name``, such as ``Cursor``. The first access imports the
+    module that defines the name, and makes the object an attribute of this package. Raises AttributeError
+    for other names."""
     module = _MODULES.get(name)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -48,9 +48,11 @@ def connect(
     spark: "SparkSource | None" = None,
     resource_profile: "ResourceProfile | None" = None,
 ) -> "connection.Connection":
-    """A connection to a new session. The session's tables live as long as the session or, in a ``cluster``
-    (``sqlfront://host:port``, or the cluster of a ``credentials`` file), as long as the cluster. ``spark``:
-    see :func:`attach`. Other keywords override ``config`` (:class:`~sqlfront.config.Config` explains them).
+    """Open a new session, and return a connection to the session. ``cluster``: the address of a running
+    cluster (``sqlfront://host:port``), or a :class:`~sqlfront.config.Config`; None with a ``credentials``
+    file = the cluster of that file. The session's tables live as long as the session or, in a cluster, as
+    long as the cluster. ``spark``: see :func:`attach`. The other keywords override the fields of ``config``
+    with the same names (:class:`~sqlfront.config.Config` explains them); None leaves a field as it is.
 
     >>> with connect() as connection:
     ...     connection.execute("select 1 + ?", [2]).fetchall()
@@ -110,7 +112,8 @@ def _launcher(name: str) -> Launcher:
 def sql(text: str, args: Parameters | None = None, **frames: object) -> "Result | Frame":
     """Run one statement in the process's default session, as ``spark.sql`` does: ``:name`` and ``?`` take
     ``args`` (values without a parameter are ignored), and ``{name}`` in the text stands for the Arrow data
-    given as keyword ``name``.
+    given as keyword ``name``. Returns a :class:`~sqlfront.spark.frame.Frame` after :func:`attach`, else a
+    Result.
 
     >>> sql("select :x + 1 as y", {"x": 1}).collect()
     [Row(y=2)]
@@ -119,7 +122,8 @@ def sql(text: str, args: Parameters | None = None, **frames: object) -> "Result 
 
 
 def default_session() -> Session:
-    """The session behind :func:`sql`, made at its first use."""
+    """The session behind :func:`sql`: the session that :func:`attach` made last. A new session is made if
+    there is none, or if the last one is closed."""
     with _lock:
         if not _default or _default[0].closed:
             _default[:] = [Session(Config())]

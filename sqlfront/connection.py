@@ -61,11 +61,13 @@ class Connection:
     def execute(
         self, operation: str, parameters: Parameters | None = None, *, timeout: float | None = None
     ) -> "Cursor":
-        """Run one statement on a new cursor."""
+        """Run one statement on a new cursor, and return the cursor. Parameters, timeout and errors: see
+        :meth:`Cursor.execute`."""
         return self.cursor().execute(operation, parameters, timeout=timeout)
 
     def executemany(self, operation: str, seq_of_parameters: Sequence[Parameters]) -> "Cursor":
-        """Run a statement once per set of parameters on a new cursor."""
+        """Run a statement once per set of parameters on a new cursor, and return the cursor; see
+        :meth:`Cursor.executemany`."""
         return self.cursor().executemany(operation, seq_of_parameters)
 
     def prepare(self, operation: str) -> PreparedStatement:
@@ -113,10 +115,12 @@ class Connection:
 
 
 class Cursor(ClosingContext):
-    """A cursor that runs statements and fetches their rows. Threads may not share a cursor (but may share its
-    connection).
+    """A cursor that runs statements and fetches their rows. Threads may not share a cursor (but may share
+    its connection).
 
     A TIMESTAMP comes as an aware datetime in the session's time zone, a TIMESTAMP_NTZ as a naive datetime.
+    The methods that fetch rows raise ProgrammingError if no statement was run, or if the last statement gave
+    no rows.
     """
 
     def __init__(self, connection: "Connection") -> None:
@@ -145,15 +149,15 @@ class Cursor(ClosingContext):
 
     @property
     def rowcount(self) -> int:
-        """The number of rows that the last statement wrote; -1 for a query, whose rows are not counted before
-        they are read."""
+        """The number of rows that the last statement wrote; -1 if no statement was run or the last statement
+        writes no rows. A query's rows are not counted before they are read, so a query has -1, too."""
         if self._result is None or self._result.affected is None:
             return -1
         return self._result.affected
 
     @property
     def stats(self) -> Statistics | None:
-        """Lane, reason and time of the last statement."""
+        """Lane, reason and time of the last statement; None if no statement was run."""
         return None if self._result is None else self._result.stats
 
     @property
@@ -172,8 +176,9 @@ class Cursor(ClosingContext):
         *,
         timeout: float | None = None,
     ) -> "Cursor":
-        """Run one statement; ``?`` takes a sequence, ``:name`` a mapping. Raises ProgrammingError for a value
-        without a parameter in the statement (:func:`sqlfront.sql` ignores the value, as ``spark.sql`` does),
+        """Run one statement, and return this cursor; ``?`` takes a sequence, ``:name`` a mapping. The rows
+        of the cursor's last statement can't be fetched any more. Raises ProgrammingError for a value without
+        a parameter in the statement (:func:`sqlfront.sql` ignores the value, as ``spark.sql`` does),
         OperationalError after ``timeout`` seconds."""
         if self._closed:
             raise InterfaceError("the cursor is closed")
@@ -191,8 +196,8 @@ class Cursor(ClosingContext):
         return self
 
     def executemany(self, operation: str, seq_of_parameters: Sequence[Parameters]) -> "Cursor":
-        """Run the statement once per set of parameters. Raises ProgrammingError if the statement gives
-        rows."""
+        """Run the statement once per set of parameters, and return this cursor, whose :attr:`rowcount` is
+        then the sum over all runs. Raises ProgrammingError if the statement gives rows."""
         self._check_open()
         written = 0
         for parameters in seq_of_parameters:
@@ -206,11 +211,11 @@ class Cursor(ClosingContext):
         return self
 
     def fetchone(self) -> tuple[object, ...] | None:
-        """The next row, or None."""
+        """The next row; None after the last row."""
         return next(self._remaining(), None)
 
     def fetchmany(self, size: int | None = None) -> list[tuple[object, ...]]:
-        """The next ``size`` (default: ``arraysize``) rows; fewer at the end."""
+        """The next ``size`` rows (None: ``arraysize`` rows); fewer, or an empty list, at the end."""
         wanted = self.arraysize if size is None else size
         return list(islice(self._remaining(), wanted))
 
@@ -219,13 +224,14 @@ class Cursor(ClosingContext):
         return list(self._remaining())
 
     def fetch_arrow_table(self) -> pa.Table:
-        """All rows as an Arrow table of logical types; not possible after a row was fetched."""
+        """All rows as an Arrow table of logical types. Raises InterfaceError if a row was fetched before."""
         return self._check_result().toArrow()
 
     fetchallarrow = fetch_arrow_table
 
     def fetch_record_batch(self) -> pa.RecordBatchReader:
-        """All rows as a reader that reads batches on demand."""
+        """All rows as a reader of Arrow batches of logical types; the query's rows are read as the reader is
+        read."""
         result = self._check_result()
         return pa.RecordBatchReader.from_batches(result.arrow_schema, result.batches())
 

@@ -16,17 +16,17 @@ Binary = bytes
 
 
 def DateFromTicks(ticks: float) -> datetime.date:  # noqa: N802 - PEP 249's name
-    """The local date of seconds since the epoch."""
+    """The date of a time given in seconds since the epoch, in this machine's time zone."""
     return Date(*time.localtime(ticks)[:3])
 
 
 def TimeFromTicks(ticks: float) -> datetime.time:  # noqa: N802 - PEP 249's name
-    """The local time of day of seconds since the epoch."""
+    """The time of day of a time given in seconds since the epoch, in this machine's time zone."""
     return Time(*time.localtime(ticks)[3:6])
 
 
 def TimestampFromTicks(ticks: float) -> datetime.datetime:  # noqa: N802 - PEP 249's name
-    """The local date and time of seconds since the epoch."""
+    """The naive date and time of a time given in seconds since the epoch, in this machine's time zone."""
     return Timestamp(*time.localtime(ticks)[:6])
 
 

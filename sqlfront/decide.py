@@ -30,10 +30,10 @@ else:
 
 
 def decide(request: StatementRequest, context: "Context", replan: Replan | None = None) -> "Way":
-    """The way of a statement: the lane, and the reason that EXPLAIN prints. ``replan``: the outcome of the
-    way that was tried before. Runs nothing; the plan is cached, and names and settings that have changed in
-    Spark are taken over before. Raises the errors of a statement that neither this session nor Spark can
-    run."""
+    """Decide the way of a statement: the lane, the reason that EXPLAIN prints, and the work to run. Does not
+    run the statement; a new plan is cached. Changes of names and settings in Spark are taken over first.
+    ``replan``: the outcome of the way that was tried before, None = no way was tried. Raises the errors of a
+    statement that neither this session nor Spark can run."""
     if request.held is not None and replan is None:
         return _way_of(*request.held, context)
     spark = context.spark
@@ -69,7 +69,9 @@ def _own_way(request: StatementRequest, context: "Context", replan: Replan | Non
 
 
 def _planned(query: Query, request: StatementRequest, context: "Context", *, by_rows: bool) -> "Way":
-    """The way of a query by a new plan, which is cached unless a setting has changed meanwhile."""
+    """Plan a query, cache the plan unless a setting has changed meanwhile, and return the way of the plan.
+    ``by_rows``: whether the plan may be a row program; False after a row program met too many rows. The plan
+    of a query that comes parsed in the request, as that of EXPLAIN, is not cached."""
     arguments, key, version = request.arguments, context.plan_key, context.catalog.version
     keeps = request.parsed is None
     given = with_literals(query.sql, arguments) if keeps else arguments

@@ -37,7 +37,8 @@ def replace_frames(text: str, given: Mapping[str, object]) -> tuple[str, dict[st
 
 
 class _Filler(string.Formatter):
-    """A Python string formatter that writes values as SQL."""
+    """A Python string formatter that writes values as SQL. ``views`` collects the frames that the text
+    names, by the fresh names of their views."""
 
     def __init__(self) -> None:
         self.views: dict[str, ArrowSource] = {}
@@ -46,7 +47,9 @@ class _Filler(string.Formatter):
     def get_field(
         self, field_name: str, args: "Sequence[Any]", kwargs: "Mapping[str, Any]"
     ) -> "tuple[str, str]":
-        """The replacement of the field, and the keyword."""
+        """Return the SQL that replaces the field ``field_name`` (``name``, ``name.column`` or
+        ``name[column]``), and the keyword ``name``. Raises ProgrammingError if ``kwargs`` has no such
+        keyword, or a column is asked of a value that is no frame."""
         field = _FIELD.fullmatch(field_name)
         if field is None or field[1] not in kwargs:
             known = ", ".join(sorted(kwargs))

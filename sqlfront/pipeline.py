@@ -62,7 +62,7 @@ __all__ = [
 
 
 class HasCatalog(Protocol):
-    """A session, or its context."""
+    """An object with a catalog: a session, or a session's context."""
 
     @property
     def catalog(self) -> Catalog:
@@ -85,7 +85,7 @@ def run(
     required_partitions: Collection[int] | None = None,
     timeout: float | None = None,
 ) -> Result:
-    """See :meth:`sqlfront.Session.run_pipeline`."""
+    """Plan and run a pipeline in the session of ``context``; see :meth:`sqlfront.Session.run_pipeline`."""
     began = time.perf_counter()
     config = JobConfig(
         settings=context.settings,

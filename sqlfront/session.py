@@ -151,7 +151,9 @@ class Session(ClosingContext):
         return self.answer(text, args, frames)
 
     def answer(self, text: str, args: Parameters | None, frames: Mapping[str, object]) -> Result:
-        """The result of one statement in which ``{name}`` stands for the frame with the name."""
+        """Run one statement in which ``{name}`` stands for ``frames[name]`` (see
+        :func:`sqlfront.frames.replace_frames`), and return the statement's result. The frames are temporary
+        views until the method returns."""
         if not frames:
             return self.execute(text, args)
         replaced, views = frame_names.replace_frames(text, frames)
@@ -164,7 +166,8 @@ class Session(ClosingContext):
                 self.unregister(name)
 
     def begin(self, text: str) -> QueryRun:
-        """The run of a statement that is about to begin; the run can be cancelled."""
+        """Begin a run for the statement ``text``, and return the run, which :meth:`execute` takes as
+        ``query``. Other threads can cancel the statement by the run."""
         return self.context.begin(text)
 
     def execute(
@@ -175,8 +178,9 @@ class Session(ClosingContext):
         timeout: float | None = None,
         query: QueryRun | None = None,
     ) -> Result:
-        """Run one statement. ``timeout`` in seconds overrides the session's timeout; ``query``: the
-        statement's run from :meth:`begin`.
+        """Run one statement, and return its result. ``parameters``: a sequence of values for ``?``, or a
+        mapping for ``:name``. ``timeout`` in seconds overrides the session's timeout. ``query``: the
+        statement's run from :meth:`begin`, None = a new run.
 
         Raises the errors of PEP 249; an error with a position in the text ends with the line and a caret. A
         failed statement leaves tables and session unchanged.
@@ -196,7 +200,8 @@ class Session(ClosingContext):
             raise self.locate(evaluation_errors.foreign_error(error), text) from error
 
     def arguments(self, parameters: Parameters | Arguments | None) -> Arguments:
-        """The values of a statement's parameters."""
+        """Return ``parameters`` with their types, in the form that the planner takes. Naive datetimes are in
+        the time zone :attr:`parameter_zone`."""
         return NO_ARGUMENTS if parameters is None else Arguments.of(parameters, self.parameter_zone)
 
     def locate(self, error: Error, text: str) -> Error:
@@ -208,7 +213,8 @@ class Session(ClosingContext):
         return error
 
     def prepare(self, text: str) -> "PreparedStatement":
-        """The statement as a prepared statement."""
+        """Return a prepared statement of ``text``. The text is parsed and planned at the first execution,
+        not here."""
         return PreparedStatement(self, text)
 
     def run_pipeline(
@@ -220,11 +226,13 @@ class Session(ClosingContext):
         timeout: float | None = None,
     ) -> Result:
         """Plan a pipeline (:mod:`sqlfront.pipeline`) and run it as a light job, on all members or on the
-        members that ``required_partitions`` need. ``arguments`` are for the pipeline's ``OwnerOf`` keys.
+        members that own the partitions ``required_partitions``. ``arguments`` are for the pipeline's
+        ``OwnerOf`` keys. ``timeout`` in seconds overrides the session's timeout.
 
         The result reads the rows that the pipeline collects; a pipeline that collects nothing has ended on
         return. Errors in user code are DataErrors, or OperationalErrors for errors of the environment; the
-        messages name step and function.
+        messages name step and function. Raises ProgrammingError if ``required_partitions`` are given and a
+        table of the pipeline has no CLUSTERED BY.
         """
         self.check_open()
         return pipelines.run(self.context, pipeline, arguments, required_partitions, timeout)
@@ -348,7 +356,8 @@ def _has_members(config: Config) -> bool:
 def _open_cluster(
     config: Config, start: "spark_start.SparkStart | None", files: FileAccess
 ) -> "Cluster | None":
-    """The members of a session. Starts the Spark session now if the members live on Spark's executors."""
+    """Start or join the members that the configuration asks for, and return them. If the members live on
+    Spark's executors, the Spark session is started first."""
     if start is None or config.launcher is not Launcher.SPARK:
         return opening.open_cluster(config, None, files)
     spark = start.wait("members live on Spark's executors").link.spark

@@ -82,7 +82,8 @@ def system_table(name: str, runner: Engine | Member, plans: Plans) -> ArrowTable
 
 
 def listing(runner: Engine | Member) -> JobListing:
-    """The running queries of all members. Raises OperationalError if the session was closed meanwhile."""
+    """The running queries of all members, oldest first, and the names of the members that don't answer.
+    Raises OperationalError if the session was closed meanwhile."""
     if isinstance(runner, Member):
         return wait_for_jobs(runner.list_jobs)
     return JobListing(tuple(sorted(runner.jobs(), key=lambda job: job.started)))

@@ -23,7 +23,10 @@ _CHANGED: Final = "40001"
 
 
 def walk(request: StatementRequest, context: "Context", replan: Replan | None = None) -> Result:
-    """Run a statement. ``replan``: the outcome of an attempt before. Raises the statement's error."""
+    """Run a statement, and return its result. A way that doesn't serve is followed by another way, decided
+    for its Replan. A statement that only reads is planned anew, a few times, if the cluster's members have
+    changed since it was planned. ``replan``: the outcome of an attempt before this call, None = there was
+    none. Raises the statement's error."""
     left = _ATTEMPTS
     while True:
         try:
@@ -42,7 +45,8 @@ def walk(request: StatementRequest, context: "Context", replan: Replan | None = 
 
 
 def _attempt(request: StatementRequest, context: "Context", replan: Replan | None) -> Result | Replan:
-    """Decide the way of a statement, and run the statement on its way."""
+    """Decide the way of a statement, and run the statement on its way. Return the result, or a Replan if
+    another way has to be decided. Raises the statement's error if no other way may serve."""
     way = decide(request, context, replan)
     try:
         outcome = way.run(request)

@@ -48,7 +48,8 @@ def run(run: StatementRun, statement: Statement) -> Result:
 
 
 def dispatch(run: StatementRun, statement: Statement) -> CommandOutcome:
-    """Run the statement within ``run``. Return columns and rows."""
+    """Run the statement by the function for its class, and return the statement's outcome. Raises
+    InternalError for a query or EXPLAIN."""
     match statement:
         case Query() | Explain():
             raise InternalError("a query is no command")

@@ -54,7 +54,8 @@ _NAME: Final = re.compile(r"(?:\w+|`[^`]+`)(?:\.(?:\w+|`[^`]+`))*")
 
 
 def cache(run: StatementRun, statement: CacheTable) -> CommandOutcome:
-    """CACHE TABLE: a copy in memory replaces the table or view."""
+    """CACHE TABLE: make a copy in memory of a table or view of this session or Spark's, or of a query's
+    rows, and put the copy in the entry's place in the catalog. The outcome has the number of rows copied."""
     catalog = run.context.catalog
     origin: Entry
     if statement.query is not None and (elsewhere := _query_elsewhere(run, statement)) is not None:
@@ -89,7 +90,8 @@ def cache(run: StatementRun, statement: CacheTable) -> CommandOutcome:
 
 
 def _origin(run: StatementRun, name: str) -> Entry:
-    """The entry to copy: a table or view of this session, or of the Spark session beside it."""
+    """The entry to copy for a dotted name: a table or view of this session (without a copy that it has
+    already), or of the Spark session beside this session."""
     try:
         return origin_of(run.entry(name))
     except FoundElsewhere:
@@ -98,7 +100,8 @@ def _origin(run: StatementRun, name: str) -> Entry:
 
 
 def _query_elsewhere(run: StatementRun, statement: CacheTable) -> TableEntry | None:
-    """An entry with the rows of a query that only Spark can run; None if the query runs here."""
+    """An entry with the rows of the statement's query if only Spark can run the query; None if the query
+    runs here. Raises NotSupportedError for a query that needs Spark if there is no Spark session."""
     assert statement.query is not None
     try:
         run.bind(statement.query)
@@ -110,7 +113,9 @@ def _query_elsewhere(run: StatementRun, statement: CacheTable) -> TableEntry | N
 
 
 def uncache(run: StatementRun, statement: UncacheTable) -> CommandOutcome:
-    """UNCACHE TABLE: restore the table or view without its copy."""
+    """UNCACHE TABLE: drop the copy, and restore the table or view in the catalog. Raises
+    TABLE_OR_VIEW_NOT_FOUND if no relation has the name, unless IF EXISTS is given; a relation without a copy
+    is no error."""
     entry = run.context.catalog.lookup(name_parts(statement.name))
     if entry is None and statement.if_exists:
         return NOTHING
@@ -119,7 +124,8 @@ def uncache(run: StatementRun, statement: UncacheTable) -> CommandOutcome:
 
 
 def refresh(run: StatementRun, statement: RefreshTable) -> CommandOutcome:
-    """REFRESH TABLE: list the files of a file table again; refill a cached table."""
+    """REFRESH TABLE: list the files of a file table again, refresh the Spark relation behind a copy, and
+    refill the copy of a cached table or view."""
     entry = run.entry(statement.name)
     origin, spark = origin_of(entry), run.context.spark
     theirs = None if spark is None else spark.origin(entry)
@@ -179,7 +185,8 @@ def repair(run: StatementRun, statement: RepairTable) -> CommandOutcome:
 
 
 def reload(context: Context, entry: Entry, run: StatementRun | None = None) -> None:
-    """Refill the copy of a cached table or view from its origin."""
+    """Refill the copy of a cached table or view from its origin; do nothing for other entries. ``run``: the
+    run of the current statement, None = outside of a statement."""
     if isinstance(entry, TableEntry) and isinstance(entry.table, CachedTable):
         _fill(run or StatementRun(context), entry)
 
@@ -228,7 +235,8 @@ def _sources(plan: LogicalPlan) -> tuple[tuple[Table, int], ...]:
 
 
 def follow(context: Context) -> None:
-    """Update the session's temporary copies after changes to their tables by other sessions."""
+    """Bring the session's temporary copies up to date after changes to their tables by other sessions. A
+    copy that can't be refilled is dropped."""
     run = StatementRun(context)
     for name, basis in tuple(context.bases.items()):
         entry = context.catalog.lookup((name,))
@@ -256,9 +264,10 @@ def _follow(run: StatementRun, entry: TableEntry, basis: CopyBasis) -> None:
 
 @contextmanager
 def following(run: StatementRun, changed: Callable[[], Table]) -> Iterator[None]:
-    """A context for a statement that changes a table; at its end the copies that read the table are refilled.
-    If the statement is interrupted, or can't tell whether it has changed the table, the copies that may be
-    stale are dropped, and so is a copy of the table itself that may lack rows."""
+    """A context for a statement that changes the table ``changed()``; at its end the copies that read the
+    table are refilled. If the statement is interrupted, or can't tell whether it has changed the table, the
+    copies that may be stale are dropped, and so is a copy of the table itself that may lack rows.
+    ``changed`` is called only then, since the statement may find the table within the context."""
     changing = True
     try:
         yield
@@ -288,7 +297,8 @@ def refresh_copies(run: StatementRun, changed: Table) -> None:
 
 
 def _readers(run: StatementRun, changed: Table) -> Iterator[TableEntry]:
-    """The copies that read the table, then the copies that read these, and so on."""
+    """Yield the copies that read the table, then the copies that read these copies, and so on; each copy
+    once."""
     known = {id(_rows_of(changed))}
     waiting = _cached(run)
     while found := [entry for entry in waiting if _reads(run, entry, known, changed)]:
@@ -299,15 +309,16 @@ def _readers(run: StatementRun, changed: Table) -> Iterator[TableEntry]:
 
 
 def recover(context: Context, entry: Entry) -> None:
-    """Refill the copies of a table whose writer has gone, perhaps before refilling the copies."""
+    """Refill the copies that read the table of ``entry``, after a writer of the table in another session has
+    gone, perhaps without refilling the copies."""
     origin = origin_of(entry)
     if isinstance(origin, TableEntry):
         refresh_copies(StatementRun(context), origin.table)
 
 
 def _reads(run: StatementRun, entry: TableEntry, known: set[int], changed: Table) -> bool:
-    """Whether the copy reads one of the ``known`` tables; a copy whose query can't be bound any more is
-    dropped."""
+    """Whether the copy reads one of the ``known`` tables (given by ``id``) or, as a copy of a table, copies
+    ``changed``. A copy whose query can't be bound any more is dropped, and does not read."""
     origin = origin_of(entry)
     if isinstance(origin, TableEntry):
         # A write by the table's name reaches the copy, too; this writer didn't know of the copy.
@@ -334,7 +345,8 @@ def dependents(run: StatementRun, name: str) -> tuple[TableEntry, ...]:
 
 
 def _names(run: StatementRun, entry: TableEntry) -> frozenset[str]:
-    """The names of the relations that a cached view reads."""
+    """The lower-case names of the relations that a cached view's query reads; empty for a cached table, and
+    for a query that can't be bound."""
     origin, context = origin_of(entry), run.context
     if isinstance(origin, TableEntry):
         return frozenset()
@@ -353,8 +365,9 @@ def let_go(run: StatementRun, entries: tuple[TableEntry, ...]) -> None:
 
 
 def give_up(run: StatementRun, entry: Entry, error: Error) -> None:
-    """Drop a copy that can't be brought up to date: the statement that changed its table has succeeded, and
-    the next query of the view gets the view's error."""
+    """Drop a copy that can't be brought up to date because of ``error``, and log a warning. No error is
+    raised: the statement that changed the table has succeeded, and the next query of the view gets the
+    view's error."""
     logger.warning("`%s` is cached no more: %s", entry.name, error)
     _uncache(run, entry)
 

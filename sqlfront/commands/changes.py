@@ -36,7 +36,8 @@ Change: TypeAlias = Delete | Update
 
 
 def change(run: StatementRun, statement: Change, name: str, table: KeyedTable) -> CommandOutcome:
-    """Plan and run the statement; cache the plan for repeated statements where that pays."""
+    """Plan and run a DELETE or UPDATE of ``table``, which has the ``name``. The plan is cached for repeated
+    statements if a row program has found the rows. The outcome has the number of affected rows."""
     context, text, updates = run.context, statement.rows.sql, isinstance(statement, Update)
     catalog, key = context.catalog, context.plan_key
     version = catalog.version
@@ -55,7 +56,8 @@ def change(run: StatementRun, statement: Change, name: str, table: KeyedTable) -
 def _change(
     run: StatementRun, statement: Change, name: str, table: KeyedTable, binding: Binding
 ) -> tuple[int | None, RowPlan | None]:
-    """Return the number of affected rows (None: unknown), and the row program that has found the rows."""
+    """Change the table. Return the number of affected rows (None: unknown), and the row plan that has found
+    the rows (None: a job has found the rows, or all rows were stored anew)."""
     if _moves(statement, name, table):
         return _store_anew(run, statement, name, table, binding.plan), None
     context, updates, numbered = run.context, isinstance(statement, Update), NumberedTable(table)
@@ -73,7 +75,8 @@ def _change(
 
 
 def _moves(statement: Change, name: str, table: KeyedTable) -> bool:
-    """Whether rows may belong to other members with their new values, or rows have to move already."""
+    """Whether all rows have to be stored anew: their new values may place rows on other members, or rows
+    have to move to other members already."""
     if not table.in_place:
         return True
     if isinstance(statement, Delete) or not table.home_columns:
@@ -83,8 +86,9 @@ def _moves(statement: Change, name: str, table: KeyedTable) -> bool:
 
 
 def change_again(run: StatementRun, plan: ChangePlan, values: Sequence[object]) -> Result:
-    """Run a cached plan for a statement of the same shape; plan the statement anew if the plan doesn't serve
-    these values."""
+    """Run the cached plan of a DELETE or UPDATE with these values of its parameters, and return the
+    statement's result. If the rows are too many for the row program, or have to move, the statement is
+    parsed and planned anew."""
     began, context = time.perf_counter(), run.context
     try:
         with following(run, lambda: plan.table), overflow_of(plan.name):
@@ -119,7 +123,8 @@ def _by_job(
     run: StatementRun, table: KeyedTable, meant: LogicalPlan, job: QueryPlan | None, *, updates: bool
 ) -> int:
     """Change the rows of the plan ``meant``, which includes the columns that locate the rows. ``job``: the
-    plan of a job that reads the rows, None = not planned yet. Return the number of the rows."""
+    plan of a job that reads the rows, None = not planned yet. ``updates``: True for UPDATE, False for
+    DELETE. Return the number of changed rows."""
     if isinstance(table, MemoryTable):
         batches = run.rows(meant) if job is None else run.submit(job).batches()
         return table.change_batches(list(batches), stores=updates)

@@ -28,7 +28,9 @@ Indexes = tuple[IndexDefinition, ...]
 
 
 def create_index(run: StatementRun, statement: CreateIndex) -> CommandOutcome:
-    """CREATE INDEX: built for all rows before any query sees the index."""
+    """CREATE INDEX: build an index for all rows before any query uses the index. Raises INDEX_ALREADY_EXISTS
+    unless IF NOT EXISTS is given, NotSupportedError for an index type other than ``hash``, or a table or
+    column type without indexes."""
     entry = run.entry(statement.name)
     tables = _tables(entry, "CREATE INDEX")
     if statement.format not in (None, FORMAT):
@@ -52,7 +54,8 @@ def create_index(run: StatementRun, statement: CreateIndex) -> CommandOutcome:
 
 
 def drop_index(run: StatementRun, statement: DropIndex) -> CommandOutcome:
-    """DROP INDEX: the memory is freed when the queries that use the index have ended."""
+    """DROP INDEX: remove an index; its memory is freed when the queries that use the index have ended.
+    Raises INDEX_NOT_FOUND unless IF EXISTS is given, NotSupportedError for a table without indexes."""
     entry = run.entry(statement.name)
     tables = _tables(entry, "DROP INDEX")
     for table in tables:
@@ -72,14 +75,16 @@ def drop_index(run: StatementRun, statement: DropIndex) -> CommandOutcome:
 
 
 def show_indexes(run: StatementRun, statement: ShowIndexes) -> CommandOutcome:
-    """SHOW INDEXES: names, columns and types."""
+    """SHOW INDEXES: name, columns and type of each index of a table. Raises NotSupportedError for a relation
+    that can't have indexes."""
     entry = run.entry(statement.name)
     _tables(entry, "SHOW INDEXES")
     return shown(_INDEXES, indexes_of(entry))
 
 
 def indexes_of(entry: Entry) -> list[tuple[str, str, str]]:
-    """Names, columns and types of a table's indexes."""
+    """The name, the column names (separated by ", ") and the type of each index of a table, sorted; empty
+    for a relation that can't have indexes."""
     found = _indexable(entry)
     return sorted(
         (index.name, ", ".join(table.schema.names[ordinal] for ordinal in index.columns), FORMAT)
@@ -93,7 +98,8 @@ def _named(indexes: Indexes, name: str) -> IndexDefinition | None:
 
 
 def _ordinals(schema: pa.Schema, columns: tuple[str, ...], table: str) -> tuple[int, ...]:
-    """The ordinals of an index's columns."""
+    """The ordinals in ``schema`` of an index's columns. Raises NotSupportedError for a column of a nested
+    type or an interval type."""
     ordinals = named_columns(schema, columns)
     for column, ordinal in zip(columns, ordinals, strict=True):
         kind = schema.field(ordinal).type
@@ -103,8 +109,8 @@ def _ordinals(schema: pa.Schema, columns: tuple[str, ...], table: str) -> tuple[
 
 
 def _tables(entry: Entry, what: str) -> tuple[KeyedTable, ...]:
-    """The tables that share the entry's indexes, first the table that queries read; at least one. Raises
-    NotSupportedError without such a table."""
+    """The memory tables that share the entry's indexes, first the table that queries read; at least one.
+    Raises NotSupportedError, with the statement ``what`` in its message, if the entry can't have indexes."""
     found = _indexable(entry)
     if not found:
         raise unsupported_operation(entry, what, "Memory tables do, and cached ones.")
@@ -112,7 +118,8 @@ def _tables(entry: Entry, what: str) -> tuple[KeyedTable, ...]:
 
 
 def _indexable(entry: Entry) -> tuple[KeyedTable, ...]:
-    """The tables that share the entry's indexes; none if the entry can't have indexes."""
+    """The memory tables that share the entry's indexes: the table, or a cached entry's copy and the memory
+    table behind the copy. Empty if the entry can't have indexes."""
     table = entry.table if isinstance(entry, TableEntry) else None
     candidates: list[Table | None] = [table]
     if isinstance(table, CachedTable):

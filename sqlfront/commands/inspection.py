@@ -49,7 +49,9 @@ _SETTINGS: Final = pa.schema([("key", STRING), ("value", STRING)])
 
 
 def show_tables(run: StatementRun, statement: ShowTables) -> CommandOutcome:
-    """SHOW TABLES: Spark's three columns. With a Spark session, its tables and views are shown, too."""
+    """SHOW TABLES: Spark's three columns, for the tables and views of a database whose names match the
+    pattern. With a Spark session, Spark's tables and views are shown, too. Raises SCHEMA_NOT_FOUND for an
+    unknown database."""
     database, pattern = statement.database, statement.pattern
     if database is not None and database.lower() == SYSTEM:
         rows = {(SYSTEM, name, False) for name in SYSTEM_TABLES}
@@ -66,7 +68,9 @@ def show_tables(run: StatementRun, statement: ShowTables) -> CommandOutcome:
 
 
 def _tables_of_both(run: StatementRun, spark: "SparkBeside", database: str | None) -> set[_Shown]:
-    """Spark's tables and views, and this session's, except copies of Spark's."""
+    """The rows of SHOW TABLES for Spark's tables and views in ``database`` (None = the current database) and
+    this session's, except copies of Spark's. This session's permanent relations belong to the default
+    database."""
     sparks = spark.tables(run.request, database)
     shown = is_default(name_parts(database or run.context.settings.database))
     own = [entry for entry in run.context.catalog.entries() if not spark.has(entry)]
@@ -83,7 +87,8 @@ def _is_global(entry: Entry) -> bool:
 
 
 def _database(entry: Entry) -> str:
-    """The entry's database as Spark shows it: of a qualified name without the catalog."""
+    """The entry's database as SHOW TABLES shows it: ``default`` for a permanent relation; for other
+    relations the last part of the qualifier, empty without a qualifier."""
     return ".".join(entry.parts[-2:-1]) if entry.temporary else DEFAULT_DATABASE
 
 
@@ -189,8 +194,9 @@ def set_option(run: StatementRun, statement: SetOption) -> CommandOutcome:
 
 
 def _zone_of_interval(run: StatementRun, query: Query) -> str:
-    """The time zone of an offset, the only value of the query. Raises ProgrammingError for a word after the
-    interval, INVALID_INTERVAL_FORMAT.TIMEZONE_INTERVAL_OUT_OF_RANGE for an offset out of range."""
+    """The name of the time zone of an offset from UTC: the interval that is the only value of the query of
+    SET TIME ZONE. Raises ProgrammingError for a word after the interval,
+    INVALID_INTERVAL_FORMAT.TIMEZONE_INTERVAL_OUT_OF_RANGE for an offset out of range."""
     if any(value.alias for value in query.tree.expressions):
         raise ProgrammingError("Invalid time zone displacement value.")
     offset = next(run.rows(run.bind(query))).column(0)[0].as_py()
@@ -203,7 +209,7 @@ def _zone_of_interval(run: StatementRun, query: Query) -> str:
 
 
 def use_database(statement: UseDatabase) -> CommandOutcome:
-    """USE: accepts only the default database."""
+    """USE: do nothing for the default database, the only one. Raises SCHEMA_NOT_FOUND for other databases."""
     if not is_default(name_parts(statement.database)):
         raise no_database(statement.database)
     return NOTHING

@@ -33,7 +33,9 @@ def kill_query(run: StatementRun, statement: KillQuery) -> CommandOutcome:
 
 
 def _number(run: StatementRun, given: int | str) -> int:
-    """The query's id, taken from the statement's arguments if it is a parameter."""
+    """Return the id of the query to cancel: ``given`` itself, or the value of the parameter ``given``.
+    Raises UNBOUND_SQL_PARAMETER for a parameter without a value, ProgrammingError (42K08) for a value that
+    is no integer."""
     if isinstance(given, int):
         return given
     place = run.arguments.place(given)

@@ -9,14 +9,15 @@ from sqlfront_planner.statements.structs import Delete
 
 
 def modify(run: StatementRun, statement: Change) -> CommandOutcome:
-    """DELETE: remove the rows for which the condition is true. UPDATE: give them new values."""
+    """Run a DELETE, which removes the rows for which the condition is true, or an UPDATE, which gives such
+    rows new values. The outcome has the number of affected rows."""
     entry, table = modifiable(run, statement)
     return change(run, statement, entry.name, table)
 
 
 def modifiable(run: StatementRun, statement: Change) -> tuple[TableEntry, KeyedTable]:
-    """The entry and the table whose rows the statement changes. Raises NotSupportedError if the table's rows
-    can't be changed."""
+    """Return the catalog's entry and the memory table whose rows the statement changes. Raises
+    NotSupportedError for other relations, cached tables included."""
     entry = run.entry(statement.name)
     if isinstance(entry, TableEntry) and isinstance(entry.table, KeyedTable):
         return entry, entry.table

@@ -66,7 +66,8 @@ def shown(schema: pa.Schema, rows: Iterable[tuple[object, ...]]) -> CommandOutco
 
 @contextmanager
 def overflow_of(table: str) -> Iterator[None]:
-    """A context that turns the error for a value too large for its column into Spark's error."""
+    """A context for writing to the table with the name ``table``: turns the error for a value too large for
+    its column into Spark's CAST_OVERFLOW_IN_TABLE_INSERT."""
     try:
         yield
     except DataError as error:
@@ -79,7 +80,8 @@ def overflow_of(table: str) -> Iterator[None]:
 
 
 class StatementRun(msgspec.Struct, frozen=True):
-    """A run of one command."""
+    """A run of one command: its ``request``, and the ``context`` of the session. A run outside of a
+    statement has an empty request."""
 
     context: Context
     request: StatementRequest = _NO_REQUEST
@@ -106,12 +108,13 @@ class StatementRun(msgspec.Struct, frozen=True):
 
     @property
     def spark(self) -> "SparkBeside | None":
-        """The lane to the Spark session; None without Spark, or if all statements stay here."""
+        """The lane to the Spark session; None without a Spark session, or if SET sqlfront.lane = light keeps
+        all statements here."""
         context = self.context
         return None if context.options.lane == Lane.LIGHT else context.spark
 
     def bind(self, query: Query) -> LogicalPlan:
-        """The query's logical plan."""
+        """Bind the query with the command's arguments; return the logical plan."""
         return bind(query, self.context.catalog, self.context.bind_settings, self.arguments)
 
     def read(self, query: Query) -> LogicalPlan:
@@ -121,23 +124,25 @@ class StatementRun(msgspec.Struct, frozen=True):
         return self.bind(query) if spark is None else spark.read(self.request, query)
 
     def rows(self, plan: LogicalPlan) -> Iterator[pa.RecordBatch]:
-        """The rows of a logical plan, in physical form."""
+        """Run a logical plan as a light job; return the rows in physical form."""
         context = self.context
         return self.submit(plan_logical(plan, context.settings, context.target)).batches()
 
     def submit(self, plan: QueryPlan) -> LightJob:
-        """The light job of a plan."""
+        """Submit a plan as a light job with the command's arguments, timeout and run; return the job."""
         values = self.arguments.values
         return jobs.submit(self.context, plan, values, timeout=self.timeout, query=self.query)
 
     def memory_table(self, definition: TableDefinition) -> KeyedTable:
-        """A new memory table, spread over the session's members if there are several."""
+        """Create an empty memory table by its definition, spread over the session's members if there are
+        several. The catalog doesn't get the table."""
         cluster = self.context.cluster
         alone = partial(MemoryTable, budget=self.context.engine.tables)
         return MemoryConnector(alone if cluster is None else cluster.table).create(definition)
 
     def store(self, table: WritableTable, plan: LogicalPlan, *, overwrite: bool = False) -> int:
-        """Add the plan's rows to a table, or replace its rows; all or nothing. Return the number of rows."""
+        """Run ``plan`` and add its rows to a table, or with ``overwrite`` put them in place of the table's
+        rows; all or nothing. Return the number of rows."""
         if self.context.cluster is None or not isinstance(table, SpreadTable):
             zone = self.context.settings.time_zone
             return insert_all(table, self.rows(plan), overwrite=overwrite, time_zone=zone)
@@ -154,7 +159,8 @@ class StatementRun(msgspec.Struct, frozen=True):
 
     def writing(self, table: Table) -> AbstractContextManager[bool]:
         """A context in which no other session of the cluster writes to the table's files; see
-        :meth:`~sqlfront.cluster.Cluster.writing`."""
+        :meth:`~sqlfront.cluster.Cluster.writing`. The value of the context is True if another session's
+        writer is gone whose rows a copy of the table may lack."""
         cluster = self.context.cluster
         return nullcontext(False) if cluster is None else cluster.writing(table)
 
@@ -189,7 +195,8 @@ def origin_of(entry: Entry) -> Entry:
 
 
 def not_found(name: str, known: tuple[str, ...] = ()) -> Error:
-    """The error for a name that the catalog doesn't know."""
+    """The error TABLE_OR_VIEW_NOT_FOUND for a dotted name; the message suggests the names among ``known``
+    that are nearest."""
     return spark_error("TABLE_OR_VIEW_NOT_FOUND", shown_names.unknown_relation(name_parts(name), known))
 
 

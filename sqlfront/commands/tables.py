@@ -38,8 +38,9 @@ TAKEN: Final = "TABLE_OR_VIEW_ALREADY_EXISTS"
 
 
 def create_table(run: StatementRun, statement: CreateTable) -> CommandOutcome:
-    """CREATE TABLE or TEMPORARY VIEW ... USING: the catalog gets the entry only when the table has its
-    rows."""
+    """CREATE TABLE or CREATE TEMPORARY VIEW ... USING: make a table, fill it with the rows of AS SELECT, and
+    only then add the entry to the catalog. With a Spark session, raises NotSupportedError for a table that
+    Spark should keep."""
     catalog, spark = run.context.catalog, run.spark
     is_temporary, mode = statement.scope.is_temporary, statement.mode
     if is_temporary:
@@ -94,7 +95,7 @@ def _give_way(run: StatementRun, statement: CreateTable | CreateView) -> None:
 
 
 def _database(scope: RelationScope) -> tuple[str, ...]:
-    """The qualifier of the names of relations with the scope."""
+    """The qualifier of the name of a relation with the scope: ``global_temp``, or empty."""
     return GLOBAL_TEMP if scope is RelationScope.GLOBAL_TEMPORARY else ()
 
 
@@ -103,7 +104,8 @@ def _in_memory(statement: CreateTable) -> bool:
 
 
 def _is_placed(statement: CreateTable) -> bool:
-    """Whether the statement determines the place of the table's rows: memory, or certain files."""
+    """Whether the statement itself says where the table's rows are: in memory, or at a location. Other
+    tables are in the session's directory."""
     has_path = statement.location is not None or "path" in map(str.lower, statement.options)
     return has_path or _in_memory(statement)
 
@@ -142,7 +144,8 @@ def _make(run: StatementRun, statement: CreateTable, schema: pa.Schema | None) -
 
 
 def _storable(schema: pa.Schema) -> pa.Schema:
-    """The schema of a table made from a query; refuses void columns, as Spark does for files."""
+    """Return the schema, of a query's rows, as the schema of a new table. Raises
+    UNSUPPORTED_DATA_TYPE_FOR_DATASOURCE for a void column, as Spark does for files."""
     for field in schema:
         if field.type == VOID:
             raise ProgrammingError(
@@ -159,14 +162,15 @@ def _fill(run: StatementRun, table: Table, name: str, query: LogicalPlan) -> int
 
 
 def _is_permuted(table: Table, query: LogicalPlan) -> bool:
-    """Whether the table (partition columns last) has the query's columns in another order."""
+    """Whether the table has the query's columns in another order, because its partition columns come last."""
     return list(table.schema.names) != list(query.schema.names) and sorted(table.schema.names) == sorted(
         query.schema.names
     )
 
 
 def create_view(run: StatementRun, statement: CreateView) -> CommandOutcome:
-    """CREATE VIEW: the query is bound once, so that an invalid query is refused here."""
+    """CREATE VIEW: bind the view's query once, so that an invalid query is refused here, and add the view to
+    the catalog. Copies that read a replaced relation are dropped."""
     catalog = run.context.catalog
     if statement.scope.is_temporary:
         _give_way(run, statement)
@@ -199,7 +203,10 @@ def create_view(run: StatementRun, statement: CreateView) -> CommandOutcome:
 
 
 def _columns_of_view(run: StatementRun, statement: CreateView, view: ViewEntry) -> Sequence[str]:
-    """The column names of the view's query. Only Spark may be able to run the query of a temporary view."""
+    """The column names of the view's query, which is bound here or, if the view is temporary and only Spark
+    can run the query, analysed by Spark. Raises the binder's error, INVALID_TEMP_OBJ_REFERENCE for a
+    permanent view that reads a temporary one, FoundElsewhere for a permanent view that reads a copy of a
+    relation of Spark's."""
     context = run.context
     try:
         bound = bind_query(statement.query, context.catalog, context.bind_settings, run.arguments)
@@ -229,7 +236,8 @@ def _refers_to_temporary(view: ViewEntry, name: str) -> Error:
 
 
 def drop(run: StatementRun, statement: Drop) -> CommandOutcome:
-    """DROP TABLE or VIEW; as in Spark, DROP TABLE drops a view, too."""
+    """DROP TABLE or VIEW: remove the relation from the catalog, free its rows, and drop the copies that read
+    it. As in Spark, DROP TABLE drops a view, too; DROP VIEW of a table raises ProgrammingError."""
     parts = name_parts(statement.name)
     entry = run.context.catalog.lookup(parts)
     if entry is None:

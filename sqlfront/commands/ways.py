@@ -63,7 +63,7 @@ class ChangeWay(_CommandWay, eq=False, gc=False):
 
 
 class ExplainWay(_CommandWay, eq=False, gc=False):
-    """The way of EXPLAIN: the answer of the way of its query."""
+    """The way of EXPLAIN, which asks ``way``, the way of the explained query, for the answer."""
 
     statement: "Explain"
     way: "QueryWay"

@@ -33,7 +33,8 @@ _PLAN: Final = pa.schema([("plan", STRING)])
 
 
 def answer(context: "Context", found: Explanation, statement: Explain, began: float) -> Result:
-    """The explanation as one row of text."""
+    """The result of EXPLAIN: one row with the text of ``found`` in the statement's format. ``began``: the
+    start of the statement (``perf_counter``)."""
     batches = [rows_batch(_PLAN, [(shown(found, statement.format),)])]
     return command_result(_PLAN, batches, context.settings, time.perf_counter() - began)
 
@@ -41,7 +42,9 @@ def answer(context: "Context", found: Explanation, statement: Explain, began: fl
 def of_rows(
     context: "Context", plan: RowPlan, values: Sequence[object], bound: LogicalPlan, statement: Explain
 ) -> Result:
-    """The answer for a row program. Raises NotByRows if the query runs as a job after all."""
+    """The result of EXPLAIN for a query that a row program answers; EXPLAIN ANALYZE runs the program.
+    ``bound`` is the query's logical plan, planned as a job for the logical plans that EXPLAIN EXTENDED
+    shows. Raises NotByRows if the query has to run as a job after all."""
     began, mode = time.perf_counter(), statement.mode
     owners = () if context.cluster is None else context.cluster.member_list.owners
     found = explained_rows(plan, values, context.settings, analyze=mode.is_analyze, owners=owners)
@@ -58,7 +61,8 @@ def of_job(
     request: StatementRequest,
     statement: Explain,
 ) -> Result:
-    """The answer for a job. Raises the errors of :func:`~sqlfront.lanes.file_checks.check_files`."""
+    """The result of EXPLAIN for a query that runs as a job. EXPLAIN ANALYZE runs the job; other modes only
+    check the plan's files, and raise the errors of :func:`~sqlfront.lanes.file_checks.check_files`."""
     began, mode = time.perf_counter(), statement.mode
     if not mode.is_analyze:
         check_files(context, plan)
@@ -73,7 +77,9 @@ def explained_plan(
     mode: ExplainMode,
     began: float | None = None,
 ) -> Explanation:
-    """The explanation of a plan. ``began``: the start of the query (``perf_counter``), None = now."""
+    """Explain a plan with these values of its parameters. If the ``mode`` is that of EXPLAIN ANALYZE, run
+    the query to its end for the statistics. ``began``: the start of the query (``perf_counter``), None =
+    now."""
     cluster = context.cluster
     runs = _statistics(context, plan, values, request, began) if mode.is_analyze else None
     return explanation(
@@ -92,8 +98,8 @@ def _statistics(
     request: StatementRequest,
     began: float | None,
 ) -> Mapping[str, JobStatistics]:
-    """Run the query to its end. Return the job's statistics under ``""``, and the statistics of shared rows
-    by their keys."""
+    """Run the query to its end. Return the statistics of the query's job under ``""``, and the statistics of
+    shared rows by their keys. The job's elapsed time counts from ``began`` (``perf_counter``; None = now)."""
     began = began or time.perf_counter()
     dag, config = jobs.prepared(
         context, plan, values, timeout=request.timeout, query=request.query, statistics=True

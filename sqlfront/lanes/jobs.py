@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def plan_job(context: "Context", query: Query, arguments: Arguments) -> QueryPlan:
-    """The plan of a query as a job, whatever quicker way there may be."""
+    """Plan a query as a job, even if a row program could run the query."""
     return plan_query(query, context.catalog, context.bind_settings, arguments, context.target)
 
 
@@ -34,8 +34,8 @@ def submit(
     query: QueryRun | None = None,
 ) -> "LightJob":
     """Submit a plan as a light job, with the values of its parameters bound and the versions of its tables
-    pinned; ``query`` is the run of the statement. The query's shared rows are computed first, by this call,
-    within the same timeout and memory."""
+    pinned. The query's shared rows are computed first, by this call, within the same timeout and memory.
+    ``timeout`` in seconds, None = the session's; ``query``: the run of the statement, None = a new run."""
     dag, config = prepared(context, plan, values, timeout=timeout, query=query)
     return runner_of(context, plan.template)(dag, config)
 

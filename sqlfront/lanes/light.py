@@ -60,8 +60,9 @@ def run_plan(
     began: float | None = None,
 ) -> Result:
     """Submit a plan as a light job; return a result that reads from the job. Waits for the first batch, so
-    that an error in the batch is raised here. ``values`` are the values of the plan's parameters; ``began``:
-    the start of the statement (``perf_counter``), None = now."""
+    that an error in the batch is raised here. ``values`` are the values of the plan's parameters;
+    ``timeout`` and ``query`` as of :func:`sqlfront.lanes.jobs.submit`. ``began``: the start of the statement
+    (``perf_counter``), None = now."""
     began = began or time.perf_counter()
     job = jobs.submit(context, plan, values, timeout=timeout, query=query)
     batches = job.batches()

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class OwnWay(msgspec.Struct, eq=False, gc=False):
-    """A way that leads through no part of Spark."""
+    """The base of the ways that don't go through Spark."""
 
     context: "Context"
 

@@ -22,8 +22,9 @@ FOR_SPARK: Final = (NotSupportedError, ProgrammingError, OperationalError)
 
 class StatementRequest(msgspec.Struct, frozen=True, eq=False, gc=False):
     """A statement to run: its text, the values of its parameters, its timeout in seconds (None = the
-    session's) and its run (None = not begun). ``parsed``: the parsed query, if its plan should not be cached,
-    as that of EXPLAIN; ``held``: a current plan of the statement, and the values of the plan's parameters."""
+    session's) and its run (None = not begun). ``parsed``: the parsed query, if the query is part of another
+    statement (EXPLAIN) and its plan should not be cached; None = parse ``text``. ``held``: a current plan of
+    the statement with the values of the plan's parameters, None = find or make a plan."""
 
     text: str = ""
     arguments: Arguments = NO_ARGUMENTS

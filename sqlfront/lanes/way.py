@@ -23,15 +23,17 @@ class Way(Protocol):
         """The reason for the lane, in words that EXPLAIN shows."""
 
     def run(self, request: StatementRequest) -> "Result | Replan":
-        """Run the statement. Raises the statement's error."""
+        """Run the statement, and return its result; or a Replan if this way doesn't serve. Raises the
+        statement's error."""
 
     def after(self, error: Error, request: StatementRequest) -> Replan:
-        """The outcome of a run, or of EXPLAIN, that raised ``error``. Raises the error if no other way may
-        serve."""
+        """Return the Replan after :meth:`run`, or EXPLAIN, raised ``error``. Raises the error if no other
+        way may serve."""
 
 
 class QueryWay(Way, Protocol):
-    """The way of a query, which EXPLAIN can ask for."""
+    """The way of a query, which can also answer EXPLAIN of the query."""
 
     def explain(self, request: StatementRequest, statement: "Explain") -> "Result | Replan":
-        """The answer of EXPLAIN to the query; ``request`` is that of EXPLAIN."""
+        """Return the result of EXPLAIN for the query, or a Replan if this way doesn't serve. ``request`` and
+        ``statement`` are those of EXPLAIN."""

@@ -58,7 +58,7 @@ def _texts(array: pa.Array, kind: pa.DataType, settings: Settings) -> list[str]:
 
 
 def _spans(array: pa.Array) -> list[tuple[int, int]]:
-    """The start and end of each list (or map) among the values."""
+    """The first and the end position, among the array's values, of the elements of each list (or map)."""
     return list(itertools.pairwise(array.offsets.to_pylist()))
 
 
@@ -73,8 +73,8 @@ def _leaf_texts(array: pa.Array, kind: pa.DataType, settings: Settings) -> list[
 
 
 def box(names: Sequence[str], rows: Sequence[Sequence[str]], truncate: int = 0) -> str:
-    """Spark's table layout. Cells longer than ``truncate`` characters (0 = no limit) are cut, column names
-    never; with a limit all cells are right-aligned.
+    """Draw rows of texts as Spark's ``show`` does. Cells longer than ``truncate`` characters (0 = no limit)
+    are cut, column names never; with a limit all cells are right-aligned, else left-aligned.
 
     >>> print(box(["a", "b"], [("1", "x"), ("NULL", "yz")], 20), end="")
     +----+---+
@@ -92,7 +92,8 @@ def box(names: Sequence[str], rows: Sequence[Sequence[str]], truncate: int = 0) 
 
 
 def vertical(names: Sequence[str], rows: Sequence[Sequence[str]], truncate: int = 0) -> str:
-    """Spark's vertical layout: one line per value, a header per row."""
+    """Draw rows of texts as Spark's ``show(vertical=True)`` does: a header per row, then one line per value.
+    Values longer than ``truncate`` characters (0 = no limit) are cut."""
     cut = [[_cut(cell, truncate) for cell in row] for row in rows]
     keys = [_cut(name) for name in names]
     key_width = max([_MINIMUM_WIDTH, *map(width, keys)])
@@ -127,7 +128,7 @@ def _line(row: Sequence[str], widths: Sequence[int], *, right: bool) -> str:
 
 
 def html(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A plain HTML table with escaped values."""
+    """An HTML table of rows of texts, with column names and texts escaped."""
     head = "".join(f"<th>{escape(name)}</th>" for name in names)
     body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -19,7 +19,7 @@ SLICE_ROWS: Final = 1024
 
 
 def slices(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Split the batch into slices whose rows become Python values at a time."""
+    """Split the batch into slices of at most :data:`SLICE_ROWS` rows, for :func:`tuples`."""
     for start in range(0, batch.num_rows, SLICE_ROWS):
         yield batch.slice(start, SLICE_ROWS)
 
@@ -65,14 +65,16 @@ def in_zone(
 
 
 def rows_batch(schema: pa.Schema, rows: Iterable[tuple[object, ...]]) -> pa.RecordBatch:
-    """A batch of rows of Python values; each value has the form that a Literal of the column's type holds."""
+    """A batch with the columns of ``schema`` and the given rows of Python values. Each value has the form
+    that a Literal of the column's type holds."""
     listed = list(rows)
     columns = [from_values([row[place] for row in listed], kind) for place, kind in enumerate(schema.types)]
     return batches.make_batch(columns, schema.names, len(listed))
 
 
 class _Values:
-    """A converter from Arrow arrays to lists of Python values."""
+    """A converter from Arrow arrays to lists of Python values; ``zone`` and ``naive`` as of
+    :func:`tuples`."""
 
     def __init__(self, zone: datetime.tzinfo | None, naive: bool) -> None:
         self._zone = zone

@@ -77,8 +77,9 @@ class Result(ClosingContext):
     """The rows of a statement, read lazily.
 
     The running job delivers batches on demand. Rows read by :meth:`collect`, :meth:`toArrow`, :meth:`show`
-    and similar methods are kept, so that these methods may be called again; :meth:`batches` hands over rows
-    once, without keeping them. Closing (or dropping) a result before its end cancels its job.
+    and similar methods are kept, so that these methods may be called again; :meth:`batches`, :meth:`tuples`
+    and iteration hand over rows once, without keeping them, and every method that reads rows raises
+    InterfaceError afterwards. Closing (or dropping) a result before its end cancels its job.
     """
 
     def __init__(
@@ -93,9 +94,10 @@ class Result(ClosingContext):
         values: Sequence[object] = (),
         owner: object = None,
     ) -> None:
-        """``schema`` is logical, ``batches`` are in physical form; ``job`` delivers them by ``plan`` with
-        these ``values`` of the plan's parameters. ``owner`` is the session that the job runs in: the result
-        keeps the owner alive until the last row is read."""
+        """``schema`` is logical, ``batches`` are in physical form; ``job`` (None: no job) delivers the
+        batches by ``plan`` with these ``values`` of the plan's parameters. ``settings`` are the session's
+        when the statement ran. ``owner`` is the session that the job runs in: the result keeps the owner
+        alive until the last row is read."""
         self._schema = schema
         self._owner = owner
         self._source = batches
@@ -148,12 +150,12 @@ class Result(ClosingContext):
 
     @property
     def job(self) -> "LightJob | SparkRun | None":
-        """The job that runs or ran the statement."""
+        """The job that runs or ran the statement; None for a statement without a job."""
         return self._ran
 
     @property
     def is_read(self) -> bool:
-        """Whether rows have been read."""
+        """Whether rows have been taken from the job: read and kept, or handed over."""
         return self._consumed or bool(self._kept)
 
     @property
@@ -241,12 +243,12 @@ class Result(ClosingContext):
         return self.take(count)
 
     def first(self) -> Row | None:
-        """The first row, or None."""
+        """The first row; None if the result has no rows."""
         rows = self.take(1)
         return rows[0] if rows else None
 
     def count(self) -> int:
-        """The number of rows."""
+        """The number of rows. All rows are read, and kept."""
         return sum(batch.num_rows for batch in self._read(None))
 
     def tuples(self, *, naive: bool) -> Iterator[tuple[object, ...]]:
@@ -263,8 +265,9 @@ class Result(ClosingContext):
         return (Row(names, values) for values in self.tuples(naive=True))
 
     def show(self, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> None:
-        """Print the first ``n`` rows, exactly as Spark does. ``truncate``: cut values to 20 characters, or to
-        the given number."""
+        """Print the first ``n`` rows, exactly as Spark does. ``truncate``: True cuts values to 20
+        characters, a number to that many characters, False or 0 cuts nothing. ``vertical``: one line per
+        value instead of one line per row."""
         print(self.show_string(n, truncate, vertical))
 
     def show_string(self, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> str:
@@ -283,7 +286,9 @@ class Result(ClosingContext):
         return text
 
     def explain(self, extended: bool = False) -> None:
-        """Print the lane, the reason for the lane, and the plan of the statement's run."""
+        """Print the lane, the reason for the lane, and the plan of the statement's run. ``extended``: print
+        the logical plans of a job before and after optimization, too. Of a statement without a plan, only
+        lane and reason are printed."""
         if self._plan is None:
             print(f"lane: {self.stats.lane} ({self.stats.reason})")
         else:
@@ -324,7 +329,8 @@ class Result(ClosingContext):
         return boxes.html(self.columns, rows)
 
     def _read(self, rows: int | None) -> list[pa.RecordBatch]:
-        """Kept batches with at least ``rows`` rows (None = all); reads further batches if needed."""
+        """Return the kept batches, after reading further batches until at least ``rows`` rows (None = all
+        rows) are kept or the source has ended. Empty batches are not kept."""
         self._check_unconsumed()
         have = sum(batch.num_rows for batch in self._kept)
         while rows is None or have < rows:
@@ -344,8 +350,8 @@ class Result(ClosingContext):
         return self._kept
 
     def _go_on(self, error: Error) -> None:
-        """Read the rows from another source, from the first row on. Raises the error if no other source has
-        the rows, or if rows were handed over."""
+        """Continue after ``error`` with another source of the rows, from the first row on. Raises ``error``
+        if no other source has the rows, or if rows were handed over."""
         other = None if self._handed or self.otherwise is None else self.otherwise(error)
         if other is None:
             raise error
@@ -370,7 +376,8 @@ class Result(ClosingContext):
 
 
 class RowsResult(Result):
-    """A result computed row by row: its rows are already Python values."""
+    """The result of a row program, which has all rows as Python values. An Arrow batch of the rows is made
+    only for readers of Arrow data."""
 
     def __init__(
         self,
@@ -380,7 +387,8 @@ class RowsResult(Result):
         settings: Settings,
         seconds: float,
     ) -> None:
-        """``rows`` are in logical types; each value has the form that a Literal holds."""
+        """``rows`` are the rows that ``plan`` gave with these ``values`` of its parameters, in logical
+        types; each value has the form that a Literal holds. ``seconds`` is the time of the run."""
         schema = plan.schema_of(values) if plan.titles else plan.schema
         statistics = Statistics(plan.lane, plan.reason, seconds)
         super().__init__(
@@ -419,7 +427,8 @@ def command_result(
     seconds: float,
     affected: int | None = None,
 ) -> Result:
-    """The result of a statement other than a query that took ``seconds``."""
+    """The result of a statement other than a query that took ``seconds`` and wrote ``affected`` rows (None:
+    the statement writes none). ``batches`` are the rows to show, in physical form."""
     statistics = Statistics(Lane.COMMAND, COMMAND_REASON, seconds, affected)
     return Result(schema, iter(batches), statistics, settings=settings)
 

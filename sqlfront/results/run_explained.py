@@ -51,7 +51,8 @@ def facts(
 def explained(
     plan: QueryPlan | RowPlan, values: Sequence[object], settings: Settings, *, extended: bool
 ) -> str:
-    """The text that ``EXPLAIN`` shows of a plan with these values of its parameters."""
+    """The text that ``EXPLAIN`` shows of a plan with these values of its parameters. ``extended``: with the
+    logical plans of a query plan before and after optimization; a row plan has no such part."""
     if isinstance(plan, RowPlan):
         return shown(_by_rows(plan, values, settings))
     return shown(explanation(plan, RunArguments(values, RunValues(settings)), extended=extended))

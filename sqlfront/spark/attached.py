@@ -43,12 +43,12 @@ class AttachedSession(Session):
 
     @property
     def parameter_zone(self) -> str | None:
-        """None for this machine's time zone, as in PySpark."""
+        """None: naive datetimes as parameters are in this machine's time zone, as in PySpark."""
         return None
 
     @property
     def has_sparks_zone(self) -> bool:
-        """Whether only Spark knows the time zone."""
+        """Whether the session has a time zone that only Spark knows, such as ``SystemV/PST8``."""
         assert self.spark is not None
         return self.spark.has_own_zone
 
@@ -60,8 +60,8 @@ class AttachedSession(Session):
         timeout: float | None = None,
         query: QueryRun | None = None,
     ) -> Result:
-        """See :meth:`Session.execute`; Spark runs a statement with a parameter that only Spark knows, such as
-        a Column."""
+        """Run one statement; see :meth:`Session.execute`. Spark runs a statement with a parameter that only
+        Spark knows, such as a Column."""
         try:
             return super().execute(text, parameters, timeout=timeout, query=query)
         except ProgrammingError as error:
@@ -75,8 +75,9 @@ class AttachedSession(Session):
             return self.spark.run_with(parameters, text, timeout, query, error)
 
     def register(self, name: str, frame: "ArrowSource") -> None:
-        """Make a frame a temporary view: a view of Spark's for a DataFrame of Spark's, or for a query that
-        Spark runs."""
+        """Make Arrow data, or a frame, a temporary view, in place of a view with the same name. A DataFrame
+        of Spark's, and a frame of a query that Spark runs and of which no row was read, becomes a view of
+        Spark's; other data become a view of this session."""
         source = frame.source() if isinstance(frame, Frame) else frame
         if not isinstance(source, Frame) and hasattr(source, "createOrReplaceTempView"):
             source.createOrReplaceTempView(name)
@@ -90,7 +91,7 @@ class AttachedSession(Session):
             super().unregister(name)
 
     def query_of(self, result: Result) -> "DataFrame | None":
-        """The query of a result that Spark runs, as a DataFrame; None for other results. See
+        """The query of a result as Spark's DataFrame; None if Spark doesn't run the statement. See
         :meth:`~sqlfront_connectors.spark.link.SparkLink.frame_of`."""
         assert self.spark is not None
         return self.spark.link.frame_of(result.job) if isinstance(result.job, SparkRun) else None

@@ -37,7 +37,8 @@ class Select(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The text of the statement."""
+        """The text of the SELECT, with the columns named ``c0``, ``c1``, ...; a SELECT without columns gets
+        the constant column ``c0``."""
         columns = (f"{column} AS c{place}" for place, column in enumerate(self.columns))
         clauses = (
             f"SELECT {', '.join(columns) or '1 AS c0'} FROM {self.table}",
@@ -59,7 +60,8 @@ def select_of(plan: LogicalPlan) -> Select | None:
 
 
 def replace_fragments(plan: LogicalPlan, rows: Callable[[LogicalPlan, Select], LogicalPlan]) -> LogicalPlan:
-    """The plan with each of its largest fragments replaced by ``rows(fragment, its SELECT)``."""
+    """Return the plan with each of its largest fragments replaced by the plan ``rows(fragment, select)``,
+    where ``select`` is the fragment as a SELECT."""
     select = select_of(plan)
     if select is not None:
         return rows(plan, select)

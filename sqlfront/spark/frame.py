@@ -27,7 +27,7 @@ class FrameSession(Protocol):
 
     @property
     def has_sparks_zone(self) -> bool:
-        """Whether only Spark knows the time zone."""
+        """Whether the session has a time zone that only Spark knows."""
 
     def register(self, name: str, frame: "ArrowSource") -> None:
         """Make a frame a temporary view."""
@@ -36,7 +36,7 @@ class FrameSession(Protocol):
         """Drop a temporary view, also one of Spark's; no error if no view has the name."""
 
     def query_of(self, result: Result) -> "DataFrame | None":
-        """The query of a result that Spark runs, as a DataFrame; None for other results."""
+        """The query of a result as Spark's DataFrame; None if Spark doesn't run the statement."""
 
     def schema_of(self, result: Result) -> "StructType":
         """The result's schema in Spark's types."""
@@ -103,7 +103,7 @@ class Frame(ClosingContext):
 
     @property
     def schema(self) -> "StructType":
-        """Spark's schema."""
+        """The columns as a schema of Spark (``StructType``)."""
         return self._session.schema_of(self._result)
 
     @property
@@ -127,12 +127,14 @@ class Frame(ClosingContext):
         return self._result.progress
 
     def printSchema(self, level: int | None = None) -> None:
-        """Print the schema as a tree."""
+        """Print the schema as a tree, as Spark does. ``level``: the number of nested levels to print, None =
+        all."""
         tree = self.schema.treeString() if level is None else self.schema.treeString(level)
         print(tree)  # noqa: T201 - it is what the method is for
 
     def explain(self, extended: bool | str | None = None, mode: str | None = None) -> None:
-        """Print the lane, the reason for the lane, and the plan of the statement's run."""
+        """Print the lane, the reason for the lane, and the plan of the statement's run. ``extended`` true,
+        or any ``mode``: print the logical plans, too."""
         self._result.explain(extended=bool(extended) or mode is not None)
 
     def __repr__(self) -> str:
@@ -144,7 +146,8 @@ class Frame(ClosingContext):
     # ---- rows
 
     def show(self, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> None:
-        """Print the first ``n`` rows as Spark does."""
+        """Print the first ``n`` rows as Spark does; see :meth:`sqlfront.Result.show` for ``truncate`` and
+        ``vertical``."""
         print(self.show_string(n, truncate, vertical))  # noqa: T201 - it is what the method is for
 
     def show_string(self, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> str:
@@ -162,11 +165,11 @@ class Frame(ClosingContext):
         return self._result.take(num)
 
     def head(self, n: int | None = None) -> Row | list[Row] | None:
-        """The first row or None; with ``n`` a list of the first ``n`` rows."""
+        """With ``n``, a list of the first ``n`` rows; without, the first row, or None if there is no row."""
         return self._result.first() if n is None else self._result.take(n)
 
     def first(self) -> Row | None:
-        """The first row, or None."""
+        """The first row; None if there is no row."""
         return self._result.first()
 
     def tail(self, num: int) -> list[Row]:
@@ -174,7 +177,7 @@ class Frame(ClosingContext):
         return self._result.collect()[-num:] if num > 0 else []
 
     def limit(self, num: int) -> "Frame":
-        """The first ``num`` rows."""
+        """A frame of the first ``num`` rows, which are read now."""
         return Frame(self._result.limit(num), self._session)
 
     def createOrReplaceTempView(self, name: str) -> None:
@@ -196,7 +199,7 @@ class Frame(ClosingContext):
         return self._result.first() is None
 
     def toLocalIterator(self, prefetchPartitions: bool = False) -> Iterator[Row]:  # noqa: N803 - Spark's
-        """The rows one by one, as batches arrive."""
+        """The rows one by one, as batches arrive. ``prefetchPartitions`` has no effect."""
         return self._result.toLocalIterator()
 
     def toArrow(self) -> pa.Table:

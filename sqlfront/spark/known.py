@@ -20,7 +20,8 @@ class SparkNameCache:
     """A cache of a Spark session's names and settings. Safe to use from several threads."""
 
     def __init__(self, link: SparkLink) -> None:
-        """Raises OperationalError if the Spark session is gone."""
+        """Read the session's time zone by ``link``, and begin to watch the session. Raises OperationalError
+        if the Spark session is gone."""
         self.link = link
         # The link refers to this object alone, since the link outlives the session that closes it.
         self._changes = _Changes()
@@ -71,7 +72,8 @@ class SparkNameCache:
         return name.lower() in names.views
 
     def drop_view(self, name: str) -> bool:
-        """Drop a temporary view; False if no view has the name."""
+        """Drop a temporary view of the Spark session. Return True if the view was dropped, False if no view
+        has the name."""
         dropped = self.has_view(name) and self.link.drop_view(name)
         self._names = _Names()
         return dropped
@@ -85,7 +87,8 @@ class SparkNameCache:
 
 
 class _Changes:
-    """A listener for a session's watcher: ``last`` is a new object after each change."""
+    """A listener for a session's watcher. ``last`` stands for the last change: a new object after each
+    change."""
 
     def __init__(self) -> None:
         self.last = object()

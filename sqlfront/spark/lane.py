@@ -52,7 +52,8 @@ if TYPE_CHECKING:
 
 
 def _beginning(words: str) -> re.Pattern[str]:
-    """A pattern for texts that begin with these words; each space stands for blanks and comments."""
+    """A pattern that matches the beginning of a text with ``words``, a regular expression in which each
+    space stands for blanks and comments. Case doesn't matter; blanks and comments may precede the words."""
     gap = r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)"
     return re.compile(f"{gap}*{words.replace(' ', f'{gap}+')}", re.IGNORECASE | re.DOTALL)
 
@@ -88,7 +89,8 @@ class SparkLane:
         self.has_own_zone = False
 
     def join(self, context: "Context") -> None:
-        """Stand beside the session of the context; to be called once, before any other method."""
+        """Set the context of the session that this lane belongs to; to be called once, before any other
+        method."""
         self._context = context
         self._lent = LentRelations(context, self)
         zone = self._start.options.get(TIME_ZONE)
@@ -97,7 +99,7 @@ class SparkLane:
 
     @property
     def link(self) -> "SparkLink":
-        """The link to the Spark session. Raises :class:`NotStarted`."""
+        """The link to the Spark session. Raises :class:`NotStarted` if the Spark session isn't started."""
         return self._present("the statement asks for names of Spark").link
 
     def _present(self, why: str) -> SparkNameCache:
@@ -107,8 +109,8 @@ class SparkLane:
         return known
 
     def ready(self, why: str) -> "SparkLink":
-        """The link to the Spark session, which is started if needed. Not for statements: the wait can't be
-        ended."""
+        """Return the link to the Spark session, which is started if needed. ``why``: the need of Spark, for
+        the message of an error. Not for statements: neither a timeout nor a cancellation ends the wait."""
         return self._start.wait(why).link
 
     # ---- names
@@ -127,7 +129,8 @@ class SparkLane:
         return self._present(f"`{'.'.join(parts)}` is none of this session's tables").whole_name(parts)
 
     def drop_view(self, name: str) -> bool:
-        """Drop a temporary view of Spark's, and its copy; False if Spark has no such view."""
+        """Drop a temporary view of Spark's, and its copy here. Return True if Spark had the view, False if
+        Spark has no such view."""
         known = self._start.known
         if known is None or not known.drop_view(name):
             return False
@@ -189,7 +192,7 @@ class SparkLane:
         return TableEntry(whole[-1], table, temporary=True, database=whole[:-1])
 
     def query(self, name: str, text: str) -> TableEntry:
-        """An entry with the rows of a query that Spark runs, for a copy."""
+        """An entry, for a cached table ``name``, with the rows of the query ``text`` that Spark runs."""
         table = SparkTable(
             name,
             self.link,
@@ -246,8 +249,9 @@ class SparkLane:
         return Replan(Cause.FOR_SPARK, reason, error.with_traceback(None))
 
     def _way_by_spark(self, request: StatementRequest, reason: str, error: Error | None) -> Way:
-        """The way of a statement that Spark should run for the ``reason``, known by ``error``: a query over
-        tables of both sides may take the mixed lane."""
+        """Decide the way of a statement that can't run here for the ``reason``, after ``error`` (None: there
+        was none): the mixed lane for a query over tables of both sides if that moves few enough bytes, else
+        the Spark lane."""
         text = request.text
         if not isinstance(error, FoundElsewhere) or not is_query(text) or not self.may_read_here(text):
             return SparkWay(self, reason, error)
@@ -269,7 +273,8 @@ class SparkLane:
         return later or reason
 
     def start(self, request: StatementRequest, why: str) -> None:
-        """Start Spark, unless it is started, within the statement's time."""
+        """Start Spark, unless it is started, and wait until it is ready; see :meth:`SparkStart.wait`. The
+        statement's timeout and cancellation end the wait."""
         self._start.wait(why, self._context.limit(request), request.query)
 
     def _remaining(self, request: StatementRequest) -> float | None:
@@ -281,7 +286,8 @@ class SparkLane:
         return max(_AT_ONCE, limit - (context.engine.clock.now() - query.began))
 
     def may_read_here(self, text: str) -> bool:
-        """Whether the text may contain a name of this session."""
+        """Whether the text contains a word that is the name of a relation of this session. The word may mean
+        something else."""
         names = {entry.name.lower() for entry in self._context.catalog.entries()}
         return not names.isdisjoint(words_of(text))
 
@@ -294,7 +300,8 @@ class SparkLane:
         return self._reason_for_query(text) if is_query(text) else self._reason_for_command(text)
 
     def _reason_for_query(self, text: str) -> str | None:
-        """The reason why Spark has to run a query, whatever relations it reads; None without a reason."""
+        """The reason why Spark has to run this query, whatever relations it reads: a reason for all queries,
+        or a ``${...}`` in the text. None without a reason."""
         reason = self._reason_for_queries()
         if reason is None and "${" in text and self._context.options.lane != Lane.LIGHT:
             return "Spark puts values of settings in the place of ${...}"
@@ -308,8 +315,9 @@ class SparkLane:
         return None if lane == Lane.LIGHT else self._other_answers
 
     def _reason_for_command(self, text: str) -> str | None:
-        """The reason why Spark has to run a statement other than a query, without an attempt here; None
-        without a reason."""
+        """The reason why Spark has to run a statement other than a query, known from its text: the statement
+        changes the current database, or a copy of a relation of Spark's. None without a reason: the
+        statement is tried here first."""
         if _USE.match(text) and self._start.known is not None:
             return "the current database is Spark's, too"
         copy = self.copy_changed_by(text)
@@ -328,7 +336,8 @@ class SparkLane:
         return entry if isinstance(entry, TableEntry) and has(entry) else None
 
     def changes_own(self, text: str) -> bool:
-        """Whether a statement changes a relation that only sqlfront has; Spark can't run the statement."""
+        """Whether a statement changes a relation that only sqlfront has, so that Spark can't run the
+        statement."""
         target = _TARGET.match(text)
         if target is None:
             return False
@@ -361,7 +370,8 @@ class SparkLane:
     # ---- Spark's turn
 
     def run(self, request: StatementRequest, reason: str) -> Result:
-        """Run a statement by Spark, which is started if needed."""
+        """Run a statement by Spark, which is started if needed, and return Spark's result. ``reason``: the
+        reason for the Spark lane."""
         began = time.perf_counter()
         begun = self._begin(request.text, request, reason)
         schema, rows = begun.schema, begun.batches()
@@ -412,7 +422,8 @@ class SparkLane:
             return fetched(context, request, query, self.link)
 
     def _begin(self, text: str, request: StatementRequest, reason: str) -> "SparkRun":
-        """Begin a statement in Spark."""
+        """Begin to run ``text`` in Spark with the request's parameters and remaining time. Spark is started
+        for the ``reason`` if needed."""
         self.start(request, reason)
         arguments = request.arguments
         values: Mapping[str, object] | Sequence[object] = arguments.values
@@ -423,7 +434,8 @@ class SparkLane:
 
 
 def _explained(schema: pa.Schema, rows: Iterator[pa.RecordBatch], reason: str) -> Iterator[pa.RecordBatch]:
-    """Spark's plan below a line with the lane, as for sqlfront's plans."""
+    """Yield Spark's answer to EXPLAIN with a first line for the lane and the reason, as sqlfront's plans
+    have."""
     for batch in rows:
         texts = [f"lane: {Lane.SPARK} ({reason})\n{text}" for text in to_python(batch.column(0))]
         yield rows_batch(schema, [(text,) for text in texts])

@@ -58,7 +58,8 @@ class LentRelations:
         return found
 
     def _frame(self, entry: TableEntry) -> "DataFrame":
-        """The current version of a table as a Spark DataFrame."""
+        """The current version of a table as a Spark DataFrame: made once per version, by Spark itself if the
+        table's files can't be read here."""
         snapshot = entry.table.snapshot()
         known = self._frames.get(snapshot)
         if known is not None:
@@ -96,7 +97,7 @@ def _is_readable(context: "Context", table: FileTable) -> bool:
 
 
 def _read_by_spark(link: "SparkLink", table: FileTable) -> "DataFrame":
-    """The table's files, read by Spark."""
+    """A DataFrame of the table's files that Spark reads, with the table's options and schema."""
     version = table.version
     options = {**version.options, **version.listing.as_options()}
     reader = link.spark.read.format(version.format).schema(spark_schema(version.schema))

@@ -63,7 +63,7 @@ class SparkPart(msgspec.Struct, frozen=True):
         return self.plan.schema if self.plan.width else _COUNTED
 
     def scan(self, batches: Iterable[pa.RecordBatch]) -> LogicalScan:
-        """A scan of ``batches``, the part's rows."""
+        """A scan of a table with the rows ``batches``, which Spark gave for the part, in physical form."""
         table = ArrowTable.of(self.select.text, self.schema, batches)
         return LogicalScan(table.name, table, table.snapshot(), tuple(range(self.plan.width)))
 
@@ -99,14 +99,16 @@ class MixedQuery(msgspec.Struct, frozen=True):
         return ", ".join(sorted({part.select.table for part in self.parts.values()}))
 
     def check(self) -> None:
-        """Raise NotSupportedError if Spark should run the whole query."""
+        """Raise NotSupportedError if Spark should run the whole query: because no table of this session is
+        read, or the parts give more than :attr:`most_moved` bytes by estimate."""
         if not self.reads_here:
             raise NotSupportedError(f"the query reads tables of Spark only: {self._tables}")
         if self.moved > self.most_moved:
             raise NotSupportedError(f"Spark would send about {in_units(int(self.moved))} for the query")
 
     def with_rows(self, rows: Mapping[str, Iterable[pa.RecordBatch]]) -> LogicalPlan:
-        """The plan over the rows of its parts, in physical form."""
+        """Return the plan with each part replaced by a scan of its rows. ``rows`` has the rows of the parts,
+        in physical form, by the texts of the parts; a missing part has no rows."""
         return _everywhere(
             self.plan,
             lambda plan: replace_fragments(
@@ -138,20 +140,23 @@ class MixedQuery(msgspec.Struct, frozen=True):
 
 
 class _Allowance:
-    """The number of bytes that may still come from Spark. Raises NotSupportedError if Spark gives more."""
+    """A counter of the bytes that may still come from Spark, from ``most`` down. Raises NotSupportedError
+    while rows are read if Spark gives more."""
 
     def __init__(self, most: float) -> None:
         self._most = most
         self._left = most
 
     def taken(self, part: SparkPart, run: "SparkRun") -> tuple[pa.RecordBatch, ...]:
-        """The rows of a part."""
+        """Read the rows of a part from ``run`` to the end. Raises NotSupportedError if Spark gives other
+        types than planned, or too many bytes."""
         if run.schema.types != part.schema.types:
             raise NotSupportedError(f"Spark answers with other types than planned: {part.select.text}")
         return tuple(self.take(run.batches()))
 
     def take(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Pass on the batches as Spark delivers them."""
+        """Yield the batches as Spark delivers them, and count their bytes. Raises NotSupportedError if Spark
+        gives too many bytes."""
         for batch in batches:
             self._left -= batch.nbytes
             if self._left < 0:
@@ -178,13 +183,15 @@ def fetched(context: "Context", request: StatementRequest, query: Query, link: S
 
 
 def rehearsed(context: "Context", query: Query, arguments: Arguments) -> LogicalPlan:
-    """The plan of :func:`fetched` without any row, for a dry run."""
+    """The plan of :func:`fetched` with no rows in the place of Spark's tables, for a dry run: Spark runs
+    nothing."""
     return mixed_query(context, query, arguments).with_rows({})
 
 
 def mixed_query(context: "Context", query: Query, arguments: Arguments, *, group: bool = True) -> MixedQuery:
-    """Bind the query, which may name relations of Spark's. ``group``: whether Spark groups rows before they
-    are joined. Raises NotSupportedError if a part of Spark's has no text, and the binder's errors."""
+    """Bind and optimize the query, which may name relations of Spark's, and find the parts that Spark runs.
+    ``group``: whether Spark groups rows before they are joined. Raises NotSupportedError if a table of
+    Spark's can't be read by an SQL text, and the binder's errors."""
     bound = bind(query, context.catalog.with_elsewhere(), context.bind_settings, arguments)
     literals = Template.literals(arguments.values, RunValues(context.settings))
     optimized = _everywhere(
@@ -212,7 +219,7 @@ def mixed_query(context: "Context", query: Query, arguments: Arguments, *, group
 
 
 def _everywhere(plan: LogicalPlan, rewrite: Callable[[LogicalPlan], LogicalPlan]) -> LogicalPlan:
-    """The plan, rewritten together with the plans of its shared rows."""
+    """Apply ``rewrite`` to the plan and to the plans of its shared rows."""
     return rewrite(rewrite_shared(plan, lambda table, inner: shared_scan(table.name, rewrite(inner))))
 
 
@@ -228,7 +235,7 @@ def _moved(part: LogicalPlan) -> float:
 
 
 def _held(scan: LogicalScan) -> float:
-    """The bytes of a table that Spark would have to get; 0 for Spark's tables and their copies."""
+    """The bytes that Spark would have to get of a scan's table; 0 for Spark's tables and their copies."""
     table = scan.table
     if isinstance(table, CachedTable) and isinstance(table.origin, TableEntry):
         table = table.origin.table

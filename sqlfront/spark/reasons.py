@@ -42,13 +42,13 @@ def reason_after(error: Error) -> str | None:
 
 
 def is_unknown_column(error: Error) -> bool:
-    """Whether the error is a name of no known column, which may be a variable of Spark's session."""
+    """Whether the error is about a name of no known column, which may be a variable of Spark's session."""
     return (error.condition or "").startswith("UNRESOLVED_COLUMN.")
 
 
 def too_large(size: float, memory: int) -> str | None:
-    """The reason why Spark should run a query that reads about ``size`` bytes, if the members' ``memory`` is
-    smaller; else None."""
+    """The reason why Spark should run a query that reads about ``size`` bytes if the members' ``memory`` in
+    bytes is smaller; None if the memory is large enough."""
     return (
         f"the query reads about {in_units(int(size))}; the members have {in_units(memory)}"
         if size > memory

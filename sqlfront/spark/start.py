@@ -38,7 +38,9 @@ class SparkStart(ClosingContext):
     """A holder of a Spark session that starts the session on demand. Safe to use from several threads."""
 
     def __init__(self, source: SparkSource, settings: Callable[[], Mapping[str, str]]) -> None:
-        """``settings``: gives the settings of a session that is started here."""
+        """``source``: a Spark session, or the means to start one; ``settings`` returns the settings for a
+        session that is started here, by key. A session that exists already for a builder or master is taken
+        at once."""
         self._settings = settings
         self._lock = threading.RLock()  # reentrant for the finalizer of a session collected meanwhile
         self._closed = False
@@ -61,9 +63,10 @@ class SparkStart(ClosingContext):
         return {} if self._source is None else options_of(self._source)
 
     def wait(self, why: str, timeout: float | None = None, query: QueryRun | None = None) -> SparkNameCache:
-        """Start the session, unless it is started, and wait until it is ready. ``why``: the reason for the
-        need of Spark, for the OperationalError if the session can't be started. ``timeout`` in seconds and
-        ``query`` may end the wait earlier."""
+        """Start the session, unless it is started, wait until it is ready, and return its names and
+        settings. ``why``: the need of Spark, for the message of the OperationalError if the session can't be
+        started. ``timeout`` in seconds (None = no limit) and a cancellation of ``query`` end the wait with
+        an OperationalError."""
         if self.known is not None:
             return self.known
         waiting = _Waiting(why, self._source if isinstance(self._source, str) else None, query)
@@ -115,8 +118,8 @@ class SparkStart(ClosingContext):
         return known
 
     def close(self) -> None:
-        """Remove everything made in the session; stop the session, if it was started here and has no other
-        user."""
+        """Remove everything that was made in the Spark session; stop the Spark session if it was started
+        here and has no other user. A start in progress is given up."""
         with self._lock:
             self._closed = True
             started, self._started = self._started, None
@@ -129,7 +132,7 @@ class SparkStart(ClosingContext):
 
 
 class _Waiting:
-    """A statement that waits for the session, as a job that can be stopped."""
+    """A statement that waits for the Spark session, as a job that the statement's run can stop."""
 
     def __init__(self, why: str, address: str | None, query: QueryRun | None) -> None:
         """``why`` is the reason for the wait, ``address`` the given address of Spark, None without an
@@ -142,7 +145,7 @@ class _Waiting:
         self._lock = threading.Lock()
 
     def note(self, start: "Future[SparkNameCache]") -> None:
-        """Take the outcome of the start, which has ended."""
+        """End the wait with the outcome of the start, which has ended: the session, or the start's error."""
         error = start.exception()
         if error is None:
             self._end(start.result())

@@ -79,14 +79,16 @@ def of_result(context: "Context", link: "SparkLink", result: "Result") -> "HeldF
 
 
 def _is_reached(context: "Context", link: "SparkLink") -> bool:
-    """Whether Spark's tasks should read rows from the members."""
+    """Whether Spark's tasks can reach the members and run in executors, so that the tasks should read rows
+    from the members."""
     return context.cluster is not None and context.cluster.door is not None and link.has_executors
 
 
 @contextmanager
 def _stored(run: StatementRun, plan: LogicalPlan) -> Iterator[LogicalScan]:
-    """A context with the rows of a plan as a version that members hold; a caller that needs the version
-    longer has to hold it before the context ends."""
+    """A context with the rows of a plan as a version of a table that members hold; its value is a scan of
+    all columns. The end of the context drops the table: a caller that needs the version longer has to hold
+    it before."""
     assert run.context.cluster is not None
     row = plan.row()
     names = tuple(f"c{place}" for place in range(len(row)))
@@ -101,7 +103,8 @@ def _stored(run: StatementRun, plan: LogicalPlan) -> Iterator[LogicalScan]:
 
 
 def _spread(context: "Context", link: "SparkLink", scan: LogicalScan, names: pa.Schema) -> "HeldFrame":
-    """The scan's rows as a DataFrame with the column names of ``names``."""
+    """The scan's rows as a DataFrame whose tasks read from the members. The columns have the names of
+    ``names``."""
     assert isinstance(scan.snapshot, SpreadSnapshot)
     assert context.cluster is not None
     assert context.cluster.door is not None
@@ -119,8 +122,8 @@ def _is_ordered(plan: LogicalPlan) -> bool:
 
 
 def _scan_of(plan: LogicalPlan) -> LogicalScan | None:
-    """The scan with the plan's rows, if these are columns of all rows of a table that is spread over members;
-    else None."""
+    """The scan that gives the plan's rows, if the plan only takes columns of all rows of a table that is
+    spread over members; None for other plans."""
     taken: list[int] | None = None
     while isinstance(plan, LogicalProject):
         ordinals = [each.ordinal for each in plan.expressions if isinstance(each, Column)]

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 
 class SparkWay:
-    """The way of a statement that Spark runs. ``ours``: the error of the attempt to plan or run the statement
-    here, if there was one."""
+    """The way of a statement that Spark runs. ``ours``: the error of the attempt to plan or run the
+    statement here, None without an attempt."""
 
     lane = Lane.SPARK
 
@@ -58,7 +58,8 @@ class SparkWay:
 
 
 class StartWay:
-    """The way of a statement with a name that only Spark can resolve: Spark is started."""
+    """The way of a statement with a name that only Spark can resolve, while Spark isn't started: start
+    Spark, then decide again."""
 
     lane = Lane.SPARK
 
@@ -125,8 +126,9 @@ class MixedWay:
     def _plan(
         self, request: StatementRequest, *, fetch: bool, spent: dict[str, float] | None = None
     ) -> QueryPlan:
-        """The plan over the rows of Spark's parts; without ``fetch`` the parts have no rows, for EXPLAIN.
-        Raises NotSupportedError for a plan that is too large. ``spent``: see :meth:`MixedQuery.fetched`."""
+        """Plan the job over the rows of Spark's parts. ``fetch``: whether Spark runs the parts; False, for
+        EXPLAIN, leaves the parts without rows. ``spent``: see :meth:`MixedQuery.fetched`. Raises
+        NotSupportedError for a plan that is too large."""
         context, mixed = self._context, self._mixed
         run_part = partial(self._spark.link.run, timeout=context.limit(request), query=request.query)
         plan = mixed.fetched(run_part, mixed.most_moved, spent) if fetch else mixed.with_rows({})

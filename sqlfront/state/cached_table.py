@@ -43,7 +43,9 @@ class CachedTable(msgspec.Struct, frozen=True):
             self.origin.table.drop()
 
     def begin_insert(self, *, overwrite: bool = False, time_zone: str = "UTC") -> "CachedWrite":
-        """Begin an insert into the origin and the copy."""
+        """Begin an insert into the origin and the copy; ``overwrite`` and ``time_zone`` as of
+        :meth:`~sqlfront_connectors.base.WritableTable.begin_insert`. Raises ProgrammingError if the origin
+        takes no rows."""
         return CachedWrite(
             writable(self.origin).begin_insert(overwrite=overwrite, time_zone=time_zone),
             self.copy.begin_insert(overwrite=overwrite, time_zone=time_zone),
@@ -72,8 +74,9 @@ class CachedWrite:
         self._copy.append(batch)
 
     def commit(self) -> int:
-        """Publish the origin's rows, then the copy's; return the number of rows. Raises CopyBehind if only
-        the origin's rows were published."""
+        """Publish the origin's rows, then the copy's; return the number of rows written to the origin. If
+        the origin's commit fails, the copy's rows are discarded. Raises CopyBehind if only the origin's rows
+        were published."""
         try:
             written = self._origin.commit()
         except BaseException:

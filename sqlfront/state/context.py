@@ -111,11 +111,13 @@ class Context(msgspec.Struct, frozen=True, eq=False, weakref=True):
         return self.home.path()
 
     def begin(self, text: str) -> QueryRun:
-        """The run of a statement that is about to begin; the run can be cancelled."""
+        """Begin a run for the statement ``text``, with the session's memory limit for one statement. The
+        returned run can be cancelled by any thread."""
         return self.engine.begin_query(self.config.query_memory_limit, text)
 
     def limit(self, request: "StatementRequest") -> float | None:
-        """Seconds that a statement may take; None = no limit."""
+        """The seconds that the statement of ``request`` may take: the request's timeout, or the session's;
+        None = no limit."""
         return self.options.timeout if request.timeout is None else request.timeout
 
     def limited(self, text: str, timeout: float | None, query: QueryRun | None) -> QueryRun | None:
@@ -134,8 +136,8 @@ class Context(msgspec.Struct, frozen=True, eq=False, weakref=True):
 
 
 class CopyBasis(msgspec.Struct, frozen=True):
-    """The state that a copy was made from: the tables, each with the version that was read, and the version
-    of the catalog in which the names meant these tables."""
+    """The state from which the rows of a ``copy`` were read: ``sources`` are the tables, each with the
+    version that was read; ``catalog`` is the version of the catalog in which the names meant these tables."""
 
     copy: "Table"
     catalog: int

@@ -39,8 +39,8 @@ class Home:
 
 
 def files_of(config: Config, home: Home) -> FileAccess:
-    """The files that a session's statements open: the configured files, and the files of the session's own
-    tables."""
+    """The files that a session's statements open: the files that ``config.file_access`` allows (None = all
+    files) and, for a session without a ``cluster``, the files in ``home``."""
     if config.file_access is None:
         return EVERYWHERE
     said = FileAccess.of(config.file_access)

@@ -127,7 +127,7 @@ class Options:
         return normal
 
     def use(self, catalog: str, database: str) -> None:
-        """Make another database the current database."""
+        """Make ``database`` of ``catalog`` the session's current database."""
         with self._lock:
             self.key = None
             self.settings = replace(self.settings, catalog=catalog, database=database)

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 class ChangePlan(msgspec.Struct, frozen=True, eq=False):
-    """A plan of a DELETE or UPDATE. ``rows`` gives the affected rows as
-    :meth:`~sqlfront_connectors.memory.keyed_table.KeyedTable.change_rows` takes them; ``updates`` is true for
-    UPDATE. ``name`` is the table's name."""
+    """A cached plan of a DELETE or UPDATE of ``table``, which has the ``name``. ``rows`` is the row plan
+    that gives the affected rows as :meth:`~sqlfront_connectors.memory.keyed_table.KeyedTable.change_rows`
+    takes them. ``updates``: True for UPDATE, False for DELETE."""
 
     table: "KeyedTable"
     name: str

@@ -22,11 +22,13 @@ class SparkBeside(Elsewhere, Protocol):
 
     @property
     def link(self) -> "SparkLink":
-        """The link to the Spark session. Raises :class:`~sqlfront.spark.lane.NotStarted`."""
+        """The link to the Spark session. Raises :class:`~sqlfront.spark.lane.NotStarted` if the Spark
+        session isn't started."""
 
     @property
     def is_settled(self) -> bool:
-        """Whether plans that were made here are still valid."""
+        """Whether plans that were made here are still valid: Spark's names and settings have not changed
+        since, and no setting sends all queries to Spark."""
 
     def check_size(self, size: float) -> None:
         """Raise NotSupportedError if a job's tables, of about ``size`` bytes, are larger than the members'
@@ -49,17 +51,21 @@ class SparkBeside(Elsewhere, Protocol):
         the reason why the query isn't run here. Raises the error if Spark should not run the query."""
 
     def start(self, request: "StatementRequest", why: str) -> None:
-        """Start Spark, unless it is started, within the statement's time."""
+        """Start Spark, unless it is started, and wait until it is ready. ``why``: the need of Spark, for the
+        message of an error. Raises OperationalError if Spark can't be started, or if the statement's timeout
+        passes or the statement is cancelled first."""
 
     def run(self, request: "StatementRequest", reason: str) -> "Result":
-        """Run a statement by Spark, which is started if needed."""
+        """Run a statement by Spark, which is started if needed, and return Spark's result. ``reason``: the
+        reason for the Spark lane."""
 
     def read(self, request: "StatementRequest", query: "Query") -> "LogicalPlan":
-        """The plan of a query for a statement that only sqlfront can run; rows of Spark's relations are
-        fetched."""
+        """The logical plan of a query, for a statement that only sqlfront can run. Rows of Spark's relations
+        are fetched into the plan."""
 
     def drop_view(self, name: str) -> bool:
-        """Drop a temporary view of Spark's, and its copy; False if Spark has no such view."""
+        """Drop a temporary view of Spark's, and its copy here. Return True if Spark had the view, False if
+        Spark has no such view."""
 
     def origin(self, entry: Entry | None) -> "SparkTable | None":
         """The relation of Spark's that a cached table copies; None for other entries."""
@@ -68,10 +74,11 @@ class SparkBeside(Elsewhere, Protocol):
         """Whether the entry is a copy of a table or view of Spark's."""
 
     def tables(self, request: "StatementRequest", database: str | None) -> list[tuple[str, str, bool]]:
-        """Database, name and whether temporary, of each of Spark's tables and views."""
+        """List Spark's tables and views in ``database`` (None = Spark's current database): the database, the
+        name, and whether the relation is temporary. Spark is started if needed."""
 
     def query(self, name: str, text: str) -> TableEntry:
-        """An entry with the rows of a query that Spark runs, for a copy."""
+        """An entry, for a cached table ``name``, with the rows of the query ``text`` that Spark runs."""
 
     def check_view(self, plan: "LogicalPlan") -> None:
         """Raise FoundElsewhere if the plan of a view reads a copy of a table or view of Spark's."""
@@ -81,4 +88,5 @@ class SparkBeside(Elsewhere, Protocol):
         should have the view."""
 
     def set_option(self, key: str, value: str) -> None:
-        """Set a setting in Spark, too, if Spark knows the setting."""
+        """Set the setting ``key`` of this session in Spark, too, if the key is one of Spark's
+        (``spark.*``)."""
