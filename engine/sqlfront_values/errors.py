@@ -33,12 +33,12 @@ class Warning(Exception):
 class Error(Exception):
     """The base of all errors of sqlfront.
 
-    ``condition`` is Spark's error condition (``"DIVIDE_BY_ZERO"``) or None, ``sqlstate`` the five characters
-    that SQL's standard has for such errors; None = those of the condition, if there is one.
-    ``position`` is the half-open range of character offsets in the statement that the error points at, or
-    None. :meth:`locate` adds the statement's text, after which ``str(error)`` ends with ``LINE n:`` and a
-    caret. ``hint`` is a sentence that says what the user can do, or None. ``vertex`` and ``member`` name
-    where a job raised it, None if it wasn't a job.
+    ``condition`` is Spark's error condition (``"DIVIDE_BY_ZERO"``) or None. ``sqlstate`` is the five
+    characters that SQL's standard has for such errors; if not given, the SQLSTATE of the condition, or None
+    without a condition. ``position`` is the half-open range of character offsets in the statement that the
+    error points at, or None. :meth:`locate` adds the statement's text, after which ``str(error)`` ends with
+    ``LINE n:`` and a caret. ``hint`` is a sentence that says what the user can do, or None. ``vertex`` and
+    ``member`` name the place in a job at which the error was raised; both are None outside of jobs.
 
     An error quotes at most :data:`LONGEST_QUOTATION` characters of a line of SQL. A much longer message loses
     its middle, since the message may be a quotation, too.
@@ -64,7 +64,8 @@ class Error(Exception):
         self.member: str | None = None
 
     def locate(self, sql: str) -> None:
-        """Remember the statement's text, unless an inner caller already did."""
+        """Store the text of the statement that :attr:`position` refers to, unless a caller further in already
+        stored a text."""
         if self.sql is None:
             self.sql = sql
 
@@ -150,7 +151,8 @@ _OTHER_CLASSES: Final[dict[str, type[DatabaseError]]] = {
 
 
 def sqlstate_of(condition: str) -> str | None:
-    """The SQLSTATE of one of Spark's conditions or sub-conditions; None if Spark has no such condition.
+    """Return the SQLSTATE of one of Spark's conditions or sub-conditions; None if Spark has no such
+    condition.
 
     >>> sqlstate_of("WRONG_NUM_ARGS.WITHOUT_SUGGESTION")
     '42605'
@@ -159,7 +161,8 @@ def sqlstate_of(condition: str) -> str | None:
 
 
 def class_of(condition: str, sqlstate: str) -> type[DatabaseError]:
-    """The class of Spark's errors with that condition and SQLSTATE.
+    """Return the class of Spark's errors with that condition and SQLSTATE; OperationalError if no rule names
+    either.
 
     >>> class_of("DIVIDE_BY_ZERO", "22012").__name__
     'DataError'
@@ -170,7 +173,9 @@ def class_of(condition: str, sqlstate: str) -> type[DatabaseError]:
 
 
 def spark_error(condition: str, message: str, *, position: tuple[int, int] | None = None) -> DatabaseError:
-    """An error with one of Spark's conditions or sub-conditions, of the class that belongs to the condition.
+    """Build an error with one of Spark's conditions or sub-conditions, of the class that belongs to the
+    condition. ``position`` is the half-open range of character offsets in the statement that the error points
+    at, or None.
 
     >>> error = spark_error("DIVIDE_BY_ZERO", "Division by zero.")
     >>> type(error).__name__, str(error)

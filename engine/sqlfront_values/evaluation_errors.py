@@ -25,7 +25,7 @@ _SUFFIXES: Final = {TINYINT: "S", SMALLINT: "S", BIGINT: "L"}
 
 
 def divide_by_zero() -> DatabaseError:
-    """DIVIDE_BY_ZERO, the error of ``/`` and ``div``."""
+    """Build Spark's error DIVIDE_BY_ZERO, of ``/`` and ``div``."""
     return spark_error(
         "DIVIDE_BY_ZERO",
         "Division by zero. Use `try_divide` to tolerate divisor being 0 and return NULL instead.",
@@ -33,7 +33,7 @@ def divide_by_zero() -> DatabaseError:
 
 
 def remainder_by_zero() -> DatabaseError:
-    """REMAINDER_BY_ZERO, the error of ``%``, mod and pmod."""
+    """Build Spark's error REMAINDER_BY_ZERO, of ``%``, mod and pmod."""
     return spark_error(
         "REMAINDER_BY_ZERO",
         "Remainder by zero. Use `try_mod` to tolerate divisor being 0 and return NULL instead.",
@@ -41,14 +41,15 @@ def remainder_by_zero() -> DatabaseError:
 
 
 def arithmetic_overflow(advice: str | None = None, what: str = "overflow") -> DatabaseError:
-    """ARITHMETIC_OVERFLOW; ``advice`` names the function that returns null instead (``"try_add"``)."""
+    """Build Spark's error ARITHMETIC_OVERFLOW. The message begins with ``what``; ``advice`` is the name of
+    the function that returns null instead (``"try_add"``), None if there is none."""
     hint = f" Use '{advice}' to tolerate overflow and return NULL instead." if advice else ""
     return spark_error("ARITHMETIC_OVERFLOW", f"{what}.{hint}")
 
 
 def interval_overflow(advice: str = "") -> DatabaseError:
-    """INTERVAL_ARITHMETIC_OVERFLOW, the error of ``+`` and ``-`` over intervals; ``advice`` names the
-    function that tolerates overflow."""
+    """Build Spark's error INTERVAL_ARITHMETIC_OVERFLOW, of arithmetic over intervals. ``advice`` is the name
+    of the function that returns null instead, empty if there is none."""
     if not advice:
         return spark_error(
             "INTERVAL_ARITHMETIC_OVERFLOW.WITHOUT_SUGGESTION",
@@ -63,7 +64,9 @@ def interval_overflow(advice: str = "") -> DatabaseError:
 
 
 def small_overflow(left: int, symbol: str, right: int, advice: str) -> DatabaseError:
-    """BINARY_ARITHMETIC_OVERFLOW, the error of ``+ - *`` over tinyint and smallint, with the two operands."""
+    """Build Spark's error BINARY_ARITHMETIC_OVERFLOW, of ``+ - *`` over tinyint and smallint, whose message
+    has both operands and the operator's ``symbol``. ``advice`` is the name of the function that returns null
+    instead."""
     return spark_error(
         "BINARY_ARITHMETIC_OVERFLOW",
         f"{left}S {symbol} {right}S caused overflow."
@@ -72,8 +75,9 @@ def small_overflow(left: int, symbol: str, right: int, advice: str) -> DatabaseE
 
 
 def out_of_range(value: str, precision: int, scale: int, *, suggestion: bool = True) -> DatabaseError:
-    """NUMERIC_VALUE_OUT_OF_RANGE: a number that the decimal type cannot hold; ``suggestion`` picks the
-    sub-condition."""
+    """Build Spark's error NUMERIC_VALUE_OUT_OF_RANGE, for a number (``value`` is its text) that
+    decimal(precision, scale) cannot hold. The sub-condition is WITH_SUGGESTION if ``suggestion``, else
+    WITHOUT_SUGGESTION."""
     return spark_error(
         f"NUMERIC_VALUE_OUT_OF_RANGE.{'WITH' if suggestion else 'WITHOUT'}_SUGGESTION",
         f"{value} cannot be represented as Decimal({precision}, {scale}).",
@@ -81,8 +85,8 @@ def out_of_range(value: str, precision: int, scale: int, *, suggestion: bool = T
 
 
 def invalid_input(value: str, source: pa.DataType, target: pa.DataType) -> DatabaseError:
-    """CAST_INVALID_INPUT: a text (as SQL would write the value, strings quoted) that is not a value of the
-    target type."""
+    """Build Spark's error CAST_INVALID_INPUT, for a value of the ``source`` type that is malformed as a value
+    of the ``target`` type. ``value`` is written as SQL would write it, strings quoted."""
     return spark_error(
         "CAST_INVALID_INPUT",
         f'The value {value} of the type "{sql_name(source)}" cannot be cast to "{sql_name(target)}" because'
@@ -92,7 +96,8 @@ def invalid_input(value: str, source: pa.DataType, target: pa.DataType) -> Datab
 
 
 def cast_overflow(value: str, source: pa.DataType, target: pa.DataType) -> DatabaseError:
-    """CAST_OVERFLOW: a number (as SQL would write it) beyond the target type."""
+    """Build Spark's error CAST_OVERFLOW, for a value of the ``source`` type beyond the range of the
+    ``target`` type. ``value`` is written as SQL would write it (:func:`sql_text`)."""
     return spark_error(
         "CAST_OVERFLOW",
         f'The value {value} of the type "{sql_name(source)}" cannot be cast to "{sql_name(target)}" due to an'
@@ -101,8 +106,8 @@ def cast_overflow(value: str, source: pa.DataType, target: pa.DataType) -> Datab
 
 
 def sql_text(value: object, data_type: pa.DataType, text: str) -> str:
-    """A value as Spark's messages write the value: with its type's suffix, strings quoted. ``text`` is the
-    value cast to string.
+    """Return a value as Spark's messages write it: strings quoted, numbers with the suffix of their type.
+    ``text`` is the value cast to string.
 
     >>> sql_text(300, pa.int64(), "300"), sql_text("x", pa.string(), "x")
     ('300L', "'x'")

@@ -75,7 +75,8 @@ def numpy_view(array: pa.Array) -> "npt.NDArray[np.generic]":
 
 
 def numpy_dtype(data_type: pa.DataType) -> np.dtype[np.generic]:
-    """The numpy type of :func:`numpy_view` for a fixed-width Arrow type."""
+    """Return the numpy type in which :func:`numpy_view` shows a fixed-width Arrow type, such as int32 for
+    dates."""
     if pa.types.is_floating(data_type):
         return np.dtype(f"f{data_type.bit_width // 8}")
     if pa.types.is_boolean(data_type):
@@ -85,7 +86,8 @@ def numpy_dtype(data_type: pa.DataType) -> np.dtype[np.generic]:
 
 
 def valid_mask(array: pa.Array) -> "npt.NDArray[np.bool_] | None":
-    """Return True where the array is not null; None if the array has no nulls."""
+    """Return a mask with a boolean per row, True where the array is not null; None if the array has no
+    nulls."""
     if array.null_count == 0:
         return None
     if pa.types.is_null(array.type):
@@ -112,8 +114,8 @@ def from_numpy(
     data_type: pa.DataType,
     valid: "npt.NDArray[np.bool_] | None" = None,
 ) -> pa.Array:
-    """Build an array of the fixed-width ``data_type`` over the numpy values (in the layout of
-    :func:`numpy_view`); zero-copy except for booleans. ``valid``: False where the result is null."""
+    """Build an array of the fixed-width ``data_type`` over numpy values in the layout of :func:`numpy_view`;
+    zero-copy except for booleans. ``valid`` is a mask, False where the result is null; None = no nulls."""
     length = len(values)
     if data_type == pa.bool_():
         data = pa.py_buffer(np.packbits(values.astype(np.bool_, copy=False), bitorder="little"))
@@ -123,15 +125,17 @@ def from_numpy(
 
 
 def bitmap(valid: "npt.NDArray[np.bool_] | None") -> pa.Buffer | None:
-    """Arrow's validity bitmap of a mask; None if all rows are valid."""
+    """Pack a mask (False = null) into Arrow's validity bitmap; None if the mask is None or True
+    everywhere."""
     if valid is None or valid.all():
         return None
     return pa.py_buffer(np.packbits(valid, bitorder="little"))
 
 
 def without_validity(array: pa.Array) -> pa.Array:
-    """Return the array without its validity bitmap if the array has no nulls. Readers of Parquet make bitmaps
-    without nulls; kernels count nulls anew in every slice of an array with a bitmap, and go slower."""
+    """Return the array without its validity bitmap if the array has no nulls; arrays with nulls and nested
+    arrays are returned unchanged. Readers of Parquet make bitmaps without nulls; kernels count nulls anew in
+    every slice of an array with a bitmap, and go slower."""
     bitmap_buffer, *data = array.buffers()
     if bitmap_buffer is None or array.null_count or pa.types.is_nested(array.type):
         return array
@@ -166,8 +170,8 @@ def from_values(values: Sequence[object], data_type: pa.DataType) -> pa.Array:
 
 
 def _single(value: object, data_type: pa.DataType) -> pa.Array | None:
-    """Build an array of one value of the commonest types, at a quarter of the general cost; None for other
-    types."""
+    """Build an array of one value (None = null) of the commonest types, at a quarter of the general cost.
+    Returns None for other types, which :func:`from_values` builds the general way."""
     if value is None:
         return pa.nulls(1, data_type)
     pack = _PACK_ONE.get(data_type.id)
@@ -190,7 +194,7 @@ def scalar(value: object, data_type: pa.DataType) -> pa.Scalar:
 
 
 def repeat(value: object, data_type: pa.DataType, length: int) -> pa.Array:
-    """Build an array of ``length`` times the value."""
+    """Build an array of ``length`` rows that all hold ``value`` (None = null)."""
     return pa.repeat(scalar(value, data_type), length)
 
 
@@ -209,7 +213,8 @@ def _from_strings(values: Sequence[object], data_type: pa.DataType) -> pa.Array:
 
 
 def _to_storage(data_type: pa.DataType):  # type: ignore[no-untyped-def]
-    """Return the function from a Python value to the number that the type stores; None for nested types."""
+    """Return the function from a non-null Python value to the number that Arrow stores for the value (days,
+    microseconds, an unscaled decimal); None for types without such numbers, such as nested types."""
     if data_type in _PACK or pa.types.is_boolean(data_type):
         return lambda value: value
     if pa.types.is_date32(data_type):
@@ -241,13 +246,14 @@ def to_python(array: pa.Array) -> list[object]:
 
 
 def scalar_to_python(scalar: pa.Scalar) -> object:
-    """Return a scalar as a Python object, as :func:`to_python` does for arrays."""
+    """Return the Python value of a scalar, None for null; values of structs have the keys of
+    :func:`field_keys`."""
     return to_python(pa.repeat(scalar, 1))[0] if pa.types.is_nested(scalar.type) else scalar.as_py()
 
 
 def field_keys(data_type: pa.StructType) -> list[str]:
-    """Return the keys of a struct as a Python dict: the fields' names, or their positions if a name repeats
-    at any depth."""
+    """Return the keys of the Python dict that stands for a struct, in field order: the fields' names, or the
+    fields' positions as text if a name repeats at any depth."""
     fields = list(data_type)
     if _repeats_names(data_type):
         return [str(position) for position in range(len(fields))]
@@ -255,7 +261,8 @@ def field_keys(data_type: pa.StructType) -> list[str]:
 
 
 def _with_keys(scalar: pa.Scalar) -> object:
-    """The Python value of a scalar in which names repeat, which pyarrow cannot convert."""
+    """Return the Python value of a scalar whose type has a repeated field name, which pyarrow cannot convert;
+    structs become dicts with the keys of :func:`field_keys`."""
     if not scalar.is_valid or not pa.types.is_nested(scalar.type):
         return scalar.as_py()
     if pa.types.is_struct(scalar.type):

@@ -26,7 +26,14 @@ def over_dictionary(
     data_type: pa.DataType,
     null_propagating: bool,
 ) -> Datum:
-    """Call the kernel on the dictionary's values if that is allowed and pays, else on the decoded rows."""
+    """Call the kernel on the values of a dictionary argument instead of on all rows, and spread the results
+    to the rows.
+
+    That needs one dictionary array among constants, with fewer values than the ``length`` rows; else the
+    kernel is called on the decoded rows. ``data_type`` is the logical type of the result. If the kernel is
+    not ``null_propagating``, null becomes a further value of the dictionary, so that the kernel decides its
+    result.
+    """
     position = _only_array(arguments)
     if position is None:
         return kernel(tuple(map(plain, arguments)), length)
@@ -56,7 +63,9 @@ def _only_array(arguments: tuple[Datum, ...]) -> int | None:
 
 
 def spread(values: Datum, codes: pa.Array, data_type: pa.DataType) -> Datum:
-    """The value of each code; strings stay dictionary-encoded, booleans become a few comparisons of codes."""
+    """Return the value at each code, null where the code is null; a scalar is returned as it is. Strings
+    (``data_type`` is the logical type of the values) become a dictionary array; booleans of many rows are
+    made by comparing codes where that is quicker."""
     if is_scalar(values):
         return values
     if values.type.id == _BOOL.id:

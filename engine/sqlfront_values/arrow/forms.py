@@ -33,12 +33,13 @@ FALSE: Final = scalar(False, BOOL)
 
 
 def is_scalar(datum: Datum) -> bool:
-    """True for one value for all rows."""
+    """True for a scalar, one value for all rows; False for an array."""
     return isinstance(datum, pa.Scalar)
 
 
 def plain(datum: Datum) -> Datum:
-    """Return the datum with a dictionary string array decoded."""
+    """Return a dictionary array decoded to plain strings, any other datum unchanged. Raises
+    BatchTooLargeError or TooLargeError if there is no room for the strings."""
     if isinstance(datum, pa.DictionaryArray):
         claim_decoded(datum)
         return datum.dictionary_decode()
@@ -46,7 +47,8 @@ def plain(datum: Datum) -> Datum:
 
 
 def claim_decoded(column: pa.DictionaryArray) -> None:
-    """Claim room for the decoded form of a dictionary string column."""
+    """Claim room for the plain strings of a dictionary column. Raises BatchTooLargeError if there is none,
+    TooLargeError for a single row."""
     known: int = column.dictionary.nbytes
     if known * len(column) <= UNCOUNTED:
         return
@@ -60,8 +62,8 @@ def constant(value: object, data_type: pa.DataType) -> pa.Scalar:
 
 
 def to_array(datum: Datum, length: int) -> pa.Array:
-    """Return the datum as an array of ``length`` rows; a constant string becomes a dictionary of one
-    value."""
+    """Return a scalar as an array of ``length`` rows, a string as a dictionary array of one value; an array
+    is returned unchanged."""
     if not isinstance(datum, pa.Scalar):
         return datum
     if datum.type.id == STRING.id and length > 1 and datum.is_valid:
@@ -71,7 +73,8 @@ def to_array(datum: Datum, length: int) -> pa.Array:
 
 
 def full_array(datum: Datum, length: int) -> pa.Array:
-    """Return the datum as a plain array of ``length`` rows."""
+    """Return the datum as an array of ``length`` rows without a dictionary: a scalar repeated, a dictionary
+    array decoded, any other array unchanged."""
     return _repeated(datum, length) if isinstance(datum, pa.Scalar) else plain(datum)
 
 
@@ -83,12 +86,13 @@ def _repeated(value: pa.Scalar, length: int) -> pa.Array:
 
 
 def nulls(data_type: pa.DataType) -> pa.Scalar:
-    """The null of a logical type, in physical form."""
+    """Return the null scalar of a logical type, in physical form."""
     return pa.nulls(1, physical(data_type))[0]
 
 
 def scaled(datum: Datum) -> Datum:
-    """Return the int64 values behind a decimal64 datum (value times ten to the scale)."""
+    """Return the unscaled values of a decimal64 datum (value times ten to the scale) as an int64 datum;
+    zero-copy for arrays."""
     if isinstance(datum, pa.Scalar):
         value = datum.as_py()
         return scalar(None if value is None else unscale(value, datum.type.scale), INT64)
@@ -96,8 +100,9 @@ def scaled(datum: Datum) -> Datum:
 
 
 def from_scaled(values: Datum, data_type: pa.DataType) -> Datum:
-    """Build a decimal of the logical ``data_type`` in physical form over int64 values that are known to
-    fit."""
+    """Build a decimal datum of the logical ``data_type``, in physical form, from its unscaled values: an
+    int64 datum whose values are known to fit the type's precision. The inverse of :func:`scaled`, for types
+    of any precision."""
     if isinstance(values, pa.Scalar):
         return (
             pa.repeat(values, 1).view(physical(data_type))[0]
@@ -127,7 +132,8 @@ def _validity(array: pa.Array) -> pa.Buffer | None:
 
 
 def widened(datum: Datum) -> Datum:
-    """Convert a decimal64 datum to decimal128 of the same precision and scale."""
+    """Convert a decimal64 datum to decimal128 of the same precision and scale; return any other datum
+    unchanged."""
     data_type = datum.type
     if data_type.id != _DECIMAL64_ID:
         return datum
@@ -160,14 +166,16 @@ def narrowed(datum: Datum) -> Datum:
 
 
 def _pairs(array: pa.Array) -> npt.NDArray[np.int64]:
-    """Return the low and high halves of a decimal128 array."""
+    """View a decimal128 array as rows of two int64: the low half of the value's 128 bits, then the high
+    half."""
     if len(array) == 0:
         return np.zeros((0, 2), np.int64)
     return np.frombuffer(array.buffers()[1], np.int64, 2 * len(array), 16 * array.offset).reshape(-1, 2)
 
 
 def narrow_words(array: pa.Array) -> npt.NDArray[np.int64] | None:
-    """Return the unscaled values of a decimal128 array if all values (nulls aside) fit int64, else None."""
+    """Return the unscaled values of a decimal128 array as int64 (undefined under nulls) if all values, nulls
+    aside, fit 64 bits, else None."""
     pairs = _pairs(array)
     low = pairs[:, 0].copy()
     misfits = pairs[:, 1] != low >> 63
@@ -179,7 +187,8 @@ def narrow_words(array: pa.Array) -> npt.NDArray[np.int64] | None:
 
 
 def unscaled(array: pa.Array) -> list[int | None]:
-    """Return the values of a decimal array, times ten to the scale, as Python integers."""
+    """Return the unscaled values of a decimal array (value times ten to the scale) as Python integers, None
+    for null."""
     if array.type.id == _DECIMAL64_ID:
         values: list[int | None] = array.view(INT64).to_pylist()
         return values
@@ -192,8 +201,8 @@ def unscaled(array: pa.Array) -> list[int | None]:
 
 
 def from_unscaled(values: Sequence[int | None], data_type: pa.DataType) -> pa.Array:
-    """Build a decimal array of the logical ``data_type`` in physical form; the inverse of
-    :func:`unscaled`."""
+    """Build a decimal array of the logical ``data_type``, in physical form, from unscaled values (None =
+    null) that fit the type; the inverse of :func:`unscaled`."""
     valid = np.fromiter((value is not None for value in values), np.bool_, len(values))
     size = 8 if _is_short(data_type) else 16
     data = b"".join((value or 0).to_bytes(size, "little", signed=True) for value in values)
@@ -215,7 +224,8 @@ def unscale(value: Decimal, scale: int) -> int:
 
 
 def rounded(value: int, scale: int, target: int) -> int:
-    """Convert an unscaled value to another scale, halves rounded away from zero.
+    """Convert an unscaled value from ``scale`` digits after the point to ``target`` digits; halves are
+    rounded away from zero.
 
     >>> rounded(1995, 3, 2), rounded(-1995, 3, 2), rounded(15, 1, 3)
     (200, -200, 1500)
@@ -240,8 +250,9 @@ def decimal_text(value: int, scale: int) -> str:
 
 
 def select(mask: pa.Array, if_true: Datum, if_false: Datum, data_type: pa.DataType) -> pa.Array:
-    """Choose ``if_true`` where the mask is true, else (false or null) ``if_false``; both are plain physical
-    arrays or scalars of the logical ``data_type``."""
+    """Return an array with ``if_true`` where the boolean ``mask`` is true, else (false or null) ``if_false``.
+    Both are arrays of the mask's length or scalars, of the logical ``data_type`` in physical form, not
+    dictionary arrays."""
     if mask.null_count:
         mask = _COALESCE.call([mask, FALSE])
     if is_string_like(data_type):
@@ -264,7 +275,8 @@ def holds_void(data_type: pa.DataType) -> bool:
 
 
 def _gathered(mask: pa.Array, if_true: Datum, if_false: Datum) -> pa.Array:
-    """Make the choice of :func:`select` by row numbers."""
+    """Make the choice of :func:`select` by gathering from both arrays, for types that Arrow's ``if_else``
+    refuses; ``mask`` has no nulls."""
     first, second = full_array(if_true, len(mask)), full_array(if_false, len(mask))
     rows = np.arange(len(mask))
     places = np.where(numpy_view(mask), rows, rows + len(mask))
@@ -273,7 +285,7 @@ def _gathered(mask: pa.Array, if_true: Datum, if_false: Datum) -> pa.Array:
 
 
 def _spread(text: Datum, rows: int) -> int:
-    """Bytes of a column of texts, or of one text repeated for all rows."""
+    """Return the bytes of a column of texts, or of one text repeated for ``rows`` rows."""
     if isinstance(text, pa.Scalar):
         return len(text.as_buffer()) * rows if text.is_valid else 0
     size: int = text.get_total_buffer_size()

@@ -30,7 +30,8 @@ _LAYOUT: Final = np.dtype([("months", "i4"), ("days", "i4"), ("nanoseconds", "i8
 
 
 def exported_type(data_type: pa.DataType) -> pa.DataType:
-    """Arrow's own type for a logical type.
+    """Return Arrow's own type for a logical type: intervals, also inside of nested types, become Arrow's; all
+    other types stay.
 
     >>> exported_type(DAY_TIME_INTERVAL), exported_type(pa.list_(YEAR_MONTH_INTERVAL)).value_type
     (DurationType(duration[us]), DataType(month_day_nano_interval))
@@ -45,22 +46,23 @@ def _exported_leaf(data_type: pa.DataType) -> pa.DataType:
 
 
 def exported_schema(schema: pa.Schema) -> pa.Schema:
-    """Return the schema with Arrow's own types."""
+    """Return the logical schema with each column's :func:`exported_type`."""
     if not any(holds_interval(data_type) for data_type in schema.types):
         return schema
     return pa.schema([field.with_type(exported_type(field.type)) for field in schema])
 
 
 def imported_type(data_type: pa.DataType) -> pa.DataType | None:
-    """The logical type of Arrow's own interval type; None for other types. Does not look into nested
-    types."""
+    """Return the logical type for one of Arrow's own interval types (a duration, or months, days and
+    nanoseconds); None for other types, nested types included."""
     if pa.types.is_duration(data_type):
         return DAY_TIME_INTERVAL
     return YEAR_MONTH_INTERVAL if data_type == _MONTHS else None
 
 
 def exported(array: pa.Array, data_type: pa.DataType) -> pa.Array:
-    """Convert a physical array of a logical type that holds intervals to :func:`exported_type`."""
+    """Convert an array in physical form, of a logical ``data_type`` that holds intervals, to the type's
+    :func:`exported_type`."""
     if is_year_month(data_type):
         return _from_months(array)
     return converted(array, data_type, exported) if pa.types.is_nested(data_type) else array
@@ -77,8 +79,9 @@ def imported(array: pa.Array, data_type: pa.DataType) -> pa.Array:
 def converted(
     array: pa.Array, data_type: pa.DataType, convert: Callable[[pa.Array, pa.DataType], pa.Array]
 ) -> pa.Array:
-    """Convert the children of a nested array, each by the child's type in ``data_type``; fields take their
-    names from ``data_type``."""
+    """Convert the children of a nested array by ``convert(child, child type)``, with the types of the
+    children of the logical ``data_type``, and return the nested array of the results. Fields take their names
+    from ``data_type``."""
     if pa.types.is_struct(data_type):
         children = [
             convert(child, data_type.field(index).type) for index, child in enumerate(array.flatten())

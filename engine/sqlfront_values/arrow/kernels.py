@@ -17,8 +17,8 @@ from typing import Any
 
 
 class Function:
-    """A kernel by name; ``call`` is the ``call`` method of the registry's function with the options, looked
-    up at the first use."""
+    """A kernel of Arrow, found by its name at the first use. ``call`` takes the list of the kernel's
+    arguments and passes the kernel's options, if the function has options."""
 
     def __init__(self, name: str, options: str | None, arguments: dict[str, object]) -> None:
         self._name = name
@@ -38,7 +38,9 @@ class Function:
 
 
 def function(name: str, options: str | None = None, **arguments: object) -> Function:
-    """Return the kernel of that name; ``options`` names a class of options, built from the arguments.
+    """Return the kernel ``name``. ``options`` is the name of a class of ``pyarrow.compute``, such as
+    ``RoundOptions``; the kernel is called with an instance made from the keyword ``arguments`` (None = the
+    kernel's default options).
 
     >>> import pyarrow as pa
     >>> function("round", "RoundOptions", ndigits=1).call([pa.scalar(1.25)]).as_py()
@@ -48,7 +50,8 @@ def function(name: str, options: str | None = None, **arguments: object) -> Func
 
 
 def __getattr__(name: str) -> Any:
-    """Look up the kernel, options class or error of that name, and keep it as an attribute of this module."""
+    """Return the kernel, options class or error of that name, and keep the object as an attribute of this
+    module. Raises AttributeError if ``pyarrow.compute`` has no such name."""
     from pyarrow import _compute  # noqa: PLC0415 - see Function
 
     try:

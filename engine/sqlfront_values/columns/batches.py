@@ -18,32 +18,33 @@ Mask = np.ndarray[tuple[Any, ...], np.dtype[np.bool_]]
 
 
 def make_batch(columns: Sequence[pa.Array], names: Sequence[str], length: int) -> pa.RecordBatch:
-    """Build a batch of ``length`` rows, also without any column (pyarrow would otherwise forget the row
-    count)."""
+    """Build a batch of ``length`` rows from ``columns`` of these ``names``; without columns, too, the batch
+    has ``length`` rows (pyarrow would otherwise forget the row count)."""
     if columns:
         return pa.RecordBatch.from_arrays(columns, names=names)
     return pa.RecordBatch.from_struct_array(pa.StructArray.from_buffers(pa.struct([]), length, [None]))
 
 
 def empty_batch(schema: pa.Schema) -> pa.RecordBatch:
-    """A batch without rows of a logical schema, in physical form."""
+    """Return a batch without rows, in the physical form of a logical schema."""
     return make_batch([pa.nulls(0, physical(field.type)) for field in schema], schema.names, 0)
 
 
 def row_indices(rows: Rows, valid: Mask | None = None) -> pa.Array:
-    """Build the Arrow array of row numbers that :func:`gather` takes; ``valid``: False gives null instead of
-    a row."""
+    """Build the Arrow array of row numbers that :func:`gather` takes, null where the mask ``valid`` is False
+    (None = no nulls)."""
     buffers = [bitmap(valid), pa.py_buffer(np.ascontiguousarray(rows, np.int64))]
     return pa.Array.from_buffers(pa.int64(), len(rows), buffers)
 
 
 def gather(column: pa.Array, indices: pa.Array) -> pa.Array:
-    """Return the values at ``indices`` (all within the column), null where the index is null."""
+    """Return the column's values at ``indices`` (int64, all within the column, unchecked), null where the
+    index is null."""
     return pc.take(column, indices, boundscheck=False)
 
 
 def gather_batch(batch: pa.RecordBatch, rows: Rows) -> pa.RecordBatch:
-    """Return the rows of the batch with these numbers, in the order of the numbers."""
+    """Return a batch of the batch's rows at the positions ``rows``, in that order."""
     indices = row_indices(rows)
     return make_batch([gather(column, indices) for column in batch.columns], batch.schema.names, len(rows))
 
@@ -54,8 +55,8 @@ def mask_array(mask: Mask) -> pa.Array:
 
 
 def concat_columns(pieces: Sequence[pa.Array]) -> pa.Array:
-    """Concatenate the pieces of one column. Dictionaries are unified; if plain strings and dictionaries meet,
-    the result is plain."""
+    """Concatenate the pieces (at least one) of one column. Dictionaries are unified; if the pieces have
+    different forms, such as plain strings and dictionaries, the result has the logical form."""
     if len(pieces) == 1:
         return pieces[0]
     kinds = {piece.type for piece in pieces}
@@ -66,7 +67,8 @@ def concat_columns(pieces: Sequence[pa.Array]) -> pa.Array:
 
 
 def concat_batches(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    """Concatenate the batches (at least one, of one schema up to dictionaries)."""
+    """Concatenate the batches, at least one. The batches have the same columns; a column may be a dictionary
+    in some batches only."""
     if len(batches) == 1:
         return batches[0]
     columns = [

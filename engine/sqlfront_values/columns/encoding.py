@@ -30,14 +30,16 @@ SAMPLE_ROWS: Final = 1024
 
 
 class Codes(msgspec.Struct, frozen=True):
-    """A code per row, ``0 <= value < bound``; arbitrary integers if the bound is above :data:`MAX_BOUND`."""
+    """The codes of a column's rows: rows have equal codes exactly where their values are equal.
+    ``0 <= value < bound``, except that a bound above :data:`MAX_BOUND` means arbitrary integers."""
 
     values: Integers
     bound: int
 
 
 def canonical_floats(values: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
-    """Replace all NaNs by one NaN and all zeros by one zero, so that the bits can be compared."""
+    """Return a copy of the floats in which all NaNs have the same bits and all zeros are positive, so that
+    equal values have equal bits."""
     # Adding 0.0 makes every zero positive.
     canonical = values + values.dtype.type(0.0)
     not_numbers = np.isnan(canonical)
@@ -47,8 +49,8 @@ def canonical_floats(values: npt.NDArray[np.floating]) -> npt.NDArray[np.floatin
 
 
 def canonical(column: pa.Array) -> pa.Array:
-    """Return the column with one NaN and one zero, also inside of arrays and structs: the form of a group's
-    key in results."""
+    """Return the column with one NaN and one positive zero, also inside of arrays and structs: the form of a
+    group's key in results. Columns that hold no floats are returned unchanged."""
     data_type = column.type
     if pa.types.is_floating(data_type):
         values = canonical_floats(numpy_view(column))  # type: ignore[arg-type]
@@ -73,9 +75,10 @@ def _holds_floats(data_type: pa.DataType) -> bool:
 
 
 def as_integers(column: pa.Array) -> Integers | None:
-    """Return an int64 per row for types whose equality one int64 can decide, else None: numbers, dates,
-    times, booleans, day-time intervals, and wide decimals as long as all values happen to fit. The integers
-    under nulls are undefined."""
+    """Return an int64 per row such that the integers are equal exactly where the values are. Returns None for
+    types that need more than one int64; the other types are numbers, dates, times, booleans, day-time
+    intervals, and wide decimals as long as all values happen to fit. The integers under nulls are
+    undefined."""
     data_type = column.type
     if pa.types.is_floating(data_type):
         canonical = canonical_floats(numpy_view(column))  # type: ignore[arg-type]
@@ -88,8 +91,8 @@ def as_integers(column: pa.Array) -> Integers | None:
 
 
 def decimal_words(column: pa.Array) -> npt.NDArray[np.int64]:
-    """Return the unscaled values of a decimal128 column as rows of (low word, high word); low words are
-    unsigned."""
+    """View the unscaled values of a decimal128 column as rows of two int64, (low word, high word); the bits
+    of a low word are an unsigned number. The words under nulls are undefined."""
     length, offset = len(column), column.offset
     buffer = column.buffers()[1]
     if buffer is None or length == 0:
@@ -98,8 +101,8 @@ def decimal_words(column: pa.Array) -> npt.NDArray[np.int64]:
 
 
 def narrow_decimals(column: pa.Array) -> Integers | None:
-    """Return the unscaled values of a decimal128 column if all values (nulls aside) fit into 64 bits, else
-    None."""
+    """Return the unscaled values of a decimal128 column as int64 if all values, nulls aside, fit 64 bits,
+    else None. The integers under nulls are undefined."""
     words = decimal_words(column)
     low = words[:, 0]
     fits = words[:, 1] == low >> 63
@@ -111,7 +114,8 @@ def narrow_decimals(column: pa.Array) -> Integers | None:
 
 
 def encode(column: pa.Array) -> Codes:
-    """Encode the column; null is an ordinary value."""
+    """Return codes for a column in physical form, of any type: rows have equal codes exactly where their
+    values are equal. Null is an ordinary value, equal to null."""
     data_type = column.type
     if pa.types.is_null(data_type):
         return Codes(np.zeros(len(column), np.int64), 1)
@@ -132,8 +136,9 @@ def encode(column: pa.Array) -> Codes:
 
 
 def to_hashable(column: pa.Array) -> pa.Array | None:
-    """Return the column (not an integer-like column) in a type that Arrow's dictionary and lookup kernels
-    know; None for nested types."""
+    """Return a column whose equality no int64 decides (:func:`as_integers`) in a type that Arrow's dictionary
+    and lookup kernels know: strings and binaries unchanged, wide decimals as binaries of 16 bytes. Returns
+    None for nested types."""
     data_type = column.type
     if pa.types.is_decimal128(data_type):
         return column.view(pa.binary(16))
@@ -143,7 +148,8 @@ def to_hashable(column: pa.Array) -> pa.Array | None:
 
 
 def combine(codes: Sequence[Codes], length: int, compacted: Callable[[Codes], Codes] | None = None) -> Codes:
-    """Combine several codes per row to one code per row.
+    """Combine several codes per row to one code per row; rows have equal results exactly where all their
+    codes are equal. ``length`` is the number of rows, which get the code 0 if there are no codes.
 
     ``compacted`` lowers the bound of codes where the product of bounds exceeds :data:`MAX_BOUND`. If
     ``compacted`` keeps the order of codes, the result sorts like the codes, the first codes deciding first.
@@ -192,8 +198,9 @@ def _encode_integers(values: Integers, column: pa.Array) -> Codes:
 
 
 def _encode_bytes(column: pa.Array) -> Codes:
-    """Encode strings: by Arrow's dictionary if the dictionary is likely to fit a small cache, else by the
-    strings' hashes."""
+    """Encode strings or binaries. If the column is long, its values are of similar lengths, and more than
+    half of the first :data:`SAMPLE_ROWS` values are different, the codes are the numbers of a
+    :class:`TextTable`; else the codes are the indices of Arrow's dictionary."""
     if len(column) > 4 * SAMPLE_ROWS and is_hashable_text(column):
         sample = column.slice(0, SAMPLE_ROWS)
         if 2 * len(sample.unique()) > SAMPLE_ROWS:
@@ -204,8 +211,9 @@ def _encode_bytes(column: pa.Array) -> Codes:
 
 
 def _dictionary_codes(column: pa.Array) -> Codes:
-    """Return the indices of a dictionary array as codes. The dictionary may hold a value twice (an expression
-    can map two of its values to one)."""
+    """Return the indices of a dictionary array as codes, equal where the values are equal even if the
+    dictionary holds a value twice (an expression can map two of its values to one). The codes under nulls are
+    undefined."""
     indices = dictionary_indices(column)
     dictionary = column.dictionary
     unique = dictionary.dictionary_encode()
@@ -222,7 +230,8 @@ def dictionary_indices(column: pa.DictionaryArray) -> Integers:
 
 
 def _with_null(codes: Codes, column: pa.Array) -> Codes:
-    """Add a code for null, if the column has nulls."""
+    """Return the codes of the column with one more code for null; if the column has no nulls, return the
+    codes unchanged."""
     valid = valid_mask(column)
     if valid is None:
         return codes
@@ -230,7 +239,8 @@ def _with_null(codes: Codes, column: pa.Array) -> Codes:
 
 
 def _encode_lists(column: pa.Array) -> Codes:
-    """Encode arrays by the bytes of their elements' codes."""
+    """Encode arrays by the bytes of their elements' codes. The codes under nulls are undefined. Raises
+    BatchTooLargeError if the bytes of a batch exceed the length of a text."""
     parts = lists.take_apart(column)
     elements = encode(parts.flat()).values
     size = elements.dtype.itemsize
@@ -244,7 +254,7 @@ def _encode_lists(column: pa.Array) -> Codes:
 
 
 def _encode_objects(values: Sequence[object]) -> Codes:
-    """Encode nested values one by one."""
+    """Encode nested values, given as Python objects, one by one through a Python dict."""
     numbers: dict[Hashable, int] = {}
     codes = [numbers.setdefault(hashable_value(value), len(numbers)) for value in values]
     return Codes(np.array(codes, np.int64), max(1, len(numbers)))

@@ -22,8 +22,9 @@ ROWS_PER_CODE: Final = 8
 
 
 class RowGroups(msgspec.Struct, frozen=True):
-    """``ids[row]`` is the group of each row, 0 to ``size`` - 1; ``rows[group]`` is an arbitrary row of each
-    group; ``counts[group]``, if known, is the number of the group's rows."""
+    """The groups of some rows. ``ids[row]`` is the group of each row, 0 to ``size`` - 1; ``rows[group]`` is
+    an arbitrary row of each group; ``counts[group]`` is the number of the group's rows, ``counts`` None if
+    nobody counted."""
 
     ids: Rows
     size: int
@@ -32,8 +33,8 @@ class RowGroups(msgspec.Struct, frozen=True):
 
 
 def group_rows(columns: Sequence[pa.Array], length: int) -> RowGroups:
-    """Group rows by all columns; nulls are equal. Without columns all rows form a single group, even with
-    zero rows.
+    """Group ``length`` rows by the values of all ``columns``; nulls are equal. Without columns all rows form
+    a single group, even with zero rows.
 
     >>> grouping = group_rows([pa.array(["b", "a", "b", None])], 4)
     >>> grouping.ids.tolist(), grouping.size
@@ -53,13 +54,14 @@ def group_rows(columns: Sequence[pa.Array], length: int) -> RowGroups:
 
 
 def _is_costly(column: pa.Array) -> bool:
-    """Return whether encoding the column takes much longer than comparing its values."""
+    """Return whether encoding the column takes much longer than comparing its values: True for plain strings
+    and binaries."""
     return bool(pa.types.is_string(column.type) or pa.types.is_binary(column.type))
 
 
 def _follows(column: pa.Array, grouping: RowGroups) -> bool:
-    """Return whether all rows of a group have the same value, as all rows of a customer have the customer's
-    name. Compares the first rows first."""
+    """Return whether all rows of each group have the same value in the column, as all rows of a customer have
+    the customer's name. False, without comparing, if the column has nulls. Compares the first rows first."""
     if grouping.size == len(column):
         return True
     if column.null_count:
@@ -72,7 +74,7 @@ def _follows(column: pa.Array, grouping: RowGroups) -> bool:
 
 
 def group_codes(codes: Codes) -> RowGroups:
-    """Group rows by code."""
+    """Return the groups of rows with equal codes."""
     length = len(codes.values)
     if codes.bound <= max(DENSITY * length, SMALL_BOUND):
         return _group_dense(codes)
@@ -80,7 +82,8 @@ def group_codes(codes: Codes) -> RowGroups:
 
 
 def _numbered(rows: Rows) -> RowGroups:
-    """Build the groups from the number of a representative row for each row."""
+    """Build the groups from ``rows``, which has for each row the position of the row that represents its
+    group."""
     stands = np.zeros(len(rows), np.bool_)
     stands[rows] = True
     first = np.flatnonzero(stands)
@@ -90,7 +93,7 @@ def _numbered(rows: Rows) -> RowGroups:
 
 
 def _group_dense(codes: Codes) -> RowGroups:
-    """Group codes with a place for every possible code."""
+    """Group rows by codes of a small bound, with a table that has a place for every possible code."""
     length = len(codes.values)
     if codes.bound * ROWS_PER_CODE <= length:
         return _group_few(codes)
@@ -105,8 +108,8 @@ def _group_dense(codes: Codes) -> RowGroups:
 
 
 def _group_few(codes: Codes) -> RowGroups:
-    """Group many rows per possible code: count the codes, then look for one row of each code, in the first
-    rows first."""
+    """Group rows by codes of which each occurs many times: count the codes, then look for one row of each
+    code, in the first rows first."""
     ids, counts = codes.values, np.bincount(codes.values, minlength=codes.bound)
     present = counts > 0
     size = int(present.sum())

@@ -43,11 +43,11 @@ class IntegerTable:
 
     @property
     def nbytes(self) -> int:
-        """Bytes held."""
+        """Return the bytes of memory that the table holds."""
         return self.numbers.nbytes + sum(level.nbytes for level in self._levels)
 
     def find(self, values: Integers) -> Integers:
-        """Return the number of each value, or ``missing``."""
+        """Return the number of each value, :attr:`missing` for a value that is not in the table."""
         result, rest = self._levels[0].find(values, self.missing)
         for level in self._levels[1:]:
             if not len(rest):
@@ -59,18 +59,19 @@ class IntegerTable:
 
 
 class _Level:
-    """A level of the table: the values of some rows (None = all rows), each stored at its own place or left
-    to the next level."""
+    """A level of an :class:`IntegerTable`. The level is made from the values of some ``rows`` (None = all
+    rows); each value is stored at its own place in the level, or left to the next level."""
 
     nbytes: int
 
     def enter(self, numbers: Integers) -> Integers:
-        """Set the numbers of the rows that found their place; return the other rows."""
+        """Write into ``numbers``, the numbers of all rows of the table, the numbers of the rows whose values
+        this level stores; return the other rows."""
         raise NotImplementedError
 
     def find(self, values: Integers, missing: int) -> tuple[Integers, Integers]:
-        """Return the number of each value, ``missing`` if this level doesn't hold the value; and the
-        positions of values that another level may hold."""
+        """Return the number of each value, ``missing`` if this level does not store the value; and the
+        positions, among ``values``, of the values that another level may store."""
         raise NotImplementedError
 
 
@@ -123,7 +124,8 @@ class _HashLevel(_Level):
         return np.where(rests < self._free, self._rows[found], missing), others
 
     def _split(self, values: Integers) -> tuple[Integers, Words]:
-        """Return the place of each value, and the rest of its product, shifted up."""
+        """Return the place of each value (the high bits of its product), and the low bits of the product,
+        shifted up."""
         products = values.view(np.uint64) * self._multiplier
         places = (products >> self._shift).view(np.int64)
         products <<= self._bits
@@ -131,13 +133,13 @@ class _HashLevel(_Level):
 
 
 def _places_per_value(count: int) -> int:
-    """Places per value: few values can afford many free places, which make misses quick; many values should
-    fit the caches."""
+    """Return the number of places per value in a level of ``count`` values: few values can afford many free
+    places, which make misses quick; many values should fit the caches."""
     return 8 if count < 2**14 else 2
 
 
 class _SortedLevel(_Level):
-    """A level that finds values by bisection."""
+    """The last level of a table: all remaining values, sorted, and found by bisection."""
 
     def __init__(self, values: Integers, rows: Integers | None) -> None:
         order = np.argsort(values, kind="stable")

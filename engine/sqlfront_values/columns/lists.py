@@ -51,17 +51,19 @@ class Lists(msgspec.Struct, frozen=True):
 
 
 def inner(column: pa.Array) -> pa.Array:
-    """Convert a physical column to the child of a nested column."""
+    """Convert a column in physical form to the form that values have inside a nested column: decimals become
+    decimal128, dictionary strings plain."""
     return widened(plain(column))
 
 
 def outer(column: pa.Array) -> pa.Array:
-    """Convert a child of a nested column to a physical column; the inverse of :func:`inner`."""
+    """Convert a child of a nested column to physical form: decimals of at most 18 digits become decimal64."""
     return narrowed(column)
 
 
 def take_apart(column: pa.Array) -> Lists:
-    """Split a list or map column into its parts; zero-copy."""
+    """Return the elements, offsets, lengths and validity of a list or map column; the elements are not
+    copied."""
     valid, length = valid_mask(column), len(column)
     if length == 0:
         nothing = np.zeros(0, np.int64)
@@ -76,8 +78,9 @@ def take_apart(column: pa.Array) -> Lists:
 def put_together(
     data_type: pa.DataType, elements: pa.Array, lengths: Integers, valid: Mask | None = None
 ) -> pa.Array:
-    """Build the list or map column of ``data_type``. Row ``i`` holds the next ``lengths[i]`` elements.
-    ``valid``: False where a row (of length 0) is null."""
+    """Build a list or map column of ``data_type``, whose row ``i`` holds the next ``lengths[i]`` of the
+    ``elements``. ``valid`` is False where a row (of length 0) is null; None = no nulls. Raises
+    OperationalError if the rows have more elements than Arrow's 32-bit offsets can count."""
     offsets = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
     if offsets[-1] > _MOST_ELEMENTS:
@@ -89,7 +92,7 @@ def put_together(
 
 
 def entries(data_type: pa.MapType, keys: pa.Array, items: pa.Array) -> pa.Array:
-    """Build the entries of a map column of the type."""
+    """Build the elements of a map column of ``data_type``: a struct of key and value per entry."""
     fields = [pa.field("key", data_type.key_type, nullable=False), data_type.item_field]
     return pa.StructArray.from_arrays([keys, items], fields=fields)
 

@@ -41,11 +41,12 @@ MAX_VALUES: Final = 1024
 
 
 class KeyDirectory:
-    """A directory that numbers the different keys of some rows.
+    """A directory that numbers the different keys of ``length`` rows; ``columns`` are the parts of the key.
 
-    ``rows`` are the rows that a look-up can find (None = all): the rows without a null, except in the columns
-    that are ``null_safe``, where null is a value. ``numbers`` holds a number for each of these rows, ``0 <=
-    number < size``; equal keys have equal numbers. Some numbers may have no row.
+    ``null_safe`` tells for each column whether null is a value, equal to null; empty = for no column.
+    ``rows`` are the rows that a look-up can find (None = all): the rows without a null in a column that is
+    not null-safe. ``numbers`` holds a number for each of these rows, ``0 <= number < size``; equal keys have
+    equal numbers. Some numbers may have no row.
     """
 
     def __init__(self, columns: Sequence[pa.Array], length: int, null_safe: Sequence[bool] = ()) -> None:
@@ -68,8 +69,8 @@ class KeyDirectory:
         self.numbers, self.size = codes.values, codes.bound
 
     def find(self, columns: Sequence[pa.Array], length: int) -> Integers:
-        """Return a number per row: the number of the row's key, or a number that no row of the directory has.
-        The columns have the same types as the directory's columns."""
+        """Return a number for each of ``length`` rows: the number of the row's key, or a number that no row
+        of the directory has. The columns have the same types as the directory's columns."""
         codes: Integers | None = None
         for column, step in zip(columns, self._steps, strict=True):
             codes = step.extend(codes, column)
@@ -82,7 +83,8 @@ class KeyDirectory:
         return self._table.take(codes, mode="clip")
 
     def _find_hashed(self, codes: Integers, hashed: IntegerTable) -> Integers:
-        """Look codes up, and build a table of numbers by code once the look-ups are worth the table."""
+        """Return the numbers of the codes from the hash table. Builds a table of numbers by code, for later
+        calls, once the look-ups are worth that table."""
         self._looked_up += len(codes)
         if self._codes.bound <= min(MAX_TABLE, self._looked_up / PROBES_PER_CODE):
             self._table = np.full(self._codes.bound, hashed.missing)
@@ -91,12 +93,13 @@ class KeyDirectory:
 
     @property
     def wanted_rows(self) -> int:
-        """The number of rows that makes a call of :meth:`find` worth its fixed cost."""
+        """Return the number of rows that makes a call of :meth:`find` worth the call's fixed cost."""
         return max((step.coder.fixed_cost for step in self._steps), default=0)
 
     @property
     def nbytes(self) -> int:
-        """Bytes held."""
+        """Return the bytes of memory that the numbers and the hash table hold, the table of numbers by code
+        included."""
         hashed = 0 if self._hashed is None else self._hashed.nbytes + 8 * min(self._codes.bound, MAX_TABLE)
         return self.numbers.nbytes + hashed
 
@@ -112,8 +115,8 @@ class KeyDirectory:
 
 
 class _Coder(Protocol):
-    """Codes for the values of one column, ``0 <= code < bound``; ``bound - 1`` is the code of unknown values.
-    The code of null is undefined."""
+    """A coder gives the values of one column codes, ``0 <= code < bound``; the code of a value that the build
+    side did not have is ``bound - 1``. The code of null is undefined."""
 
     bound: int
     #: The least number of values per call for the fixed cost of the call not to matter.
@@ -123,8 +126,8 @@ class _Coder(Protocol):
 
 
 class _Step(msgspec.Struct, frozen=True):
-    """A further column of a compound key; ``folded`` renumbers the codes of the columns before it, to make
-    room."""
+    """The step of :meth:`KeyDirectory.find` for one column of a key. ``folded`` renumbers the codes of the
+    columns before this one, so that the combined codes stay in an int64; None if they do anyway."""
 
     coder: _Coder
     null_safe: bool
@@ -135,7 +138,8 @@ class _Step(msgspec.Struct, frozen=True):
         return self.coder.bound + self.null_safe
 
     def extend(self, codes: Integers | None, column: pa.Array) -> Integers:
-        """Combine the codes so far (None = this is the first column) with this column's codes."""
+        """Return the codes of the key up to this column, from ``codes``, the codes up to the column before
+        (None = this is the first column), and the values of ``column``."""
         own = self.coder.code(column)
         valid = valid_mask(column)
         if valid is not None:
@@ -273,7 +277,7 @@ def _make_string_coder(column: pa.Array) -> _Coder:
 
 
 def _complete_rows(columns: Sequence[pa.Array], null_safe: Sequence[bool]) -> Mask | None:
-    """Mask the rows without a null in a column that isn't null-safe; None = all."""
+    """Return a mask, False for rows with a null in a column that is not null-safe; None if no row has one."""
     result: Mask | None = None
     for column, safe in zip(columns, null_safe, strict=True):
         valid = None if safe else valid_mask(column)
@@ -289,14 +293,16 @@ def _renumber(codes: Codes) -> tuple[IntegerTable, Codes]:
 
 
 def _narrow_or(column: pa.Array, otherwise: int) -> Integers:
-    """Return the unscaled values of decimals, ``otherwise`` for decimals beyond 64 bits."""
+    """Return the unscaled values of a decimal128 column as int64, with ``otherwise`` for decimals beyond 64
+    bits."""
     words = decimal_words(column)
     fits = words[:, 1] == words[:, 0] >> 63
     return np.where(fits, words[:, 0], otherwise)
 
 
 def _same_buffers(left: pa.Array, right: pa.Array) -> bool:
-    """Return whether two dictionaries share the same memory."""
+    """Return whether two arrays are the same part of the same memory (False does not mean different
+    values)."""
     if len(left) != len(right) or left.offset != right.offset:
         return False
     return [_address(buffer) for buffer in left.buffers()] == [_address(buffer) for buffer in right.buffers()]

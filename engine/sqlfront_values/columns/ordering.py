@@ -43,8 +43,8 @@ def sortable(column: pa.Array) -> Integers | None:
 
 
 def ranks(column: pa.Array, order: SortOrder = SortOrder.ASCENDING) -> Codes:
-    """Return codes that sort ascending as SQL's ``ORDER BY column`` sorts the values in the given order;
-    equal values have equal codes.
+    """Return codes that sort ascending as SQL's ``ORDER BY column`` sorts the values in ``order``; equal
+    values have equal codes. Raises NotSupportedError for types without an order, such as maps.
 
     >>> ranks(pa.array([3, None, 1]), SortOrder.DESCENDING_NULLS_FIRST).values.tolist()
     [1, 0, 3]
@@ -70,7 +70,8 @@ def ranks(column: pa.Array, order: SortOrder = SortOrder.ASCENDING) -> Codes:
 
 
 def combine_ranks(keys: Sequence[Codes], length: int) -> Codes:
-    """Combine codes to one code per row that sorts as the keys do, the first key deciding first."""
+    """Combine the codes of several keys to one code for each of ``length`` rows; the codes sort as the keys
+    do, the first key deciding first."""
     return combine(keys, length, _compact_ranks)
 
 
@@ -89,8 +90,9 @@ def sorting_order(codes: Codes) -> Rows:
 
 
 def _sort(values: Integers) -> None:
-    """Sort in place. Many values are sorted run by run, with a :func:`check` between runs that may stop the
-    query; numpy's stable sort recognises the two sorted runs of a part, and only merges them."""
+    """Sort the values in place, ascending. Many values are sorted run by run, with a :func:`check` between
+    runs that may stop the query; numpy's stable sort recognises the two sorted runs of a part, and only
+    merges them."""
     if len(values) <= _RUN:
         values.sort()
         return
@@ -123,7 +125,8 @@ def _compact_ranks(codes: Codes) -> Codes:
 
 
 def _dense_ranks(values: npt.NDArray[np.generic], order: Rows) -> Integers:
-    """Return the position of each value among the different values; ``order`` sorts the values."""
+    """Return the rank of each value, 0 for the least; equal values have the same rank, and no rank is left
+    out. ``order`` has the positions of the values in ascending order."""
     if len(values) == 0:
         return np.zeros(0, np.int64)
     sorted_values = values[order]
@@ -135,7 +138,8 @@ def _dense_ranks(values: npt.NDArray[np.generic], order: Rows) -> Integers:
 
 
 def _wide_ranks(column: pa.Array) -> Integers:
-    """Return ranks of values that no int64 can represent."""
+    """Return an int64 per row that sorts like the value, comparable within this column only, for types that
+    :func:`sortable` refuses. Raises NotSupportedError for types without an order, such as maps."""
     data_type = column.type
     if pa.types.is_dictionary(data_type):
         if len(column.dictionary) == 0:
@@ -161,7 +165,8 @@ def _wide_ranks(column: pa.Array) -> Integers:
 
 
 def _list_ranks(column: pa.Array) -> Integers:
-    """Return ranks of lists, compared element by element; a prefix comes first."""
+    """Return an int64 per row that sorts like the list: lists are compared element by element, and a prefix
+    comes before the longer list."""
     starts = numpy_view(column.offsets).astype(np.int64)
     child = column.values
     element_ranks = (ranks(child).values + 1).tolist()

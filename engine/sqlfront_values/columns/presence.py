@@ -38,7 +38,8 @@ class KeyPresence:
 
     @classmethod
     def of(cls, column: pa.Array) -> "KeyPresence | None":
-        """Build the set of the column's values; None for types that aren't compared as integers."""
+        """Build the set of the column's values, nulls aside; None for types whose values :func:`as_integers`
+        does not represent."""
         keys = as_integers(column)
         valid = valid_mask(column)
         if keys is None or valid is None:
@@ -47,11 +48,12 @@ class KeyPresence:
 
     @property
     def nbytes(self) -> int:
-        """Bytes held."""
+        """Return the bytes of memory that the set holds."""
         return self._places.nbytes
 
     def test(self, column: pa.Array) -> Mask | None:
-        """Return False where the value isn't a key; None if the values can't be tested."""
+        """Return a mask, False where the value is surely not in the set, True where the value is or seems to
+        be in the set; None if the values of this column can't be tested."""
         values = as_integers(column)
         return None if values is None else self._places.take(self._place(values), mode="clip")
 

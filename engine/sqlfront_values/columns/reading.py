@@ -45,7 +45,8 @@ def value_reader(array: pa.Array) -> Reader:
 
 
 def row_reader(arrays: Sequence[pa.Array]) -> Callable[[int], tuple[object, ...]]:
-    """Return a reader of the rows of these arrays; each value is as :func:`value_reader` returns it.
+    """Return a function from a row number to the tuple of the row's values, one from each of the arrays (in
+    physical form, of equal length); each value is as :func:`value_reader` returns it.
 
     >>> row_reader([pa.array([1, 2]), pa.array(["a", None])])(1)
     (2, None)
@@ -60,8 +61,9 @@ def row_reader(arrays: Sequence[pa.Array]) -> Callable[[int], tuple[object, ...]
 
 
 def _written_out(array: pa.Array, name: str) -> tuple[str, dict[str, object]]:
-    """Return an expression for the value of a row, for :func:`tuple_function`, and the names in the
-    expression."""
+    """Return the Python expression for a row's value in ``array``, as a part for :func:`tuple_function` in
+    which ``row`` is the row number, and the objects that the expression names. ``name`` is a prefix for the
+    names."""
     data_type = array.type
     if array.null_count or not (_has_storage(data_type) or pa.types.is_string(data_type)):
         return f"{name}(row)", {name: value_reader(array)}
@@ -83,8 +85,8 @@ def _written_out(array: pa.Array, name: str) -> tuple[str, dict[str, object]]:
 
 
 def storage_reader(array: pa.Array) -> Reader:
-    """Return a reader of the stored values: numbers for dates, timestamps, durations and decimal64; these
-    sort like the values."""
+    """Return a reader of an array's stored values, None for null: numbers for dates, timestamps, durations
+    and decimal64, which sort like the values; for other types the logical values."""
     data_type = array.type
     if pa.types.is_dictionary(data_type):
         read = _dictionary_reader(array)
@@ -100,8 +102,8 @@ def storage_reader(array: pa.Array) -> Reader:
 
 
 def to_storage(data_type: pa.DataType) -> Callable[[object], object] | None:
-    """Return the conversion of a logical value to the stored value of :func:`storage_reader`; None if both
-    are the same."""
+    """Return the conversion of a non-null logical value to the stored value that :func:`storage_reader`
+    reads; None if both are the same."""
     if pa.types.is_date32(data_type):
         return lambda value: value.toordinal() - _EPOCH_DAY  # type: ignore[attr-defined]
     if pa.types.is_timestamp(data_type):
@@ -137,7 +139,7 @@ def _from_storage(data_type: pa.DataType) -> Callable[..., object] | None:
 
 
 def _has_storage(data_type: pa.DataType) -> bool:
-    """Return whether the values are fixed-width numbers to Python."""
+    """Return whether Python reads a value of the type as one fixed-width number from the array's memory."""
     if is_decimal(data_type):
         return bool(pa.types.is_decimal64(data_type))
     return bool(

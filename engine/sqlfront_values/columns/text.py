@@ -42,11 +42,12 @@ class Text:
 
     @property
     def nbytes(self) -> int:
-        """Bytes held."""
+        """Return the bytes of memory that the text holds."""
         return self.lengths.nbytes + self.words.nbytes
 
     def sortable(self, number: int, rows: Rows | None = None) -> Integers:
-        """Return a word of each value (of these rows) as an integer that sorts like the word's bytes."""
+        """Return word ``number`` of each value in ``rows`` (None = all) as an int64 that sorts like the
+        word's bytes."""
         word = self.words[:, number] if rows is None else self.words[rows, number]
         return (word.byteswap() ^ np.uint64(1 << 63)).view(np.int64)
 
@@ -64,7 +65,8 @@ class Text:
         return result.view(np.int64)
 
     def equal(self, rows: Rows, other: "Text", other_rows: Rows) -> Mask:
-        """Compare the values of these rows with the other text's values of ``other_rows``, pair by pair."""
+        """Return a mask that compares pairs of values: True where this text's value at ``rows[i]`` equals the
+        other text's value at ``other_rows[i]``."""
         result = self.lengths[rows] == other.lengths[other_rows]
         # If the lengths are equal, there are only zeros beyond the narrower text's words.
         for number in range(min(self.words.shape[1], other.words.shape[1])):
@@ -73,7 +75,8 @@ class Text:
 
 
 def is_hashable_text(column: pa.Array) -> bool:
-    """Return whether the column holds strings or binaries of similar enough lengths for :class:`Text`."""
+    """Return whether the column holds plain strings or binaries that :class:`Text` can pad without much
+    waste: no value is longer than 64 bytes, or the longest has at most four times the average length."""
     if not (pa.types.is_string(column.type) or pa.types.is_binary(column.type)):
         return False
     length = len(column)
@@ -99,11 +102,11 @@ class TextTable:
 
     @property
     def nbytes(self) -> int:
-        """Bytes held."""
+        """Return the bytes of memory that the table holds."""
         return self._table.nbytes + self._text.nbytes
 
     def find(self, column: pa.Array) -> Rows:
-        """Return the number of each value, or ``missing``."""
+        """Return the number of each value, :attr:`missing` for a value that is not in the table."""
         text = Text(column)
         numbers = self._table.find(text.hashes())
         hits = np.flatnonzero(numbers != self.missing)

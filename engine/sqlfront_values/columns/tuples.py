@@ -6,8 +6,8 @@ from types import CodeType
 
 
 def tuple_function(arguments: str, parts: Sequence[str], values: Mapping[str, object]) -> object:
-    """Compile a function of these arguments that returns a tuple of the ``parts``; ``values`` maps the names
-    in the parts to objects.
+    """Compile a function that returns a tuple. ``arguments`` are its parameters, ``parts`` the Python
+    expressions of the tuple's items, ``values`` the objects that the parts name besides the parameters.
 
     The function is compiled from text, like the standard library's ``namedtuple``. A part may hold only names
     given here, numbers and operators.
@@ -19,8 +19,8 @@ def tuple_function(arguments: str, parts: Sequence[str], values: Mapping[str, ob
 
 
 def tuples_function(row: str, arguments: str, parts: Sequence[str], values: Mapping[str, object]) -> object:
-    """Compile a :func:`tuple_function` for many rows: the function takes a list of rows, each named ``row``
-    in the parts, and the arguments, and returns a list of tuples.
+    """Compile a :func:`tuple_function` for many rows. The function takes a list of rows and the
+    ``arguments``, and returns a list with a tuple for each row; in the parts, the row has the name ``row``.
 
     >>> tuples_function("row", "n", ["row + 1", "n"], {})([1, 2], 7)
     [(2, 7), (3, 7)]

@@ -23,7 +23,7 @@ class PositionRanges(msgspec.Struct, frozen=True):
     ends: Rows
 
     def lengths(self) -> Rows:
-        """The number of positions in each range."""
+        """Return the number of positions in each range."""
         return self.ends - self.starts
 
 
@@ -45,11 +45,12 @@ class WindowRows(msgspec.Struct, frozen=True):
 
     @property
     def partition_count(self) -> int:
-        """The number of partitions."""
+        """Return the number of partitions of the window."""
         return int(self.ids[-1]) + 1 if len(self.ids) else 0
 
     def frame(self, frame: WindowFrame) -> PositionRanges:
-        """Return the frame of each position; an empty frame ends where it starts."""
+        """Return for each position the range of the row's ``frame``, within its partition; an empty frame
+        ends where it starts."""
         positions = np.arange(len(self))
         first, last = self.partitions.starts, self.partitions.ends
         starts, ends = first, last
@@ -69,7 +70,8 @@ class WindowRows(msgspec.Struct, frozen=True):
 def window_rows(
     batch: pa.RecordBatch, partition_keys: Sequence[int], order_keys: Sequence[SortKey]
 ) -> WindowRows:
-    """Sort the rows of a batch by the columns of a window."""
+    """Sort the rows of a batch for a window: by the columns ``partition_keys`` (ordinals), then by
+    ``order_keys``. Rows of one partition stand together; the partitions have an arbitrary order."""
     length = batch.num_rows
     grouping = group_rows([batch.column(key) for key in partition_keys], length)
     keys = [Codes(grouping.ids, grouping.size)]
@@ -83,7 +85,8 @@ def window_rows(
 
 
 def _runs(values: Rows) -> PositionRanges:
-    """Return for each position the range of equal neighbours around the position."""
+    """Return for each position the range of the equal neighbours around the position, the position
+    included."""
     length = len(values)
     begins = np.flatnonzero(np.concatenate([np.ones(min(length, 1), np.bool_), values[1:] != values[:-1]]))
     counts = np.diff(begins, append=length)
