@@ -5,7 +5,8 @@ from typing import Self
 
 
 class ClosingContext:
-    """A context manager that returns itself, and closes at the end of the block in every case."""
+    """A context manager: the ``with`` block gets the object itself, and its end calls :meth:`close`, also
+    after an error."""
 
     __slots__ = ()
 

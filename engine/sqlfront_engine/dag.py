@@ -39,13 +39,13 @@ T = TypeVar("T")
 
 
 class Routing(Enum):
-    """The choice of the consumer's instance for a batch."""
+    """The rule by which an edge chooses the consumer's instances for a batch or a row."""
 
     UNICAST = "unicast"
     """Each batch goes to one instance, round robin; instances with full queues are skipped."""
     ISOLATED = "isolated"
-    """Each producer has instances of its own: p feeds i exactly if ``i mod U == p mod D``. Keeps the
-    order."""
+    """Each producer has instances of its own: of U producers and D consumers on a member, producer p feeds
+    consumer i exactly if ``i mod U == p mod D``. Keeps the order."""
     PARTITIONED = "partitioned"
     """Rows with equal keys go to the same instance; without key columns all rows go to the instance of one
     partition."""
@@ -75,7 +75,8 @@ class OnlyOn(msgspec.Struct, frozen=True):
 
     @classmethod
     def owner_of(cls, key: Sequence[Literal], partition_count: int = DEFAULT_PARTITIONS) -> Self:
-        """The place on the member that handles the partition of a key's values."""
+        """Return the place on the member that handles the partition of ``key``, the values of the partition
+        key's columns in their order; ``partition_count`` is the number of partitions."""
         columns = [from_values([value.value], physical(value.type)) for value in key]
         return cls(partition=int(partitions.partition_ids(columns, 1, partition_count)[0]))
 
@@ -167,22 +168,24 @@ class Edge(msgspec.Struct, frozen=True, eq=False):
         return cls(source, ordinal)
 
     def to(self, destination: Vertex, ordinal: int = 0) -> Self:
-        """Lead the edge to input ``ordinal`` of ``destination``."""
+        """Lead the edge to input ``ordinal`` of ``destination``. Raises InterfaceError if the edge has a
+        destination already."""
         if self.destination is not None:
             raise InterfaceError(f"the edge from {self.source.name!r} has a destination already")
         return replace(self, destination=destination, destination_ordinal=ordinal)
 
     def unicast(self) -> Self:
-        """Send each batch to one instance."""
+        """Send each batch to one instance of the consumer, round robin."""
         return replace(self, routing=Routing.UNICAST)
 
     def isolated(self) -> Self:
-        """Give each producer a fixed subset of instances; keeps the order."""
+        """Give each producer a fixed subset of the consumer's instances (see :attr:`Routing.ISOLATED`), which
+        keeps the order. For local edges only."""
         return replace(self, routing=Routing.ISOLATED)
 
     def partitioned(self, key_columns: Sequence[int]) -> Self:
-        """Route rows by the hash of the columns at these ordinals; nulls equal each other, -0.0 equals
-        0.0."""
+        """Route rows by the hash of the columns at these ordinals; nulls equal each other, -0.0 equals 0.0.
+        Raises InterfaceError if there is no ordinal."""
         if not key_columns:
             raise InterfaceError("a partitioned edge needs key columns; to_one() sends all to one instance")
         return replace(self, routing=Routing.PARTITIONED, key_columns=tuple(key_columns))
@@ -196,7 +199,8 @@ class Edge(msgspec.Struct, frozen=True, eq=False):
         return replace(self, routing=Routing.BROADCAST)
 
     def fanout(self) -> Self:
-        """Send a copy of each batch to every member."""
+        """Send each batch to every member, and there to one instance; on a local edge like
+        :meth:`unicast`."""
         return replace(self, routing=Routing.FANOUT)
 
     def ordered(self, sort_keys: Sequence[SortKey]) -> Self:
@@ -204,18 +208,21 @@ class Edge(msgspec.Struct, frozen=True, eq=False):
         return replace(self, sort_keys=tuple(sort_keys))
 
     def in_turn(self) -> Self:
-        """Keep the order of pieces of rows. A consumer reads a piece of each of its producers in turn, and an
-        instance forwards the ends of pieces with its rows. For local edges from vertices of one output.
-        Instances sharing a producer's rows must not wait for each other: either each of them reads its whole
-        input before emitting rows, or their own output is not read in turn."""
+        """Keep the order of pieces of rows: each instance of the consumer reads one piece of each of its
+        producers in turn, and each producer forwards the ends of pieces that it receives, behind the rows
+        made from them. For local edges from vertices of one output.
+
+        Instances that share a producer's rows must not wait for each other: either each such instance reads
+        its whole input before emitting rows, or the output of these instances is not read in turn.
+        """
         return replace(self, takes_turns=True)
 
     def distributed(self) -> Self:
-        """Let batches go to all members."""
+        """Let batches go to all members; the routing then chooses among the instances of all members."""
         return replace(self, distribution=Distribution.TO_ALL, target_member=None)
 
     def distribute_to(self, member: str = COORDINATOR) -> Self:
-        """Send every batch to ``member``; for partitioned edges only."""
+        """Send every batch to ``member`` (by default the job's coordinator); for partitioned edges only."""
         return replace(self, distribution=Distribution.TO_ONE, target_member=member)
 
     def priority(self, number: int) -> Self:
@@ -281,11 +288,13 @@ class DAG:
         local_parallelism: int | None = None,
         only_on: OnlyOn | None = None,
     ) -> Vertex:
-        """Add a vertex; its name must be new (see :meth:`unique_name`)."""
+        """Make a vertex, add it to the DAG and return it; the parameters are those of :class:`Vertex`. Raises
+        InterfaceError if the name is taken (see :meth:`unique_name`) or the DAG is locked."""
         return self.add(Vertex(name, processor, local_parallelism, only_on))
 
     def add(self, vertex: Vertex) -> Vertex:
-        """Add a vertex made elsewhere; its name must be new."""
+        """Add a vertex made elsewhere and return it. Raises InterfaceError if its name is taken or the DAG is
+        locked."""
         self._check_unlocked()
         if vertex.name in self._vertices:
             raise InterfaceError(f"the DAG has a vertex {vertex.name!r} already")
@@ -303,7 +312,9 @@ class DAG:
         return candidate
 
     def edge(self, edge: Edge) -> Self:
-        """Add an edge between two of the DAG's vertices; both ordinals must be free."""
+        """Add an edge between two of the DAG's vertices and return the DAG. Raises InterfaceError if an end
+        of the edge is missing or not a vertex of this DAG, if both ends are the same vertex, if another edge
+        has one of the ordinals, or if the DAG is locked."""
         self._check_unlocked()
         source, destination = edge.source, edge.destination
         if destination is None:
@@ -340,7 +351,8 @@ class DAG:
         self._order = None
 
     def lock(self) -> None:
-        """Validate, and refuse any change from now on."""
+        """Validate the DAG, which refuses any change from now on. Raises InterfaceError as :meth:`validate`
+        does."""
         if not self._locked:
             self.validate()
             self._locked = True
@@ -382,7 +394,8 @@ class DAG:
         return tuple([self._resolve(edges[ordinal]) for ordinal in sorted(edges)])
 
     def _resolve(self, edge: Edge) -> Edge:
-        """The edge between this DAG's own vertices; a rebound DAG keeps the edges of its template."""
+        """Return ``edge`` with this DAG's own vertices at its ends: a rebound DAG stores the edges of its
+        template, whose vertices have other processors."""
         if not self._rebound:
             return edge
         assert edge.destination is not None
@@ -403,7 +416,8 @@ class DAG:
         return self._order
 
     def _topological_order(self) -> tuple[Vertex, ...]:
-        """The vertices, sources first, otherwise in the order of addition (Kahn's algorithm)."""
+        """Return the vertices, sources first, otherwise in the order of addition (Kahn's algorithm). Raises
+        InterfaceError if the DAG has a cycle."""
         waiting = {name: len(self._inbound.get(name, ())) for name in self._vertices}
         ready = deque(vertex for vertex in self._vertices.values() if not waiting[vertex.name])
         order: list[Vertex] = []
@@ -421,8 +435,9 @@ class DAG:
         return tuple(order)
 
     def derive(self, key: object, compute: Callable[[Self], T]) -> T:
-        """``compute(self)``, cached under ``key`` for this locked DAG and all rebound copies. The value may
-        depend only on names, edges, parallelism and the processors' classes."""
+        """Return the value stored under ``key`` for this locked DAG and all its rebound copies; the first
+        call computes the value by ``compute(self)``. The value may depend only on names, edges, parallelism
+        and the processors' classes."""
         try:
             return self._derived[key]  # type: ignore[return-value]
         except KeyError:
@@ -430,8 +445,11 @@ class DAG:
             return value
 
     def with_processors(self, processors: Mapping[str, Processor]) -> "DAG":
-        """A locked DAG of the same shape with new processors of unchanged classes, by vertex name: the cheap
-        way from a cached plan to one run of the plan."""
+        """Return a locked copy of the DAG in which each vertex named in ``processors`` has the processor
+        given there: the cheap way from a cached plan to one run of the plan. Locks this DAG, too.
+
+        Raises InterfaceError if a processor is not of the same class as the processor that it replaces.
+        """
         self.lock()
         fresh: dict[str, Vertex] = {}
         for name, processor in processors.items():

@@ -8,8 +8,10 @@ from sqlfront_engine.dag import DAG, DEFAULT_QUEUE_SIZE, PREPARE_SUFFIX, Distrib
 def to_dot(
     dag: DAG, default_parallelism: int | None = None, default_queue_size: int = DEFAULT_QUEUE_SIZE
 ) -> str:
-    """The DAG as a Graphviz digraph. The defaults apply to vertices and edges without a setting of their
-    own."""
+    """Return the text of the DAG as a Graphviz digraph, with the parallelism of each vertex and the queue
+    size of each edge. The defaults apply to vertices and edges without a setting of their own; with
+    ``default_parallelism`` None, such a vertex shows the preferred parallelism of its processor, or the word
+    default."""
     vertices = _vertices(dag, default_parallelism)
     return "\n".join(["digraph DAG {", *vertices, *_edges(dag, default_queue_size), "}"])
 

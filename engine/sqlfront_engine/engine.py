@@ -67,7 +67,8 @@ class JobConfig(msgspec.Struct, frozen=True):
     bytes, None = the member's limit. ``timeout``: seconds, None = no limit. ``inline``: run all processors,
     including non-cooperative ones, on the thread reading the result or joining, with a single instance per
     vertex unless the DAG says otherwise. ``parallelism``: the default number of instances of a vertex, None =
-    one per worker (for inline jobs: 1). ``order_seed``: run an inline job's tasklets in a random order.
+    one per worker (for inline jobs: 1). ``partition_count``: the number of partitions among which edges
+    divide keys. ``order_seed``: the seed of a random order of an inline job's tasklets, None = oldest first.
     ``query``: the run of the job's query, whose ``memory_limit`` and ``description`` then apply; None = the
     job is its query's only job. ``description``: the text in listings.
 
@@ -107,8 +108,9 @@ class EngineStatistics(msgspec.Struct, frozen=True):
 class Engine(ClosingContext):
     """A runner of DAGs in this process. ``workers``: the number of cooperative threads (None = one per core),
     started with the first job. ``memory_limit``: bytes that all jobs' operators may hold together (None = six
-    tenths of the machine's memory). ``process_memory``: the budget of all engines of the process. ``threads``
-    replaces the runners of tasklets, as a simulation does. ``files``: the files that jobs may open here.
+    tenths of the machine's memory). ``process_memory``: the budget of all engines of the process, None = no
+    common budget. ``clock``: the source of time, None = the system's. ``threads`` replaces the runners of
+    tasklets, as a simulation does. ``files``: the files that jobs may open here.
     ``user_code``: whether functions of other members' jobs may run here."""
 
     def __init__(
@@ -151,7 +153,7 @@ class Engine(ClosingContext):
         return self._workers.count
 
     def call(self, function: Callable[[], None]) -> None:
-        """Have a worker call the function soon; safe in finalizers."""
+        """Have a cooperative worker call ``function`` soon, and return at once; safe in finalizers."""
         self._workers.start()
         self._workers.call(function)
 
@@ -160,7 +162,7 @@ class Engine(ClosingContext):
         self._numbers = itertools.count(first)
 
     def next_number(self) -> int:
-        """The id of a new job."""
+        """Return the next unused number, the id for a new query or job."""
         return next(self._numbers)
 
     def begin_query(self, memory_limit: int | None = None, text: str = "") -> QueryRun:
@@ -172,7 +174,11 @@ class Engine(ClosingContext):
         return QueryRun(number, memory_limit, self.memory, self.clock.now(), text, self._running)
 
     def run(self, dag: "DAG", config: JobConfig = DEFAULT_CONFIG) -> "LightJob":
-        """Submit the DAG and lock it. An inline job begins to run when its result is read."""
+        """Lock the DAG and submit it as a job on this member; returns the job's handle. An inline job begins
+        to run when its result is read or :meth:`LightJob.join` is called.
+
+        Raises InterfaceError if the DAG is invalid or the engine is closed.
+        """
         execution = self.execution(self.next_number(), config)
         job = light_jobs.LightJob(execution)  # first, so that the start may be interrupted
         self.start(execution, self.plan(dag, execution, config), config)
@@ -211,7 +217,8 @@ class Engine(ClosingContext):
     # ---- running in steps, for jobs on several members
 
     def execution(self, number: int, config: JobConfig, member: str = EMBEDDED) -> "Execution":
-        """A new run under the engine's memory budget, without a plan and not yet begun."""
+        """Return a new run under the engine's memory budget, without a plan and not yet begun. ``number``:
+        the job's id; ``member``: the name of this member. Raises InterfaceError if the engine is closed."""
         self._check_open()
         query = config.query or self._query(number, config.memory_limit, config.description)
         return executions.Execution(number, query, self.clock, config.timeout, member)
@@ -241,7 +248,8 @@ class Engine(ClosingContext):
         config: JobConfig,
         on_end: "Callable[[Execution], None] | None" = None,
     ) -> None:
-        """Start the execution; ``on_end`` is called when the execution has ended."""
+        """Start the tasklets of ``plan``, the plan made for ``execution``: on the engine's threads, or for an
+        inline job on the reader's thread. ``on_end`` is called when the execution has ended."""
 
         def ended(execution: "Execution") -> None:
             self._running.pop(execution.id, None)
@@ -279,7 +287,8 @@ class Engine(ClosingContext):
         return tuple(self.summary(execution, EMBEDDED, (EMBEDDED,)) for execution in self.executions())
 
     def summary(self, execution: "Execution", coordinator: str, participants: tuple[str, ...]) -> JobSummary:
-        """A run's line in a listing."""
+        """Return the line of a run's query in a listing; ``coordinator`` and ``participants`` are names of
+        members."""
         query, now = execution.query, self.clock.now()
         started = self._epoch + query.began
         return JobSummary(
@@ -293,8 +302,9 @@ class Engine(ClosingContext):
         )
 
     def cancel(self, query: int, by: str = "") -> bool:
-        """Cancel the running query with the id ``query``; False if it isn't found. ``by``: see
-        :meth:`~sqlfront_engine.jobs.query_run.QueryRun.cancel`."""
+        """Cancel the running query with the id ``query``; returns whether the engine knows such a query.
+        ``by``: the origin of the cancellation, for the error's text (see
+        :meth:`~sqlfront_engine.jobs.query_run.QueryRun.cancel`)."""
         runs = [execution.query for execution in self.executions() if execution.query.id == query]
         found = runs[0] if runs else self._queries.get(query)
         if found is not None:
@@ -302,7 +312,7 @@ class Engine(ClosingContext):
         return found is not None
 
     def statistics(self) -> EngineStatistics:
-        """The current threads, memory and jobs."""
+        """Return a snapshot of the engine's threads, memory and jobs."""
         running = tuple(execution.statistics() for execution in self.executions())
         return EngineStatistics(
             self._workers.count, self._workers.threads, self.memory.statistics(), self._submitted, running

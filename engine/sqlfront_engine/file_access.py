@@ -67,7 +67,7 @@ class FileAccess(msgspec.Struct, frozen=True):
         return self.roots is not None
 
     def plus(self, folder: str) -> "FileAccess":
-        """The access to the same files and to the files below another folder."""
+        """Return the access to the same files and to the files below ``folder``, a path, in addition."""
         real = os.path.realpath(folder)
         if self.roots is None or real in self.roots:
             return self
@@ -110,7 +110,8 @@ class FileAccess(msgspec.Struct, frozen=True):
         self._check_real(_real_path(descriptor), path)
 
     def names(self, folder: str) -> list[str]:
-        """The names in a folder, sorted. Raises OSError like :func:`os.listdir`."""
+        """Return the names of the files and folders in ``folder``, sorted. Raises ProgrammingError if access
+        to the folder is denied, OSError like :func:`os.listdir`."""
         if self.roots is None:
             return sorted(os.listdir(folder))
         self.check(folder)
@@ -125,9 +126,9 @@ class FileAccess(msgspec.Struct, frozen=True):
 
     @contextmanager
     def reading(self, path: str) -> Iterator[OpenFile]:
-        """A context manager: the file, to be opened for reading inside the block. Raises OSError like
-        :func:`os.open`; OperationalError for a pipe or a device, on which a reader would wait or never
-        end."""
+        """A context manager: the block gets the file at ``path``, and may open it for reading. Raises
+        ProgrammingError if access is denied; OSError like :func:`os.open`; OperationalError for a pipe or a
+        device, on which a reader would wait or never end."""
         if self.roots is None:
             _check_file(os.stat(path), path)
             yield OpenFile(path, path)
@@ -143,7 +144,8 @@ class FileAccess(msgspec.Struct, frozen=True):
 
     @contextmanager
     def folder(self, path: str) -> Iterator[int]:
-        """A context manager: the descriptor of a folder that may be written to inside the block."""
+        """A context manager: the block gets an open descriptor of the folder at ``path``, and may write files
+        there. Raises ProgrammingError if access is denied, OSError like :func:`os.open`."""
         self.check(path)
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:

@@ -13,8 +13,8 @@ _AS_USUAL: Final = nullcontext()
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Pause the garbage collector, if it is on. For imports, whose many objects stay anyhow: repeated
-    collections took a sixth of sqlfront's start."""
+    """A context manager: pause the garbage collector inside the block, if it is on. For imports, whose many
+    objects stay anyhow: repeated collections took a sixth of sqlfront's start."""
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -25,8 +25,8 @@ def uncollected() -> Iterator[None]:
 
 
 def uncollected_if_long(text: str) -> AbstractContextManager[None]:
-    """Pause the garbage collector while a long text becomes a plan (collections took a third of that time);
-    do nothing for other texts."""
+    """A context manager for the block in which ``text`` becomes a plan: pauses the garbage collector if the
+    text is long (collections took a third of the time), else does nothing."""
     return uncollected() if len(text) > _LONG else _AS_USUAL
 
 

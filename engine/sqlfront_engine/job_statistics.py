@@ -57,8 +57,9 @@ class TaskletStatistics(msgspec.Struct, frozen=True):
 
 
 class VertexStatistics(msgspec.Struct, frozen=True):
-    """The sums over a vertex's instances; ``busy`` in seconds, ``longest_call`` the maximum over the
-    instances, ``bytes_out`` None if not counted."""
+    """The counters of a vertex, summed over its instances; ``longest_call`` is the maximum over the
+    instances. ``busy`` and ``longest_call`` are in seconds, ``memory_peak`` and ``bytes_out`` (None if not
+    counted) in bytes."""
 
     name: str
     instances: int

@@ -25,8 +25,8 @@ class MemoryStatistics(msgspec.Struct, frozen=True):
 
 
 class MemoryBudget:
-    """Bytes that a member's or a query's operators may hold together; ``owner`` is the name in messages.
-
+    """Bytes that a member's or a query's operators may hold together, at most ``limit``; ``owner`` is the
+    name in messages. A charge counts against ``parent``, too (None = no parent).
     ``relief`` (None = no relief) is called when a charge doesn't fit, to give back unneeded memory; its
     result is whether memory was freed.
 
@@ -54,7 +54,8 @@ class MemoryBudget:
         return self._charged - sum(tuple(self._released))
 
     def charge(self, size: int, operator: str) -> None:
-        """Count ``size`` more bytes here and in all parents, or raise OperationalError and count nothing."""
+        """Count ``size`` more bytes here and in all parents, or raise OperationalError, which names
+        ``operator``, and count nothing."""
         if not self._fits(size):
             relieved = self.relief is not None and self.relief()
             if not relieved or not self._fits(size):
@@ -67,7 +68,7 @@ class MemoryBudget:
                 raise
 
     def _fits(self, size: int) -> bool:
-        """Count the bytes here if the limit allows; return whether it did."""
+        """Count ``size`` more bytes in this budget alone if the limit allows; return whether it did."""
         with self._lock:
             while self._released:
                 self._charged -= self._released.popleft()
@@ -79,13 +80,13 @@ class MemoryBudget:
             return True
 
     def release(self, size: int) -> None:
-        """Give back ``size`` bytes."""
+        """Give back ``size`` bytes, here and in all parents."""
         self._released.append(size)
         if self.parent is not None:
             self.parent.release(size)
 
     def statistics(self) -> MemoryStatistics:
-        """Limit, use and peak."""
+        """Return the limit, the bytes in use, and the peak of use."""
         return MemoryStatistics(self.limit, self.used, self.peak)
 
 

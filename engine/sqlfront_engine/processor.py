@@ -132,13 +132,13 @@ class Processor(msgspec.Struct, frozen=True, array_like=True, tag_field="process
     shared: ClassVar[bool] = False
 
     def run(self, context: ProcessorContext) -> Steps:
-        """Run the operator; see the module's docstring."""
+        """Make the generator that runs one instance of the operator; see the module's docstring."""
         raise NotImplementedError
 
     def rows(self, inputs: Sequence[RowStep], compiler: RowCompiler) -> RowStep | None:
         """Compile the operator to a function over Python rows for queries of a few rows, see
-        :mod:`sqlfront_engine.row_programs`. ``inputs``: the vertices at the inputs, by ordinal. None: the
-        operator runs in a job only."""
+        :mod:`sqlfront_engine.row_programs`. ``inputs``: the compiled operators at the inputs, by ordinal.
+        Returns None if the operator can run in a job only."""
         return None
 
     def describe(self) -> str:

@@ -40,8 +40,8 @@ class Clock(Protocol):
         """Seconds since an arbitrary start; never goes back."""
 
     def call_at(self, deadline: float, callback: Callable[[], None]) -> Callable[[], None]:
-        """Have ``callback`` called soon after ``deadline``, on any thread. Returns a function that forgets
-        the callback."""
+        """Have ``callback`` called soon after ``deadline``, a time of this clock in seconds, on any thread.
+        Returns a function that cancels the call."""
 
 
 class Runnable(Protocol):
@@ -52,7 +52,7 @@ class Runnable(Protocol):
         """The name for messages."""
 
     def run(self) -> bool:
-        """Run on; True when the work is done."""
+        """Go on with the work; returns whether the work is done."""
 
 
 class Workers(Protocol):
@@ -69,10 +69,10 @@ class Workers(Protocol):
     schedule: "Callable[[Tasklet], None]"
 
     def start(self) -> None:
-        """Get ready for tasklets."""
+        """Get ready to run tasklets, such as by starting threads; a second call does nothing."""
 
     def call(self, function: Callable[[], None]) -> None:
-        """Have the function called soon; safe in finalizers."""
+        """Have a worker call ``function`` soon, and return at once; safe in finalizers."""
 
     def close(self) -> None:
         """End once all currently runnable tasklets have run."""
@@ -281,7 +281,8 @@ class _DedicatedThread(Thread):
 
 
 def run_logged(tasklet: Runnable) -> bool:
-    """Run a tasklet; log every error, since no error may end the thread."""
+    """Run a tasklet or function; returns whether its work is done. An error is logged and counts as the end
+    of the work, since no error may end the thread."""
     try:
         return tasklet.run()
     except BaseException:
@@ -305,8 +306,8 @@ class InlineRunner:
         return bool(self._runnable)
 
     def run_round(self) -> bool:
-        """Run each currently runnable tasklet once (in random order: only one tasklet); False if there is
-        none."""
+        """Run each currently runnable tasklet once, or, with a seed, one random tasklet. Returns whether
+        there was a runnable tasklet."""
         runnable = self._runnable
         if not runnable:
             return False

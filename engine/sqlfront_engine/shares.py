@@ -25,8 +25,10 @@ class SharedObject:
         self._close: Callable[[], object] | None = None
 
     def open(self, make: Callable[[], T], close: Callable[[T], object] | None = None) -> T:
-        """The object; while it is being made, other instances wait. All instances ask with equal arguments.
-        If making fails, the next caller tries again."""
+        """Return the shared object; the first call makes the object by ``make()``, while other instances
+        wait. ``close`` (None = nothing to do) is called with the object at the end of the last instance. All
+        instances pass equal arguments. If ``make`` raises, the error is raised here, and the next caller
+        tries again."""
         with self._lock:
             if not self._made:
                 made = make()

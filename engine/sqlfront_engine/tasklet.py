@@ -160,7 +160,8 @@ class Tasklet:
         self._flushes = flushes
 
     def start(self, schedule: "Callable[[Tasklet], None]", now: Callable[[], float]) -> None:
-        """Make the tasklet runnable for the first time; this covers earlier wakes."""
+        """Make the tasklet runnable for the first time, which also answers earlier wakes. ``schedule`` puts a
+        tasklet into its runner's queue, ``now`` is the engine's clock in seconds."""
         self._now = now
         self.schedule = schedule
         schedule(self)
@@ -168,7 +169,8 @@ class Tasklet:
     # ---- waking and running
 
     def wake(self) -> None:
-        """Run again, because a queue has changed or the tasklet was stopped. Any thread may call this."""
+        """Make a blocked tasklet runnable, because a queue has changed or the tasklet was stopped; a tasklet
+        that is running checks its queues again. Any thread may call this method."""
         # A set flag has not been read yet: the thread that set it makes sure of a run.
         if not self._notified:
             self._notified = True
@@ -183,8 +185,8 @@ class Tasklet:
         return self._calls
 
     def run(self) -> bool:
-        """Go on as far as possible; True when the tasklet has ended. Only the runner that got the tasklet
-        from ``schedule`` calls this.
+        """Go on until the tasklet has done its share, is blocked or has ended; returns whether the tasklet
+        has ended. Only the runner that got the tasklet from ``schedule`` calls this method.
 
         An error of the processor goes to the listener; an error that isn't an Exception (an interrupt) is
         raised, too.
@@ -242,7 +244,8 @@ class Tasklet:
         listener.ended(self)
 
     def _drive(self) -> CallOutcome:
-        """Resume the generator until it blocks, has done its share or has ended."""
+        """Answer the generator's steps until the tasklet is blocked, has done its share or has ended; returns
+        the outcome."""
         generator = self._generator
         if generator is None:
             generator = self._begin()
@@ -399,14 +402,14 @@ class Meter:
         return self._output.abandoned
 
     def offer(self, batch: pa.RecordBatch) -> bool:
-        """Forward the batch, and count its bytes if the output takes it."""
+        """Forward the batch, and count its bytes if the output takes it; returns whether it does."""
         if not self._output.offer(batch):
             return False
         self.size += batch.nbytes
         return True
 
     def finish(self) -> None:
-        """End the output."""
+        """Tell the output that no more batches come."""
         self._output.finish()
 
     def forget(self) -> None:

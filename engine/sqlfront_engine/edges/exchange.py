@@ -24,16 +24,17 @@ FLOW_CONTROL_PERIOD: Final = 0.1
 
 
 class EdgeStream(msgspec.Struct, frozen=True):
-    """A direction of an edge between this member and another: the edge's position in the DAG, and the other
-    member."""
+    """The name of a stream: the batches of one distributed edge that go from this member to another member,
+    or come from there. ``edge`` is the edge's position in the DAG, ``member`` the other member."""
 
     edge: int
     member: str
 
 
 class Parcel(msgspec.Struct, frozen=True):
-    """A unit of data from a stream: ``content`` is for :meth:`Wire.unpack`, ``size`` its bytes (0 with
-    ``content`` None: only the end)."""
+    """A unit of data that arrives by a stream: ``content`` is an encoded batch for :meth:`Wire.unpack`, or
+    None; ``size`` is the content's bytes that count for the window; ``last``: the stream ends behind this
+    parcel."""
 
     content: object
     size: int
@@ -75,13 +76,14 @@ class Wire(Protocol):
     """A job's connection to the other members. No method waits, or raises because of a lost connection."""
 
     def send_data(self, stream: EdgeStream, batch: pa.RecordBatch | None, *, last: bool) -> int:
-        """Send a batch, or only the end of the stream; returns the bytes that count for the window."""
+        """Send a batch (None: no batch) to the stream's receiver, and with ``last`` the end of the stream.
+        Returns the bytes that count for the window."""
 
     def acknowledge(self, stream: EdgeStream, limit: int) -> None:
         """Let the stream's sender send up to ``limit`` bytes in all."""
 
     def close_input(self, stream: EdgeStream) -> None:
-        """Tell the stream's sender that the receiver takes no more."""
+        """Tell the stream's sender that the receiver takes no more batches."""
 
     def unpack(self, stream: EdgeStream, content: object) -> pa.RecordBatch:
         """Decode the batch of a parcel's content."""
@@ -120,7 +122,9 @@ class RemoteOutput:
         self.finished = False
 
     def offer(self, batch: pa.RecordBatch) -> bool:
-        """Send the batch, unless the limit is exceeded; then :meth:`allow` wakes the producer."""
+        """Take the batch and return True: send it, hold it back (``patient``), or drop it if the receiver
+        wants no more. Returns False, without taking the batch, if the limit is exceeded; :meth:`allow` then
+        wakes the producer."""
         self.flush()
         if self._sent > self._limit:
             return self.abandoned
@@ -131,13 +135,14 @@ class RemoteOutput:
         return True
 
     def flush(self) -> None:
-        """Send the held batch."""
+        """Send the batch that a patient output holds back, if there is one."""
         batch, self._held = self._held, None
         if batch is not None and not self.abandoned:
             self._sent += self._wire.send_data(self._stream, batch, last=False)
 
     def finish(self) -> None:
-        """Tell the receiver that the stream has ended."""
+        """Send the end of the stream, together with the batch held back, if there is one; a second call does
+        nothing."""
         if not self.finished:
             self.finished = True
             batch, self._held = self._held, None
@@ -152,7 +157,7 @@ class RemoteOutput:
             self.producer.wake()
 
     def close(self) -> None:
-        """Note that the receiver wants no more."""
+        """Note that the receiver wants no more batches, and wake the producer."""
         self.abandoned = True
         self.producer.wake()
 
@@ -225,7 +230,7 @@ class RemoteInput:
     # ---- the tasklet's side
 
     def poll(self) -> Polled:
-        """The next batch; None after the last."""
+        """Return the next batch; NOTHING if no batch has arrived yet, None after the last batch."""
         parcels = self._parcels
         if not parcels:
             if not self._finished:
@@ -240,7 +245,8 @@ class RemoteInput:
         return self._wire.unpack(self._stream, parcel.content)
 
     def abandon(self) -> None:
-        """Take no more; the sender is told once."""
+        """Take no more batches: drop the waiting parcels, and tell the sender once unless the stream has
+        ended."""
         if not self._abandoned:
             self._abandoned = True
             self._parcels.clear()
@@ -255,9 +261,9 @@ class RemoteInput:
     # ---- the clock's side
 
     def adapt(self, now: float) -> None:
-        """Once per flow-control period: follow the rate of consumption half-way, and send the limit if it has
-        changed.
-
+        """Move the window half-way to the multiple of the bytes consumed per flow-control period, and send
+        the sender a new limit if the limit has risen. To be called once per period; ``now``: the clock's
+        seconds.
         A slow sender (no parcel waits here) doesn't shrink the window. The first call for a stream only takes
         a measurement: a stream that ends within a period costs no acknowledgement.
         """

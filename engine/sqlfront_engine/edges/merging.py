@@ -28,7 +28,8 @@ class MergingInput:
         self._keys = keys
 
     def poll(self) -> Polled:
-        """The next rows in order; None once all inputs have ended."""
+        """Return the next rows in order; NOTHING if some live input has no batch yet, None once all inputs
+        have ended."""
         if not self._fill_heads():
             return NOTHING
         heads = [head for head in self._heads if head is not None]
@@ -40,8 +41,8 @@ class MergingInput:
         return self._merge(heads)
 
     def _fill_heads(self) -> bool:
-        """Poll the inputs without a current batch, forget ended inputs; False if some input has nothing
-        yet."""
+        """Poll the inputs without a current batch, and forget ended inputs. Returns whether every live input
+        has a current batch now."""
         complete = True
         for index in reversed(range(len(self._inputs))):
             if self._heads[index] is None:

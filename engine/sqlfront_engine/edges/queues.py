@@ -46,17 +46,19 @@ class Input(Protocol):
     """The source of a tasklet's batches of one ordinal: a queue, or several queues combined."""
 
     def poll(self) -> Polled:
-        """The next batch, the end (again at each later call), or nothing yet."""
+        """Return the next batch, None after the last batch (at each later call, too), or NOTHING if there is
+        no batch yet."""
 
     def abandon(self) -> None:
-        """Take no more, ever."""
+        """Declare that the consumer takes no more batches, now or later."""
 
 
 class Output(Protocol):
     """The target of a tasklet's batches: a queue, or several queues combined by a routing."""
 
     def offer(self, batch: pa.RecordBatch) -> bool:
-        """Take the batch. False: not (completely) now; offer the same batch again after a wake."""
+        """Take the batch and return True; return False if the batch can't be taken completely now. The caller
+        then offers the same batch again after a wake."""
 
     def finish(self) -> None:
         """Note that no more batches come."""
@@ -105,8 +107,8 @@ class BatchQueue:
         return len(self._batches)
 
     def offer(self, batch: pa.RecordBatch) -> bool:
-        """Append the batch unless a limit would be exceeded; an abandoned queue accepts and drops every
-        batch."""
+        """Append the batch and return True; return False if a limit of the queue would be exceeded. An
+        abandoned queue drops the batches that it accepts."""
         batches = self._batches
         if batches:
             if not self._admit(batch):
@@ -161,7 +163,8 @@ class BatchQueue:
         self.consumer.wake()
 
     def poll(self) -> Polled:
-        """The oldest batch; None once the queue is finished and empty."""
+        """Remove and return the oldest batch; NOTHING if the queue is empty, None once the queue is finished,
+        too."""
         batches = self._batches
         if not batches:
             if not self.finished:

@@ -45,7 +45,7 @@ class UnreachableOutput(UnlinkedOutput):
         self._edge = edge
 
     def offer(self, batch: pa.RecordBatch) -> bool:
-        """Raise InternalError."""
+        """Raise InternalError: no consumer can be reached."""
         raise InternalError(f"rows on the local edge {self._edge}, whose consumer runs on another member")
 
 
@@ -78,7 +78,8 @@ class RoundRobin(_SeveralOutputs):
         self._next = 0
 
     def offer(self, batch: pa.RecordBatch) -> bool:
-        """Try each queue once."""
+        """Offer the batch to each queue once, in turn, until a queue takes it. Returns True if a queue has
+        taken the batch or all queues are abandoned, else False."""
         queues, start = self._outputs, self._next
         gone = 0
         for index in (*range(start, len(queues)), *range(start)):
@@ -101,7 +102,7 @@ class BroadcastOutput(_SeveralOutputs):
         self._waiting: list[Output] = []
 
     def offer(self, batch: pa.RecordBatch) -> bool:
-        """Try the outputs that have not taken the batch yet."""
+        """Offer the batch to the outputs that have not taken it yet; returns whether all have taken it."""
         self._waiting = [output for output in self._waiting or self._outputs if not output.offer(batch)]
         return not self._waiting
 
@@ -119,7 +120,8 @@ class PartitionedOutput(_SeveralOutputs):
         self._pieces: dict[int, pa.RecordBatch] = {}
 
     def offer(self, batch: pa.RecordBatch) -> bool:
-        """Split the batch, and try the queues that have not taken their piece yet."""
+        """Split the batch by the owners of its rows' partitions, and offer each queue its part, unless the
+        queue has taken the part at an earlier call. Returns whether all queues have taken their parts."""
         pieces = self._pieces or self._split(batch)
         queues = self._outputs
         self._pieces = {index: piece for index, piece in pieces.items() if not queues[index].offer(piece)}
@@ -165,7 +167,8 @@ class AnyOf(_SeveralInputs):
     __slots__ = ()
 
     def poll(self) -> Polled:
-        """A batch of any input; None once all inputs have ended."""
+        """Return a batch of any input; NOTHING if no input has a batch yet, None once all inputs have
+        ended."""
         index, tries = self._next, len(self._live)
         while tries:
             if index >= len(self._live):
@@ -190,7 +193,8 @@ class InTurn(_SeveralInputs):
     __slots__ = ()
 
     def poll(self) -> Polled:
-        """The next batch of the current piece; None once all inputs have ended."""
+        """Return the next batch of the current piece; NOTHING if the batch hasn't come yet, None once all
+        inputs have ended."""
         while self._live:
             batch = self._live[self._next].poll()
             if batch is END_OF_PIECE:
@@ -210,7 +214,8 @@ class ByPriority(_SeveralInputs):
     __slots__ = ()
 
     def poll(self) -> Polled:
-        """A batch of the first live group; None once all groups have ended."""
+        """Return a batch of the first group that hasn't ended; NOTHING if this group has no batch yet, None
+        once all groups have ended."""
         while self._live:
             batch = self._live[0].poll()
             if batch is not None:

@@ -93,7 +93,8 @@ class Execution:
     # ---- starting
 
     def start(self, plan: ExecutionPlan, on_end: "Callable[[Execution], None]", runner: InlineRunner) -> None:
-        """Make all tasklets runnable on the caller's thread; reading, joining or :meth:`pump` runs them."""
+        """Start an inline job: make all tasklets of ``plan`` runnable. The thread that reads, joins or calls
+        :meth:`pump` runs them. ``on_end`` is called when the job has ended."""
         self._adopt(plan, on_end)
         self._runner = runner
         schedule = runner.schedule
@@ -115,8 +116,8 @@ class Execution:
         workers: Workers,
         dedicated: BlockingRunner,
     ) -> None:
-        """Hand the tasklets of cooperative processors to the workers, all other tasklets to threads of their
-        own."""
+        """Start a job on threads: hand the tasklets of cooperative processors to ``workers``, all other
+        tasklets to threads of their own from ``dedicated``. ``on_end`` is called when the job has ended."""
         self._adopt(plan, on_end)
         self._watch_deadline()
         for tasklet in plan.tasklets:
@@ -150,14 +151,15 @@ class Execution:
     # ---- reports of the tasklets
 
     def failed(self, tasklet: Tasklet, error: BaseException) -> None:
-        """Keep the first real error, and stop the other tasklets; an interrupt counts as a cancellation."""
+        """Fail the job because ``tasklet`` raised ``error``; an interrupt (an error that isn't an Exception)
+        cancels the job instead."""
         if not isinstance(error, Exception):
             self.stop(JobStatus.CANCELLED)
             return
         self.fail(_attributed(error, tasklet, self.member))
 
     def ended(self, tasklet: Tasklet) -> None:
-        """Count down; the last tasklet ends the job."""
+        """Note that ``tasklet`` has ended. The job ends with its last tasklet, or later if a hold is left."""
         self._count_down()
 
     def fail(self, error: Error) -> None:
@@ -193,7 +195,8 @@ class Execution:
         self._tell_end()
 
     def _tell_end(self) -> None:
-        """Announce the end; repeated if it was interrupted."""
+        """Announce the job's end: to the clock, ``on_end``, and the threads that wait. A second call is safe,
+        in case an interrupt hit the first one."""
         if self._forget_deadline is not None:
             self._forget_deadline()
         self._on_end(self)
@@ -243,8 +246,8 @@ class Execution:
     # ---- reading and waiting
 
     def next_batch(self) -> pa.RecordBatch | None:
-        """The next batch of the result, None after the last. Raises the job's error once the job has
-        ended."""
+        """Wait for the next batch of the result and return it, None after the last. Raises the job's error
+        once the job has ended; InterfaceError if the job has no result."""
         if not self.has_result:
             raise InterfaceError("the job's DAG has no result")
         if self._runner is not None:
@@ -262,7 +265,8 @@ class Execution:
         return None
 
     def poll_batch(self) -> Polled:
-        """The result of :meth:`next_batch` without waiting: NOTHING if there is no batch yet."""
+        """Return the next batch of the result of a job on threads, like :meth:`next_batch` but without
+        waiting: NOTHING if there is no batch yet."""
         if self._result is not None and not self._stopping:
             batch = self._result.poll()
             if batch is not None:
@@ -274,7 +278,9 @@ class Execution:
         return None
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait for the end; raises the job's error. False: the job still runs after ``timeout`` seconds."""
+        """Wait for the job's end and return True; return False if a job on threads still runs after
+        ``timeout`` seconds (None = no limit). An inline job is run to its end. Raises the job's error, or
+        OperationalError if the job was stopped."""
         if self._runner is not None:
             self._run_out(self._runner)
         elif not self._await_end(timeout):
@@ -289,7 +295,8 @@ class Execution:
             raise stopped_error(self._stopped_as, self._timeout, self.query.cancelled_by)
 
     def _await_end(self, timeout: float | None) -> bool:
-        """Wait for the end of a job on threads; False after ``timeout`` seconds."""
+        """Wait for the end of a job on threads, at most ``timeout`` seconds (None = no limit); returns
+        whether the job has ended."""
         left = inf if timeout is None else timeout
         while not self._running.acquire(timeout=max(0.0, min(left, STUCK_CHECK))):
             left -= STUCK_CHECK
@@ -319,7 +326,8 @@ class Execution:
     # ---- inline jobs
 
     def _run_until_batch(self, runner: InlineRunner) -> pa.RecordBatch | None:
-        """Run tasklets until the result has a batch, or to the job's end."""
+        """Run tasklets until the result has a batch, and return the batch; None at the job's end. Raises the
+        job's error."""
         self._begin_driving()
         try:
             while self._result is not None and not self._stopping:
@@ -432,7 +440,8 @@ class Execution:
                 self._driving.release()
 
     def _fail_stuck(self) -> None:
-        """Fail the job: no tasklet is runnable and the reader has no batch to read."""
+        """Fail a job without a runnable tasklet with InternalError. If the result has an unread batch, raise
+        InterfaceError instead: the caller joins a job whose result has to be read first."""
         if self._result is not None and len(self._result):
             raise InterfaceError("the result has to be read before the job can end")
         waiting = ", ".join(repr(tasklet.vertex) for tasklet in self._tasklets if not tasklet.ended)
@@ -448,7 +457,8 @@ class Execution:
     # ---- inspecting
 
     def note(self, member: str, tasklets: tuple[TaskletStatistics, ...]) -> None:
-        """Keep the counters of another member's tasklets (empty if the member wasn't asked)."""
+        """Keep ``tasklets``, the counters of another member's tasklets, for :meth:`statistics`; empty if the
+        member wasn't asked for them."""
         if tasklets:
             self._noted[member] = tasklets
 
@@ -464,7 +474,8 @@ class Execution:
 
 
 def _attributed(error: Exception, tasklet: Tasklet, member: str) -> Error:
-    """The error as an sqlfront error with the vertex and member at which it was raised."""
+    """Return ``error`` as an error of sqlfront that names the vertex of ``tasklet`` and ``member``; an error
+    that names a vertex already keeps it."""
     known = foreign_error(error, repr(tasklet.vertex))
     if known is not error:
         known.__cause__ = error

@@ -46,8 +46,8 @@ class LightJob:
         return self._execution.status
 
     def batches(self) -> "ResultReader":
-        """The result in physical form, batch by batch; once only. An inline job runs while its result is
-        read."""
+        """Return a reader of the result's batches, in physical form. An inline job runs while its result is
+        read. Raises InterfaceError at a second call: the result can be read only once."""
         if self._read:
             raise InterfaceError("the result of a job can be read only once")
         self._read = True
@@ -59,7 +59,8 @@ class LightJob:
         return self._execution.poll_batch()
 
     def join(self, timeout: float | None = None) -> bool:
-        """Wait until every tasklet has ended. False: the job still runs after ``timeout`` seconds.
+        """Wait until every tasklet has ended, and return True; return False if the job still runs after
+        ``timeout`` seconds (None = no limit).
 
         Raises the first error of the job; OperationalError with SQLSTATE HY008 after a cancellation and 57014
         after a timeout. A result has to be read before. An inline job runs now, regardless of ``timeout``.

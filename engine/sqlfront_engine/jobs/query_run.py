@@ -43,7 +43,7 @@ class Progress(msgspec.Struct, frozen=True):
 
 
 class JobElsewhere(Job, Protocol):
-    """A job outside of the engine."""
+    """A job that belongs to a query but runs outside of the engine, such as a job of Spark."""
 
     def progress(self) -> Progress:
         """The job's progress."""
@@ -125,7 +125,7 @@ class QueryRun:
                 job.stop(JobStatus.CANCELLED)
 
     def progress(self) -> Progress | None:
-        """The progress outside of the engine; None if no part of the query runs there."""
+        """Return the progress of the query's latest job outside of the engine; None if no such job runs."""
         jobs = tuple(self._elsewhere)
         return jobs[-1].progress() if jobs else None
 
@@ -151,7 +151,9 @@ class QueryRun:
 
 
 def stopped_error(status: JobStatus, timeout: float | None = None, by: str = "") -> OperationalError:
-    """The error of a stopped query: timed out after ``timeout`` seconds, or cancelled ``by`` a party."""
+    """Return the error of a stopped query. ``status`` TIMED_OUT: the query exceeded ``timeout`` seconds,
+    which must not be None. Any other ``status``: the query was cancelled, by the party named ``by`` (empty =
+    the message names none)."""
     if status is JobStatus.TIMED_OUT:
         return OperationalError(f"the query ran longer than its timeout of {timeout:g} s", sqlstate="57014")
     text = "the query was cancelled" + (f" by {by}" if by else "")

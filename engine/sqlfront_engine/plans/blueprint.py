@@ -56,7 +56,9 @@ AnyLink: TypeAlias = Link | OutgoingStream | IncomingStream
 
 
 class InputWiring(msgspec.Struct, frozen=True):
-    """The links combined by one input of an instance, as indexes."""
+    """One input of an instance: the indexes of the links that the input combines, and how. ``sort_keys``: the
+    links are merged in this order (empty: no order); ``takes_turns``: the links are read piece by piece in
+    turn; ``priority``: ``Take()`` reads the input of the lowest number first."""
 
     links: tuple[int, ...]
     sort_keys: tuple[SortKey, ...]
@@ -66,7 +68,8 @@ class InputWiring(msgspec.Struct, frozen=True):
 
 class OutputWiring(msgspec.Struct, frozen=True):
     """The indexes of the links among which one output of an instance chooses: ``local`` links to consumers
-    here, then links to other members. ``owners``: the link of each partition. ``edge`` is the edge's name for
+    here, then links to other members. ``owners``: for each partition the position of its link among
+    ``links``; None unless the rows are routed by ``key_columns``. ``edge`` is the edge's name for
     messages."""
 
     links: tuple[int, ...]
@@ -98,8 +101,8 @@ class TaskletPlace(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Blueprint(msgspec.Struct, frozen=True):
-    """The tasklets of a DAG's shape and their links. ``sink``: index of the result's tasklet, whose queue
-    follows all links."""
+    """The tasklets of a DAG's shape on one member, and their links. ``sink``: the index of the tasklet that
+    emits the result, whose queue follows all links; None if the result is not on this member, or missing."""
 
     places: tuple[TaskletPlace, ...]
     links: tuple[AnyLink, ...]
@@ -109,7 +112,11 @@ class Blueprint(msgspec.Struct, frozen=True):
 def draw(
     dag: DAG, member: str, placement: Placement, default_parallelism: int, partition_count: int
 ) -> Blueprint:
-    """The blueprint of a locked DAG on ``member``; empty if the member runs no part of the DAG."""
+    """Return the blueprint of a locked DAG on ``member``; empty if the member runs no part of the DAG.
+    ``default_parallelism``: as for :meth:`~sqlfront_engine.dag.Vertex.parallelism`.
+
+    Raises InterfaceError for an edge whose kind of distribution is impossible, and for several results.
+    """
     for edge in dag.edges:
         _check_distribution(edge)
     drawing = _Drawing(dag, member, placement, default_parallelism, partition_count)
@@ -196,7 +203,8 @@ class _Drawing:
     # ---- edges
 
     def draw_edge(self, number: int, edge: Edge) -> None:
-        """Make the queues of one edge, its streams, and their senders and receivers."""
+        """Make the queues of one edge, its streams, and their senders and receivers. ``number``: the edge's
+        position in the DAG."""
         assert edge.destination is not None
         reach = self._reach(edge)
         incoming: list[list[int]] = [[] for _ in range(reach.consumers)]
@@ -213,7 +221,7 @@ class _Drawing:
 
     def _draw_producers(self, number: int, edge: Edge, reach: _Reach, incoming: list[list[int]]) -> None:
         """Make the links of the producers here: to the consumers, and to other members through shared senders
-        or directly."""
+        or directly. ``incoming`` receives the indexes of the links to the consumers here, by consumer."""
         producers, first = self._parallelism[edge.source.name], self._first[edge.source.name]
         streams = [EdgeStream(number, name) for name in reach.remote]
         senders = [self._add_end(edge, f"to {name}") for name in reach.remote] if producers > 1 else []
@@ -234,8 +242,8 @@ class _Drawing:
             self._outputs[sender][0] = OutputWiring((leaving,), Routing.UNICAST, 0, str(edge))
 
     def _draw_arrival(self, edge: Edge, stream: EdgeStream, reach: _Reach, incoming: list[list[int]]) -> None:
-        """Make the end of a stream from another member: the only consumer, or a tasklet that routes the
-        rows."""
+        """Make the end of a stream from another member: the only consumer, or a tasklet that routes the rows.
+        ``incoming`` receives the indexes of the links to the consumers here, by consumer."""
         assert edge.destination is not None
         if reach.consumers == 1:
             consumer = self._first[edge.destination.name]
@@ -249,7 +257,8 @@ class _Drawing:
         self._outputs[receiver][0] = self._wiring(edge, reach, links, len(targets), remote=False)
 
     def _add_end(self, edge: Edge, which: str) -> int:
-        """Add a sender or receiver; return its index."""
+        """Add a sender or receiver of the edge, which is called after the edge and ``which``; return its
+        index."""
         return self._add_place(TaskletPlace(name=f"{edge} {which}", vertex=-1))
 
     def _add_link(self, link: AnyLink) -> int:
@@ -259,7 +268,8 @@ class _Drawing:
     def _link(
         self, edge: Edge, producer: int, targets: Sequence[int], incoming: list[list[int]]
     ) -> list[int]:
-        """Make a queue to each of the consumer instances; return the links' indexes."""
+        """Make a queue from the tasklet ``producer`` to each consumer instance in ``targets``; return the
+        links' indexes, and add each to its consumer's list in ``incoming``."""
         assert edge.destination is not None
         first = self._first[edge.destination.name]
         links = []
@@ -311,7 +321,8 @@ class _Drawing:
         )
 
     def _owners(self, reach: _Reach, *, remote: bool) -> npt.NDArray[np.intp]:
-        """The index of the queue for each partition's rows: consumers first, then senders."""
+        """Return for each partition the position of its queue among an output's queues: the queues of the
+        consumers here first, then, with ``remote``, those to other members. NOBODY: no queue."""
         owners = np.full(self._partition_count, NOBODY, np.intp)
         if reach.consumers:
             shared = np.array(reach.local_partitions, np.intp)

@@ -51,8 +51,8 @@ _FORWARD: Final = Forward()
 
 class ExecutionPlan(msgspec.Struct, frozen=True):
     """One job on one member. ``tasklets`` are the vertices' tasklets in topological order, then senders and
-    receivers; ``result`` is the queue drained by the reader; ``outputs`` and ``inputs`` are this member's
-    ends of distributed edges."""
+    receivers; ``result`` is the queue drained by the reader, None if the result is not on this member;
+    ``outputs`` and ``inputs`` are this member's ends of distributed edges."""
 
     tasklets: Sequence[Tasklet]
     result: BatchQueue | None
@@ -214,7 +214,8 @@ class _Ends:
         return source
 
     def connect(self, tasklet: Tasklet, place: TaskletPlace, *, measured: bool) -> None:
-        """Give a tasklet its inputs and its output."""
+        """Give a tasklet the inputs and the output of its place; ``measured``: the tasklet counts bytes,
+        too."""
         if place.lone_output is not None:
             output = self._writable[place.lone_output]
         else:

@@ -135,8 +135,10 @@ def _deal_rest(
     members: Sequence[str],
     coordinator: str,
 ) -> None:
-    """Deal out the partitions needed by an edge but not read by the job, round robin among the members that
-    take part anyway. The distribution isn't balanced, so that no further member has to take part."""
+    """Add to ``dealt`` (partitions by member) the partitions needed by an edge but not read by the job: round
+    robin, beginning with number ``turn``, among the members that take part anyway. The distribution isn't
+    balanced, so that no further member has to take part. ``count``: the number of the cluster's
+    partitions."""
     for name in named:
         if name in members:
             dealt.setdefault(name, [])
@@ -152,8 +154,8 @@ def _deal_rest(
 
 
 def vertex_members(dag: DAG, placement: Placement) -> Mapping[str, tuple[str, ...]]:
-    """The members of each vertex: all of ``placement.members`` for a source, or the members that rows can
-    reach.
+    """Return the names of the members that run each vertex, by the vertex's name: the one member of a vertex
+    with ``only_on``, all of ``placement.members`` for a source, else the members that rows can reach.
 
     Queues, senders and receivers are made only between a vertex's members, so a sink on the coordinator costs
     nothing elsewhere.
@@ -184,7 +186,7 @@ def _only_member(vertex: Vertex, placement: Placement) -> str:
 
 
 def resolve(member: str, placement: Placement) -> str:
-    """The member's name; the coordinator's name for :data:`~sqlfront_engine.dag.COORDINATOR`. Raises
+    """Return the member's name; for :data:`~sqlfront_engine.dag.COORDINATOR` the coordinator's name. Raises
     InterfaceError if the member doesn't take part in the job."""
     name = placement.coordinator if member == COORDINATOR else member
     if name not in placement.participants:

@@ -25,8 +25,8 @@ def footprint(batch: pa.RecordBatch) -> int:
 
 
 def take_all(ordinal: int, context: ProcessorContext, columns: Sequence[int] | None = None) -> Block:
-    """All rows of an input (or only some columns) as one batch, whose bytes stay charged; None if there are
-    no rows."""
+    """Take the whole input ``ordinal`` and return its rows as one batch, whose bytes stay charged; None if
+    there are no rows. ``columns``: the ordinals of the columns to keep, None = all."""
     batches, size = yield from _take(ordinal, None, context, columns=columns)
     if len(batches) < 2:
         return batches[0] if batches else None
@@ -81,8 +81,9 @@ def _take(
     reductions: Sequence[Reduction] = (),
     columns: Sequence[int] | None = None,
 ) -> Generator[Take, pa.RecordBatch | None, tuple[list[pa.RecordBatch], int]]:
-    """Take non-empty batches until their rows number ``rows`` (None = all). Returns the batches and their
-    bytes, which are charged."""
+    """Take batches of input ``ordinal`` until they have at least ``rows`` rows (None = the whole input).
+    Returns the batches, cut to ``columns`` (None = all), narrowed by ``reductions``, without empty ones, and
+    their bytes, which are charged."""
     batches: list[pa.RecordBatch] = []
     length = size = 0
     while (rows is None or length < rows) and (batch := (yield Take(ordinal))) is not None:

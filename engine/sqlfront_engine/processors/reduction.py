@@ -30,7 +30,8 @@ class Reduction:
         self._tested = self._passed = 0
 
     def narrow(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The batch without rows that have no partner; some of them may stay."""
+        """Return the batch without rows that have no partner on the build side; some rows without a partner
+        may stay. Raises OperationalError if memory for the test is missing."""
         rows = self.choose(batch.column(self.ordinal))
         return batch if rows is None else gather_batch(batch, rows)
 

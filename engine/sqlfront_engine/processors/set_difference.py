@@ -58,7 +58,8 @@ class SetDifference(Processor, frozen=True, tag_field="processor", tag=True):
 
 
 def _counted(block: pa.RecordBatch, ordinal: int) -> pa.RecordBatch:
-    """The block's rows with two counts per row: occurrences in input 0 and in input 1."""
+    """Return the rows of a block of input ``ordinal`` with two more columns, the row's occurrences in input 0
+    and in input 1: 1 for the block's input, 0 for the other."""
     ones, zeros = np.ones(block.num_rows, np.int64), np.zeros(block.num_rows, np.int64)
     counts = (zeros, ones) if ordinal else (ones, zeros)
     columns = [*map(canonical, block.columns), *(from_numpy(count, BIGINT) for count in counts)]

@@ -36,17 +36,18 @@ class Sort(Processor, frozen=True, tag_field="processor", tag=True):
 
 
 def sort_rows(batch: pa.RecordBatch, keys: Sequence[SortKey]) -> Rows:
-    """The batch's row numbers in the order of the keys."""
+    """Return the numbers of the batch's rows in the order of the keys."""
     codes = [ranks(batch.column(key.ordinal), key.order) for key in keys]
     return sorting_order(combine_ranks(codes, batch.num_rows))
 
 
 def in_order(batch: pa.RecordBatch, order: Rows) -> Iterator[pa.RecordBatch]:
-    """The rows of the batch with the numbers ``order``, gathered piece by piece."""
+    """Yield the rows of the batch with the numbers ``order``, in this order, as batches of at most
+    :data:`BATCH_ROWS` rows."""
     for start in range(0, len(order), BATCH_ROWS):
         yield gather_batch(batch, order[start : start + BATCH_ROWS])
 
 
 def describe_keys(keys: Sequence[SortKey]) -> str:
-    """The keys on one line."""
+    """Return the sort keys as EXPLAIN shows them, separated by commas."""
     return ", ".join(describe_key(key) for key in keys)

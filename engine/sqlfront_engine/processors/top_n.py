@@ -70,7 +70,8 @@ class _Best:
             self._prune()
 
     def sorted(self) -> tuple[pa.RecordBatch | None, Rows]:
-        """The held rows, and the row numbers of the first ``wanted`` of them in sorting order."""
+        """Return the held rows (None without rows), and the numbers of their first ``wanted`` rows in the
+        order of the keys."""
         if not self._batches:
             return None, np.zeros(0, np.int64)
         batch = concat_batches(self._batches)

@@ -72,15 +72,16 @@ class Window(Processor, frozen=True, tag_field="processor", tag=True):
 
 
 def _size(column: PlacedColumn) -> int:
-    """Bytes of the values and of the whole column. The column is made in pieces, but the result may collect
-    all pieces."""
+    """Return the bytes of the column's stored values plus the bytes of the whole column. The column is made
+    in pieces, but the result may collect all pieces."""
     return size_of(column.values) + int(column.sizes().sum())
 
 
 def _in_pieces(
     columns: Sequence[pa.Array | PlacedColumn], names: Sequence[str], length: int
 ) -> Iterator[pa.RecordBatch]:
-    """Batches of the columns, of at most :data:`BATCH_ROWS` rows; of fewer rows where values are long."""
+    """Yield the ``length`` rows of the columns in batches of at most :data:`BATCH_ROWS` rows, of fewer rows
+    where values are long."""
     shares = np.full(length, 1 / BATCH_ROWS)
     for column in columns:
         if isinstance(column, PlacedColumn):
@@ -91,7 +92,8 @@ def _in_pieces(
 
 
 def _prepare(call: WindowCall, settings: Settings) -> _Compute:
-    """The compiled computation of one call."""
+    """Compile one call to the function that computes its column. Raises NotSupportedError if there is no such
+    window function or aggregate."""
     function = lookup_window(call.function) or lookup_aggregate(call.function)
     if function is None:
         raise NotSupportedError(f"the window function {call.function} is not supported")

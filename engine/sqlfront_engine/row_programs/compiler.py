@@ -34,14 +34,15 @@ class RowCompiler:
         self._deterministic = deterministic
 
     def expression(self, expression: Expr) -> Evaluate | None:
-        """Compile the expression to a function of the row."""
+        """Compile the expression to a function of the row; returns None if only the kernels compute it."""
         return compiled(expression, self.constants, self._deterministic)
 
     def rows(
         self, source: RowStep, condition: Expr | None, expressions: Sequence[Expr] | None
     ) -> RowStep | None:
-        """Compile a filter and projection: ``expressions`` (None: all columns) over the source's rows for
-        which ``condition`` (None: true) is true. The kernels compute what Python can't."""
+        """Compile a filter and projection: the step computes ``expressions`` (None: all columns) for the
+        source's rows for which ``condition`` (None: true) is true. The step calls the kernels if Python can't
+        compute an expression; returns None if even this isn't possible."""
         types = source.types if expressions is None else tuple([part.type for part in expressions])
         test = None if condition is None else self.expression(condition)
         if condition is None or test is not None:

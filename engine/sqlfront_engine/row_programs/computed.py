@@ -19,10 +19,11 @@ _Project = Callable[[Rows], tuple[list[pa.Array], int]]
 def computed_rows(
     source: RowStep, expressions: Sequence[Expr], condition: Expr | None, settings: Settings
 ) -> RowFunction:
-    """A projection with an optional filter: one row of expressions for each row with a true condition (None:
-    for all rows). The rows become a batch, and its computed columns become rows again.
+    """Make the function that computes a projection with an optional filter by the kernels: one row of
+    ``expressions`` for each row of ``source`` with a true ``condition`` (None: for all rows). The source's
+    rows become a batch, and the computed columns become rows again.
 
-    The function raises Spark's errors for these rows.
+    The returned function raises Spark's errors for these rows, and NotByRows if the result is too large.
     """
     parts = (*expressions, *(() if condition is None else (condition,)))
     read = sorted({ordinal for part in parts for ordinal in columns_used(part)})

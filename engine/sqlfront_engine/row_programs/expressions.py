@@ -87,8 +87,11 @@ def is_row_constant(expression: Expr) -> bool:
 def compiled(
     expression: Expr, constants: Constants, deterministic: Callable[[Expr], bool], depth: int = 0
 ) -> Evaluate | None:
-    """The expression as a function of the row; None if it is left to the kernels. ``deterministic`` decides
-    which constants may be computed once, by the caller."""
+    """Compile the expression to a function of the row; returns None if the expression is left to the kernels.
+
+    An expression without columns gets a place among ``constants``, which the caller computes once per run;
+    ``deterministic`` decides whether that is allowed. ``depth``: the levels above this expression.
+    """
     if isinstance(expression, Column):
         ordinal = expression.ordinal
         return lambda row, _: row[ordinal]
@@ -197,7 +200,7 @@ def _or(operands: Sequence[Evaluate]) -> Evaluate:
 
 
 def _among(tested: Evaluate, choices: Sequence[object]) -> Evaluate:
-    """IN over known values, of which there may be very many."""
+    """Make the test ``tested IN choices`` for known values ``choices``, of which there may be very many."""
     known = frozenset(choices)
     otherwise = None if None in known else False
 
@@ -279,8 +282,9 @@ def _plain(compute: Callable[..., object], left: Evaluate, right: Evaluate) -> E
 
 
 def _bounded(compute: Callable[..., object], left: Evaluate, right: Evaluate, bound: int) -> Evaluate:
-    """``compute`` for results between -``bound`` and ``bound``, both exclusive; other results are an error in
-    Spark, so they raise NotByRows."""
+    """Make the function that returns ``compute(left, right)``, or null if an operand is null. A result
+    outside of -``bound`` to ``bound``, both exclusive, is an error in Spark, so the function raises
+    NotByRows."""
 
     def value(row: Row, values: Sequence[object]) -> object:
         first = left(row, values)
@@ -296,7 +300,8 @@ def _bounded(compute: Callable[..., object], left: Evaluate, right: Evaluate, bo
 
 
 def _cast(cast: Cast, operand: Evaluate) -> Evaluate | None:
-    """Lossless casts; None for other casts."""
+    """Return the function of the row that casts the value of ``operand``, if the cast loses nothing; None for
+    other casts, which are left to the kernels."""
     source, wanted = cast.operand.type, cast.type
     if source == wanted:
         return operand

@@ -51,8 +51,8 @@ class KeyParts:
 
 
 def found_rows(source: int, keys: Keys) -> RowFunction:
-    """A function that looks up the rows of ``keys``; ``source`` is the position of the table's lookup
-    function."""
+    """Make the function that looks up the rows of a run's ``keys`` in a table; ``source`` is the position of
+    the table's lookup function in :attr:`ProgramRun.finds`."""
 
     def rows(run: ProgramRun) -> Sequence[Row]:
         wanted = keys(run)

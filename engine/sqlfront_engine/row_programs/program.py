@@ -49,7 +49,7 @@ class RowStep(msgspec.Struct, frozen=True):
 
 
 def checked(rows: Sequence[Row]) -> Sequence[Row]:
-    """The rows, if they aren't too many; else raises NotByRows."""
+    """Return the rows unchanged. Raises NotByRows for more than :data:`MOST_ROWS` rows."""
     if len(rows) > MOST_ROWS:
         raise NotByRows
     return rows

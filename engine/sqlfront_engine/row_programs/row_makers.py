@@ -48,7 +48,7 @@ def picker(ordinals: Sequence[int]) -> Callable[[Row], Row]:
 
 
 def grouped(rows: Sequence[Row], key: Callable[[Row], Row]) -> dict[Row, list[Row]]:
-    """The rows by their key."""
+    """Group the rows by ``key(row)``; keys and the rows of a key keep the order of ``rows``."""
     groups: dict[Row, list[Row]] = {}
     for row in rows:
         value = key(row)

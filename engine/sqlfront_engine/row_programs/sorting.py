@@ -10,8 +10,8 @@ from sqlfront_values.expressions import SortKey
 def sorted_rows(
     source: RowStep, keys: Sequence[SortKey], first: int = 0, last: int | None = None
 ) -> RowStep | None:
-    """The source's rows in the order of the keys, from index ``first`` to before ``last``; None if only the
-    kernels order the keys."""
+    """Make the step that sorts the source's rows by ``keys`` and keeps the rows from index ``first`` to
+    before ``last`` (None = to the end); returns None if only the kernels can order the keys."""
     if not all(is_comparable(source.types[key.ordinal]) for key in keys):
         return None
 

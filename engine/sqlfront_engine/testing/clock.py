@@ -29,7 +29,7 @@ class FakeClock:
         return forget
 
     def advance(self, seconds: float) -> None:
-        """Advance the time, and call all due callbacks, earliest first."""
+        """Advance the time by ``seconds``, and call all callbacks that are due then, earliest first."""
         self._now += seconds
         while due := sorted(timer for timer in self._timers if timer[0] <= self._now):
             self._timers.remove(due[0])

@@ -112,7 +112,9 @@ class _HostileOrder:
         make_context: Callable[[], ProcessorContext] | None,
         quota: int | None = None,
     ) -> list[pa.RecordBatch]:
-        """The processor's output; ``quota``: the number of batches taken by the consumer."""
+        """Run the processor once in this order, and return the batches that the consumer took. ``quota``: the
+        number of batches after which the consumer stops, None = never. Raises AssertionError if a batch is
+        malformed or memory stays charged."""
         dag = DAG()
         tested = dag.vertex("tested", _Checked(processor, self.seed), 1)
         resources: dict[str, object] = {"context": make_context() if make_context else None}
@@ -186,7 +188,8 @@ class _EmptyBatches:
         return self._held.pop(ordinal, None)
 
     def before(self, batch: pa.RecordBatch | None, ordinal: int) -> pa.RecordBatch | None:
-        """The batch itself, or an empty batch of its schema."""
+        """Return the batch itself, or, at random, an empty batch of its schema; the batch is then held back
+        for the next Take of input ``ordinal``."""
         if batch is None or not self._often or self._random.random() < 0.7:
             return batch
         self._held[ordinal] = batch
@@ -194,7 +197,7 @@ class _EmptyBatches:
 
 
 class _Quota(Processor, frozen=True):
-    """A consumer of a limited number of batches."""
+    """A consumer that forwards ``batches`` batches and ends then; None = all batches."""
 
     batches: int | None
 
@@ -255,7 +258,9 @@ def run_dag(
     seed: int | None = None,
     parallelism: int = 1,
 ) -> list[pa.RecordBatch]:
-    """The result of a DAG, run on the caller's thread; with a ``seed`` its tasklets run in random order."""
+    """Run a DAG on the caller's thread and return the batches of its result. ``resources``: the job's
+    resources; ``seed``: the seed of a random order of tasklets, None = oldest first; ``parallelism``: the
+    instances of a vertex without a setting."""
     with Engine(workers=parallelism) as engine:
         config = JobConfig(resources=resources or {}, inline=True, parallelism=parallelism, order_seed=seed)
         return list(engine.run(dag, config).batches())

@@ -27,8 +27,8 @@ _COMPACT: Final = frozenset({"sum", "avg", "mean", "try_sum", "try_avg"})
 
 
 class _Call(msgspec.Struct, frozen=True):
-    """A prepared call. ``arguments`` and ``filter`` are positions among the evaluators; ``types`` the
-    arguments' logical types."""
+    """A prepared call. ``arguments`` and ``filter`` (None: no filter) are positions among the evaluators;
+    ``types`` are the arguments' logical types. Constant arguments are in the accumulator."""
 
     accumulator: Accumulator
     arguments: tuple[int, ...]
@@ -51,7 +51,8 @@ class AggregateCalls:
         self.accumulators = [call.accumulator for call in self._calls]
 
     def states(self, block: pa.RecordBatch, keys: Sequence[pa.Array], grouping: RowGroups) -> pa.RecordBatch:
-        """One row per group of the block: the group's key, then its states."""
+        """Return one row per group of the block: the group's key, then the calls' states. ``keys``: the key
+        columns of the block; ``grouping``: the groups of the block's rows."""
         columns: list[pa.Array] = []
         if keys:
             first = row_indices(grouping.rows)
@@ -73,7 +74,8 @@ class AggregateCalls:
         return _state_batch(columns, 1)
 
     def finish(self, states: pa.RecordBatch, keys: int) -> list[pa.Array]:
-        """The columns of keys and call results for rows of states."""
+        """Return, for rows of states whose first ``keys`` columns are the key, the key columns and one column
+        of results per call."""
         columns: list[pa.Array] = states.columns
         result, start = columns[:keys], keys
         for accumulator in self.accumulators:
@@ -105,7 +107,8 @@ class AggregateCalls:
         return function.make(AggregateSignature(types, call.type, constants), distinct=call.distinct)
 
     def _number(self, expression: Expr, *, compact: bool = False) -> int:
-        """The position of the expression's evaluator; ``compact`` as in :func:`compile_expressions`."""
+        """Return the position of the expression's evaluator; equal expressions share an evaluator.
+        ``compact``: wide decimals may come as unscaled values in 64 bits (:func:`compile_expressions`)."""
         return self._numbers.setdefault((expression, compact), len(self._numbers))
 
     def _update(self, call: _Call, rows: Rows, groups: Groups, known: dict[int, pa.Array]) -> list[pa.Array]:

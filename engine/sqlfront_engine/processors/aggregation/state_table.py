@@ -56,14 +56,15 @@ class StateTable:
 
     @property
     def wanted_rows(self) -> int:
-        """The best number of rows to aggregate next. With more groups, larger blocks save merges, provided
-        that rows of a block share groups at all."""
+        """The best number of input rows for the next block to aggregate. With more groups, larger blocks save
+        merges, provided that rows of a block share groups at all."""
         if self.rows < BLOCK_ROWS or self._share > MERGED_SHARE:
             return BLOCK_ROWS
         return ROWS_PER_GROUP * self.rows
 
     def add(self, states: pa.RecordBatch, *, distinct: bool = False) -> None:
-        """Add state rows; unless ``distinct``, a key may occur several times."""
+        """Add state rows. ``distinct``: the caller knows that each key occurs once in ``states``; otherwise a
+        key may occur several times. Raises OperationalError if memory is missing."""
         if states.num_rows == 0:
             return
         size = footprint(states)
@@ -78,7 +79,7 @@ class StateTable:
             self._merge()
 
     def merged(self) -> pa.RecordBatch:
-        """All state rows, each key once."""
+        """Merge and return all state rows, each key once; a batch without columns if there are no rows."""
         self._merge()
         return self._batches[0] if self._batches else make_batch([], [], 0)
 
@@ -118,7 +119,9 @@ class StateTable:
 def merge_states(
     accumulators: Sequence[Accumulator], groups: Groups, states: Sequence[pa.Array]
 ) -> list[pa.Array]:
-    """The accumulators' state columns, in their order, merged by group."""
+    """Merge state rows by group: return the state columns of the accumulators with one row per group.
+    ``states``: the columns of all accumulators, in the accumulators' order; ``groups``: the group of each
+    row."""
     merged: list[pa.Array] = []
     start = 0
     for accumulator in accumulators:

@@ -114,13 +114,14 @@ class HashJoin(Processor, frozen=True, tag_field="processor", tag=True):
         return joined_rows(self.kind, left, right, keys, self.null_safe, condition, output)
 
     def keys(self, *, left: bool) -> tuple[int, ...]:
-        """The ordinals of one side's keys."""
+        """Return the ordinals of the key columns of the left side (``left``) or of the right side."""
         return self.left_keys if left else self.right_keys
 
     def _reductions(
         self, build: pa.RecordBatch, wanted: EmittedRows, context: ProcessorContext
     ) -> tuple[Reduction, ...]:
-        """The reductions that drop probe rows early, if probe rows without a partner aren't wanted."""
+        """Return the reductions that drop probe rows early, one per key that isn't null-safe; none if the
+        join emits probe rows without a partner."""
         if wanted.unmatched_probe:
             return ()
         pairs = zip(self.keys(left=self.build_left), self.keys(left=not self.build_left), strict=True)
@@ -158,7 +159,8 @@ class _Probing:
         self._met = np.zeros(self.table.size, np.bool_)
 
     def block(self, probe: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """The output for one probe batch."""
+        """Look up one probe batch, and yield its output batches. For a join that emits only build rows, mark
+        the keys that were met, and yield nothing."""
         keys = [probe.column(key) for key in self._keys]
         matches = self.table.look_up(keys, probe.num_rows)
         wanted = self._wanted

@@ -55,8 +55,8 @@ def wanted_rows(kind: JoinKind, *, build_left: bool) -> EmittedRows:
 
 
 class Layout(msgspec.Struct, frozen=True):
-    """The origin of the columns of the concatenated row (left, then right), and the emitted columns with
-    their names."""
+    """The columns of a join's concatenated row (left, then right), and the ordinals ``output`` of those that
+    the join emits. ``build_left``: the left input is the build side, else the right input is."""
 
     left_schema: pa.Schema
     right_schema: pa.Schema
@@ -70,13 +70,14 @@ class Layout(msgspec.Struct, frozen=True):
         return [names[ordinal] for ordinal in self.output]
 
     def locate(self, ordinal: int) -> tuple[bool, int]:
-        """Whether a column belongs to the build side, and its position in its side."""
+        """Return whether the concatenated row's column ``ordinal`` belongs to the build side, and the
+        column's position in its side."""
         width = len(self.left_schema)
         in_left = ordinal < width
         return in_left == self.build_left, ordinal if in_left else ordinal - width
 
     def type(self, ordinal: int) -> pa.DataType:
-        """A column's physical type."""
+        """Return the physical type of the concatenated row's column ``ordinal``."""
         width = len(self.left_schema)
         schema, position = (
             (self.left_schema, ordinal) if ordinal < width else (self.right_schema, ordinal - width)
@@ -91,8 +92,8 @@ def make_layout(
     output: tuple[int, ...] | None,
     build_left: bool,
 ) -> Layout:
-    """The layout of a kind of join; without ``output`` all columns are emitted (for semi and anti joins the
-    left columns)."""
+    """Return the layout of a kind of join. ``output``: the ordinals of the emitted columns, None = all
+    columns (for semi and anti joins the left columns)."""
     if output is None:
         width = len(left_schema) + (0 if kind in FILTERING_JOINS else len(right_schema))
         output = tuple(range(width))
@@ -100,7 +101,8 @@ def make_layout(
 
 
 class JoinRows:
-    """A maker of a join's output: call :meth:`block` with each probe batch, then :meth:`rest`."""
+    """A maker of a join's output: call :meth:`block` with each probe batch, then :meth:`rest`. ``build``: all
+    build rows, None = there are none. ``null_matches``: a pair whose condition is null counts as a match."""
 
     def __init__(
         self,
@@ -123,7 +125,8 @@ class JoinRows:
         )
 
     def block(self, probe: pa.RecordBatch, pairs: Iterator[Pairs]) -> Iterator[pa.RecordBatch]:
-        """The output for one probe batch and its candidate pairs."""
+        """Yield the output for one probe batch. ``pairs``: the candidate pairs of a probe row and a build
+        row, which match if the join's condition is true."""
         wanted = self._wanted
         matched = np.zeros(probe.num_rows if wanted.matched_probe or wanted.unmatched_probe else 0, np.bool_)
         for probe_rows, build_rows in pairs:
@@ -142,13 +145,15 @@ class JoinRows:
             yield from self.probe_rows(probe, matched)
 
     def probe_rows(self, probe: pa.RecordBatch, matched: Mask) -> Iterator[pa.RecordBatch]:
-        """The probe rows emitted because they met, or didn't meet, a build row."""
+        """Yield the rows of ``probe`` that the join emits by themselves: the rows that met a build row
+        (``matched``, a mask), or for other kinds of joins the rows that met none."""
         rows = np.flatnonzero(matched if self._wanted.matched_probe else ~matched)
         for start in range(0, len(rows), BATCH_ROWS):
             yield self.emit(probe, rows[start : start + BATCH_ROWS], None)
 
     def rest(self) -> Iterator[pa.RecordBatch]:
-        """The build rows emitted because they met, or didn't meet, a probe row."""
+        """Yield the build rows that the join emits by themselves, after all probe batches: the rows that met
+        a probe row, or for other kinds of joins the rows that met none."""
         if not (self._wanted.matched_build or self._wanted.unmatched_build):
             return
         rows = np.flatnonzero(self.build_matched if self._wanted.matched_build else ~self.build_matched)
@@ -162,7 +167,8 @@ class JoinRows:
         build_rows: Rows | None,
         build_valid: Mask | None = None,
     ) -> pa.RecordBatch:
-        """A batch of the output columns; a side without rows gives nulls, and so does the build side where
+        """Return a batch of the output columns, in which row i joins row ``probe_rows[i]`` of ``probe`` with
+        build row ``build_rows[i]``. A side whose rows are None gives nulls, and so does the build side where
         ``build_valid`` is false."""
         length = (
             len(probe_rows) if probe_rows is not None else len(build_rows) if build_rows is not None else 0
@@ -184,7 +190,7 @@ class JoinRows:
 
 
 class _Condition:
-    """A residual condition, evaluated over the columns that it reads."""
+    """A join's condition beside its equal keys, evaluated over only the columns that the condition reads."""
 
     def __init__(self, layout: Layout, condition: Expr, settings: Settings, null_matches: bool) -> None:
         self._ordinals = sorted(columns_used(condition))
@@ -195,7 +201,8 @@ class _Condition:
     def passing(
         self, probe: pa.RecordBatch, build: pa.RecordBatch | None, probe_rows: Rows, build_rows: Rows
     ) -> Mask:
-        """The mask of the pairs that satisfy the condition (or give null, with ``null_matches``)."""
+        """Return the mask of the pairs (``probe_rows[i]``, ``build_rows[i]``) for which the condition is
+        true, or null with ``null_matches``."""
         probe_indices, build_indices = row_indices(probe_rows), row_indices(build_rows)
         columns = []
         for of_build, position in self._places:
@@ -217,7 +224,7 @@ def not_false(condition: pa.Array) -> Mask:
 
 
 def _renumbered(condition: Expr, ordinals: Sequence[int]) -> Expr:
-    """The condition over a row of only the columns ``ordinals``."""
+    """Return the condition with its columns renumbered for a row of only the columns ``ordinals``."""
     positions = {ordinal: position for position, ordinal in enumerate(ordinals)}
 
     def renumber(expression: Expr) -> Expr:

@@ -15,7 +15,8 @@ from sqlfront_values.columns.ordering import sorting_order
 
 class JoinTable:
     """The build rows by key, in one of two layouts: the only row of each key, or, if keys repeat, all rows in
-    the order of their keys' numbers with the begin and the count of each number."""
+    the order of their keys' numbers with the begin and the count of each number. ``keys``: the key columns of
+    the ``length`` build rows; ``null_safe``: for each key whether null equals null, empty = for none."""
 
     def __init__(self, keys: Sequence[pa.Array], length: int, null_safe: Sequence[bool] = ()) -> None:
         self._length = length
@@ -44,7 +45,7 @@ class JoinTable:
         return self._directory.wanted_rows
 
     def look_up(self, keys: Sequence[pa.Array], length: int) -> "ProbeMatches":
-        """The build rows that match each of ``length`` probe rows."""
+        """Find the build rows that match each of ``length`` probe rows, whose key columns are ``keys``."""
         return ProbeMatches(self, self._directory.find(keys, length))
 
     def has_incomplete_rows(self) -> bool:
@@ -61,7 +62,7 @@ class JoinTable:
         return begins, self._counts.take(numbers, mode="clip")
 
     def rows_of(self, used: Mask) -> Mask:
-        """The mask of the build rows whose key number is marked."""
+        """Return the mask of the build rows whose key number is marked in ``used``, a mask of key numbers."""
         result = np.zeros(self._length, np.bool_)
         rows = self._directory.rows
         marked = used[self._directory.numbers]
@@ -77,7 +78,8 @@ class JoinTable:
 
 
 class ProbeMatches:
-    """The matches of some probe rows."""
+    """The matches of some probe rows: ``numbers`` has each row's key number, ``only`` a matching build row or
+    -1 for none."""
 
     def __init__(self, table: JoinTable, numbers: Rows) -> None:
         self._table = table

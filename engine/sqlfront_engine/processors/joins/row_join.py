@@ -30,10 +30,12 @@ def joined_rows(
     condition: Evaluate | None,
     output: Sequence[int],
 ) -> RowStep:
-    """The join of left rows with the right rows with equal ``keys`` (pairs of ordinals of both sides).
+    """Make the step that joins left rows with the right rows of equal ``keys`` (pairs of a left and a right
+    ordinal). ``kind`` is one of :data:`KINDS_BY_ROWS`.
 
     A key with a null matches nothing unless ``null_safe`` (empty: false) is true at the null's position.
-    ``condition`` is over the joined row; ``output`` are the ordinals of this row to make.
+    ``condition`` (None = true) is over the left row followed by the right row; ``output`` are the ordinals of
+    this row to make. The step raises NotByRows if more than :data:`MOST_ROWS` pairs have equal keys.
     """
     left_key, right_key = picker([mine for mine, _ in keys]), picker([other for _, other in keys])
     strict = [place for place in range(len(keys)) if not (null_safe and null_safe[place])]
@@ -42,7 +44,7 @@ def joined_rows(
     make = cast(_MakePairs, pairs_function(columns))
 
     def matches(run: ProgramRun, rows: Sequence[Row]) -> list[Sequence[Row]]:
-        """The partners of each left row."""
+        """Return for each of the left ``rows`` its partners among the right rows."""
         table = grouped(right.rows(run), right_key)
         for key in [key for key in table if None in key and any(key[place] is None for place in strict)]:
             del table[key]

@@ -28,9 +28,9 @@ class CallSite(msgspec.Struct, frozen=True):
         return str(getattr(inner, "__qualname__", None) or type(inner).__qualname__)
 
     def failed(self, error: Exception | asyncio.CancelledError) -> Error:
-        """The error of the job for an exception of the function: OperationalError for a failure of the
-        environment (files, connections, memory), DataError for all other exceptions. sqlfront's own errors
-        stay unchanged but for a note. The job adds the member's name."""
+        """Return the error of the job for ``error``, which the function raised: OperationalError for a
+        failure of the environment (files, connections, memory), DataError for all other exceptions. An error
+        of sqlfront is returned itself, with a note added. The job adds the member's name."""
         place = f"step {self.step!r}, function {self.name}"
         if isinstance(error, Error):
             error.add_note(f"raised in {place}")
@@ -50,5 +50,6 @@ class CallSite(msgspec.Struct, frozen=True):
                 raise failure from error
 
     def refused(self, problem: str) -> DataError:
-        """The error of the job for a result of the function that doesn't fit."""
+        """Return the error of the job for a result of the function that doesn't fit; ``problem`` ends its
+        message."""
         return DataError(f"step {self.step!r}, function {self.name}: {problem}")

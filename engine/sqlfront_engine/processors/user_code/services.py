@@ -172,8 +172,9 @@ def _refuse_coroutine(result: object) -> object:
 def _open(
     service: Service, context: ProcessorContext, finished: Callable[[object], object]
 ) -> tuple[object, Callable[[], None]]:
-    """The service for one instance, and the function to call at the instance's end. ``finished`` awaits the
-    results of open and close if they are coroutines."""
+    """Open the service for one instance, or share the member's service. Returns the opened service, and the
+    function to call at the instance's end. ``finished`` awaits a result of ``open`` or ``close`` that is a
+    coroutine, and returns other results unchanged."""
     opener = CallSite(context.vertex, service.open)
     if service.scope is ServiceScope.MEMBER:
         finished = _refuse_coroutine  # each instance has its own event loop

@@ -29,7 +29,7 @@ class Writer(Protocol):
     """An opened sink."""
 
     def write(self, batch: pa.RecordBatch) -> object:
-        """Write some rows."""
+        """Write the rows of ``batch``, whose columns have logical types."""
 
     def finish(self) -> object:
         """Make all rows permanent; not called if the job ends in another way."""
@@ -53,12 +53,12 @@ class Sink(Processor, frozen=True):
 
     @property
     def title(self) -> str:
-        """A short name for plans."""
+        """The sink's short name in plans."""
         return type(self).__name__
 
     @abstractmethod
     def open(self, context: ProcessorContext) -> Writer:
-        """Open the sink for one instance."""
+        """Open the sink for one instance; returns the writer that takes the instance's rows."""
 
     def run(self, context: ProcessorContext) -> Steps:
         writer = self.open(context)
@@ -96,8 +96,8 @@ class FunctionSink(Sink, frozen=True, tag_field="processor", tag=True):
 
 
 class ResourceSink(Sink, frozen=True, tag_field="processor", tag=True):
-    """A sink that opens the job's resource ``resource``, an object with an ``open``; it runs on the
-    resource's member."""
+    """A sink that opens the job's resource called ``resource``, an object whose ``open(context)`` returns a
+    :class:`Writer`. The sink runs on the resource's member."""
 
     resource: str
 
@@ -131,7 +131,7 @@ class LoggerSink(Sink, frozen=True, tag_field="processor", tag=True):
 
 
 class _EachBatch:
-    """A writer that calls a function."""
+    """A writer that calls a function with each batch, and has nothing to finish or close."""
 
     def __init__(self, function: Callable[[pa.RecordBatch], object]) -> None:
         self._function = function

@@ -44,7 +44,7 @@ class OpenedSource(Processor, frozen=True):
 
     @property
     def title(self) -> str:
-        """A short name for plans."""
+        """The source's short name in plans."""
         return type(self).__name__
 
     @abstractmethod
@@ -87,7 +87,8 @@ class FunctionSource(OpenedSource, frozen=True, tag_field="processor", tag=True)
 
 
 def _guarded(site: CallSite, batches: Iterable[object]) -> Iterator[pa.RecordBatch]:
-    """The batches; errors name the step and the function. Closing this generator closes ``batches``."""
+    """Yield the batches; errors of their iterator name the step and the function. Closing this generator
+    closes ``batches``. Raises DataError for an item that is no record batch."""
     try:
         with site:
             for batch in batches:

@@ -72,7 +72,8 @@ class Transform(Processor, frozen=True, tag_field="processor", tag=True):
 
 
 class _Piece:
-    """Some rows between two operations, as a batch or as Python values."""
+    """Some rows between two operations: either a ``batch`` in physical form or ``rows``, Python values.
+    ``site``: the call that returned ``rows``, which may not fit ``schema`` yet; None: the values fit."""
 
     __slots__ = ("_batch", "_rows", "_schema", "_site")
 
@@ -87,14 +88,15 @@ class _Piece:
         self._schema, self._batch, self._rows, self._site = schema, batch, rows, site
 
     def rows(self) -> UserRows:
-        """The rows as Python values of the stated types."""
+        """Return the rows as Python values of the schema's types. Raises DataError for a value that doesn't
+        fit."""
         if self._rows is None:
             assert self._batch is not None
             return UserRows.of(self._batch, self._schema)
         return self._rows if self._site is None else self._rows.settled(self._schema, self._site.refused)
 
     def batch(self) -> pa.RecordBatch:
-        """The rows as a batch in physical form."""
+        """Return the rows as a batch in physical form. Raises DataError for a value that doesn't fit."""
         if self._batch is not None:
             return self._batch
         assert self._rows is not None
@@ -102,7 +104,7 @@ class _Piece:
         return self._rows.to_batch(self._schema, refuse)
 
     def logical_batch(self) -> pa.RecordBatch:
-        """The rows as a batch of logical types."""
+        """Return the rows as a batch of logical types. Raises DataError for a value that doesn't fit."""
         return to_logical(self.batch(), self._schema)
 
 
@@ -148,8 +150,9 @@ def _flat_mapped(operation: Operation, site: CallSite, piece: _Piece) -> Iterato
 
 
 def _results(function: Callable[..., object], site: CallSite, rows: UserRows) -> Iterator[list[object]]:
-    """The function's results for all rows, in pieces, so that a row with many new rows doesn't need memory
-    for all of them."""
+    """Yield the new rows that ``function`` returns for all rows, in several lists: an iterator of many new
+    rows is cut after :data:`ROWS` rows, so that no memory for all of them is needed. Raises DataError if a
+    result is not an iterable of rows."""
     pending: list[object] = []
     with site:
         for row in rows:

@@ -92,8 +92,9 @@ def _physical(column: pa.Array, data_type: pa.DataType) -> pa.Array:
 
 
 def column_of(values: Sequence[object], data_type: pa.DataType, refuse: Refuse) -> pa.Array:
-    """Python values (None = null) as a column of a logical type, in physical form. Lossy conversions are
-    refused: a float is no int, a str no number, a decimal has to fit."""
+    """Return Python values (None = null) as a column of the logical type ``data_type``, in physical form.
+    Raises the error made by ``refuse`` for a value that would lose a part: a float is no int, a str no
+    number, a decimal has to fit."""
     quick = _QUICK.get(data_type)
     try:
         if quick is not None and _only(values, quick):
@@ -112,7 +113,8 @@ def column_of(values: Sequence[object], data_type: pa.DataType, refuse: Refuse) 
 
 
 def settled(values: list[object], data_type: pa.DataType, refuse: Refuse) -> list[object]:
-    """The values after a way through a column of the type."""
+    """Return the values as a column of the type would give them back, such as an int as a float for DOUBLE.
+    Raises the error made by ``refuse`` for a value that doesn't fit the type."""
     unchanged = _UNCHANGED.get(data_type)
     if unchanged is not None and _only(values, unchanged):
         return values
@@ -188,20 +190,23 @@ class UserRows:
         return zip(*self.columns, strict=True) if self.columns else iter([()] * self.length)
 
     def settled(self, schema: pa.Schema, refuse: Refuse) -> "UserRows":
-        """The rows after a way through columns of the schema."""
+        """Return the rows with the values as columns of the schema would give them back. Raises the error
+        made by ``refuse`` for a value that doesn't fit."""
         pairs = zip(self.columns, schema.types, strict=True)
         return UserRows([settled(column, data_type, refuse) for column, data_type in pairs], self.length)
 
     def to_batch(self, schema: pa.Schema, refuse: Refuse) -> pa.RecordBatch:
-        """The rows in physical form; ``refuse`` makes the error of values that don't fit the schema."""
+        """Return the rows as a batch in physical form. Raises the error made by ``refuse`` for a value that
+        doesn't fit the schema."""
         pairs = zip(self.columns, schema.types, strict=True)
         columns = [column_of(column, data_type, refuse) for column, data_type in pairs]
         return make_batch(columns, schema.names, self.length)
 
 
 def rows_of(results: list[object], width: int, refuse: Refuse) -> UserRows:
-    """A function's results for some rows as columns: the value itself for one column, else a sequence of
-    ``width`` values per row."""
+    """Return a function's results, one per row, as columns. With ``width`` 1 each result is the row's value;
+    otherwise each result has to be a tuple or list of ``width`` values, or the error made by ``refuse`` is
+    raised."""
     if width == 1:
         return UserRows([results], len(results))
     for result in results:
