@@ -70,8 +70,8 @@ class Note(msgspec.Struct, frozen=True):
 
 
 class Pending(msgspec.Struct, frozen=True):
-    """Unfinished moves and removals of commits, by absolute paths. ``removed``: files that no longer count;
-    ``moved``: from the future path of a file to the part that has the file's rows."""
+    """Moves and removals of commits that are not carried out yet, by absolute paths. ``removed``: files that
+    no longer count; ``moved``: from the future path of a file to the part that has the file's rows."""
 
     removed: frozenset[str] = frozenset()
     moved: dict[str, str] = {}
@@ -79,8 +79,9 @@ class Pending(msgspec.Struct, frozen=True):
 
 @contextmanager
 def settled(folder: str, access: FileAccess) -> Iterator[Pending]:
-    """Lock the folder for a listing in the block: no writer changes it. Raises OSError if the folder can't be
-    opened."""
+    """Return a context manager that locks the folder for a listing: no writer changes it within the block.
+    Its value is what commits have left to move and remove. Raises OSError if the folder can't be opened,
+    OperationalError if another process keeps the lock."""
     with access.folder(folder) as descriptor:
         _take(descriptor, fcntl.LOCK_SH, folder)
         yield _pending(descriptor, folder)
@@ -113,11 +114,11 @@ class _WriteState(Enum):
 
 
 class FolderWrite:
-    """Files on their way into a folder, which is made if it doesn't exist.
+    """A set of files on their way into a folder, which is made if it doesn't exist.
 
     Parts are written first (:meth:`part`); all appear at once (:meth:`commit`, in a block of :meth:`alone`).
-    :meth:`abort` removes all uncommitted parts. Raises OSError of the system; OperationalError if another
-    process keeps the folder's lock.
+    :meth:`abort` removes all uncommitted parts. The methods raise OSError of the system; OperationalError if
+    another process keeps the folder's lock.
     """
 
     def __init__(self, folder: str, access: FileAccess) -> None:
@@ -141,13 +142,15 @@ class FolderWrite:
 
     @contextmanager
     def _locked(self) -> Iterator[int]:
-        """Return the descriptor of the table's folder, locked against other readers and writers of names."""
+        """Return a context manager that locks the table's folder against other readers and writers of names;
+        its value is the folder's descriptor."""
         with self._access.folder(self.folder) as table:
             _take(table, fcntl.LOCK_EX, self.folder)
             yield table
 
     def part(self, path: str) -> str:
-        """Return the path at which to write the file for ``path`` below the folder."""
+        """Begin a part that will appear at ``path`` below the folder, and return the path at which to write
+        the part's file now, an empty file in the writer's own folder."""
         _check_name(path)
         name = f"{len(self._parts)}-{os.path.basename(path)}"
         os.close(os.open(name, _NEW, _MODE, dir_fd=self._own))
@@ -158,16 +161,18 @@ class FolderWrite:
 
     @contextmanager
     def alone(self) -> Iterator[Pending]:
-        """Lock the folder's names against other readers and writers in the block, after completing or
-        removing the remains of dead writers."""
+        """Return a context manager within which no other process reads or writes the folder's names. At its
+        begin, the remains of dead writers are completed or removed; its value is the moves and removals of
+        living writers that are still to come."""
         with self._locked() as table:
             _finish_dead(table, self._name)
             yield _pending(table, self.folder)
 
     def commit(self, removes: Sequence[str] = ()) -> None:
-        """Let all parts appear, and the files at these paths (below the folder) no longer count;
-        :meth:`remove_when_unread` removes them. Only in a block of :meth:`alone`. Raises OSError, without any
-        change of rows, if a part is missing or a file is behind a link."""
+        """Let all parts appear at once. From the same moment the files at the paths ``removes`` (in the
+        folder) no longer count; :meth:`remove_when_unread` removes these files. Only in a block of
+        :meth:`alone`. Raises OSError, without any change of rows, if a part is missing or a file is behind a
+        link."""
         note = Note(tuple(self._parts), tuple(os.path.relpath(path, self.folder) for path in removes))
         with self._access.folder(self.folder) as table:
             for part, _ in note.adds:
@@ -198,8 +203,8 @@ class FolderWrite:
         os.rename(draft, _NOTE, src_dir_fd=self._own, dst_dir_fd=self._own)
 
     def remove_when_unread(self, files: Sequence[tuple[object, str]]) -> None:
-        """Remove the files that the commit has replaced: each path once this process holds no reference to
-        the object beside the path."""
+        """Remove the files that the commit has replaced. ``files``: pairs of an object and a path; the path
+        is removed once this process holds no reference to the object."""
         self._unread = len(files)
         for held, path in files:
             when_forgotten(held, self._remove, os.path.relpath(path, self.folder))
@@ -224,7 +229,7 @@ class FolderWrite:
             self._close()  # the note still excludes the files
 
     def abort(self) -> None:
-        """Discard the parts of an uncommitted write."""
+        """Discard the parts of an uncommitted write; do nothing after :meth:`commit`."""
         if self._state is _WriteState.OPEN:
             self._end()
 
@@ -244,16 +249,17 @@ class FolderWrite:
 
 
 def finish_dead(folder: str, access: FileAccess) -> None:
-    """Complete or remove the remains of dead writers in the folder."""
+    """Complete the commits of dead writers in the folder, and remove their other remains. Raises OSError of
+    the system; OperationalError if another process keeps the folder's lock."""
     with access.folder(folder) as table:
         _take(table, fcntl.LOCK_EX, folder)
         _finish_dead(table)
 
 
 def drop_when_unread(folder: str, access: FileAccess, files: Sequence[tuple[object, str]]) -> None:
-    """Remove files below the folder: each path once this process holds no reference to the object beside the
-    path; also remove the folders that have become empty, including the folder itself. Files that may not be
-    opened, or are behind a link, stay."""
+    """Remove files below the folder, and the folders that become empty by it, including the folder itself.
+    ``files``: pairs of an object and a path; the path is removed once this process holds no reference to the
+    object. Files that may not be opened, or are behind a link, stay."""
     place = os.path.abspath(folder)
     for held, path in files:
         when_forgotten(held, _drop, place, access, os.path.relpath(path, place))
@@ -305,8 +311,9 @@ def _is_alive(writer: int) -> bool:
 
 
 def _writers(table: int) -> list[str]:
-    """Return the names of writers' folders. In a folder like ``/tmp``, where no user can remove other users'
-    files, only writers' folders count that belong to this user or the folder's owner."""
+    """Return the names of writers' folders in the table's folder, a descriptor. In a folder like ``/tmp``,
+    where no user can remove other users' files, only writers' folders count that belong to this user or the
+    folder's owner."""
     found = os.fstat(table)
     trusted = (found.st_uid, os.getuid()) if found.st_mode & stat.S_ISVTX else None
     names = []
@@ -321,7 +328,8 @@ def _writers(table: int) -> list[str]:
 
 @contextmanager
 def _opened(name: str, table: int) -> Iterator[int | None]:
-    """Open a writer's folder for the block; None if the folder is gone."""
+    """Return a context manager that opens the writer's folder ``name`` in the table's folder; its value is a
+    descriptor, None if the writer's folder is gone."""
     try:
         descriptor = os.open(name, _FOLDER, dir_fd=table)
     except FileNotFoundError:
@@ -334,7 +342,8 @@ def _opened(name: str, table: int) -> Iterator[int | None]:
 
 
 def _note(writer: int) -> Note | None:
-    """Return the note of a writer's commit; None if the writer hasn't committed."""
+    """Return the note of a writer's commit. ``writer``: the descriptor of the writer's folder. None if the
+    writer hasn't committed, or the note is malformed or names paths outside of the folder."""
     try:
         descriptor = os.open(_NOTE, os.O_RDONLY | _AS_IT_IS, dir_fd=writer)
     except FileNotFoundError:
@@ -353,7 +362,8 @@ def _stays_below(path: str) -> bool:
 
 
 def _move(note: Note, writer: int, table: int) -> None:
-    """Move the parts into their places; skip parts moved before."""
+    """Move the note's parts from the writer's folder into their places below the table's folder (both are
+    descriptors); skip parts that were moved before."""
     for part, path in note.adds:
         folder = _folder_of(path, table, make=True)
         try:
@@ -365,7 +375,8 @@ def _move(note: Note, writer: int, table: int) -> None:
 
 
 def _unlink(path: str, table: int) -> None:
-    """Remove a file below the table's folder, and Spark's checksum file of the file, if any."""
+    """Remove the file at ``path`` below the table's folder, and the checksum file that Spark has made for it;
+    a missing file is no error."""
     try:
         folder = _folder_of(path, table)
     except FileNotFoundError:
@@ -380,7 +391,8 @@ def _unlink(path: str, table: int) -> None:
 
 
 def _folder_of(path: str, table: int, *, make: bool = False) -> int:
-    """Open the folder of the path, without following links; returns the folder's descriptor."""
+    """Open the folder that holds the file ``path`` below the table's folder, without following links, and
+    return its descriptor. ``make``: missing folders are made, otherwise they raise FileNotFoundError."""
     here = os.dup(table)
     try:
         for name in path.split(os.sep)[:-1]:
@@ -420,7 +432,9 @@ def _exists(name: str, folder: int) -> bool:
 
 
 def _take(descriptor: int, how: int, folder: str) -> None:
-    """Wait for the folder's lock; on a file system without locks, return at once."""
+    """Take the lock of the folder. ``descriptor``: the open folder; ``how``: LOCK_SH or LOCK_EX; ``folder``:
+    the path for the error. Waits up to :data:`PATIENCE` seconds, then raises OperationalError; on a file
+    system without locks, returns at once."""
     deadline, pause = time.monotonic() + PATIENCE, _FIRST_PAUSE
     while True:
         try:

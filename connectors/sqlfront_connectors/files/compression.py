@@ -31,7 +31,8 @@ class _Readable(Protocol):
 
 
 def is_packed(path: str) -> bool:
-    """Return whether the file's name states a compression."""
+    """Return whether the ending of the file's name states a compression, including codecs that can't be read
+    here."""
     ending = _ending(path)
     return ending in _CODECS or ending in _UNREADABLE
 
@@ -41,8 +42,9 @@ def _ending(path: str) -> str:
 
 
 def unpacked(path: str, file: BufferedReader) -> Iterator[bytes]:
-    """Yield the text of an open file of the given name, in parts of about :data:`_STEP` bytes. Raises
-    NotSupportedError for codecs that Spark may support and this module doesn't."""
+    """Yield the unpacked bytes of the open ``file``, in parts of about :data:`_STEP` bytes; the ending of
+    ``path`` states the codec, other endings mean no compression. Raises NotSupportedError for codecs that
+    Spark may support and this module doesn't, OperationalError for a broken gzip file."""
     ending = _ending(path)
     if ending in _UNREADABLE:
         raise NotSupportedError(f"files with a compression like that of {path.rsplit('/', 1)[-1]}")
@@ -102,7 +104,8 @@ def _blocks(codec: str, file: BufferedReader) -> Iterator[bytes]:
 
 
 def _part(codec: str, packed: bytes, left: int) -> bytes:
-    """Unpack one part of a block with ``left`` remaining bytes."""
+    """Unpack one part of a block. ``codec``: Arrow's name. ``left``: the number of unpacked bytes that the
+    block still lacks. Raises ValueError for a part with more bytes."""
     size = _varint(packed) if codec == "snappy" else left
     if not 0 < size <= min(left, _LARGEST_PART):
         raise ValueError(f"a part of {size} bytes in a block of {left}")

@@ -40,19 +40,21 @@ _LONGEST_NAME: Final = 100
 
 
 class FileConnector:
-    """The connector of ``USING parquet|csv|json [OPTIONS (...)] [LOCATION '...'] [PARTITIONED BY (...)]``."""
+    """The connector of one file format: ``USING parquet|orc|csv|json|text [OPTIONS (...)] [LOCATION '...']
+    [PARTITIONED BY (...)]``."""
 
     def __init__(self, format_name: str) -> None:
         self._format = format_name
 
     @property
     def format(self) -> str:
-        """``parquet``, ``csv``, ..."""
+        """The name of the format: ``parquet``, ``orc``, ``csv``, ``json`` or ``text``."""
         return self._format
 
     def create(self, definition: TableDefinition) -> FileTable:
-        """Make a table over the files at the location, or an empty table. Without LOCATION the table owns a
-        new directory."""
+        """Make a table over the files at the location. Without LOCATION and without the option ``path``, make
+        a new directory that the table owns. Raises NotSupportedError for CLUSTERED BY, and the errors of
+        wrong options, of a missing location, and of the inference of columns."""
         if definition.clustered_by:
             raise NotSupportedError(
                 f"table {definition.name}: CLUSTERED BY with USING {self._format}; "
@@ -116,7 +118,8 @@ class FileConnector:
         )
 
     def _inferred(self, definition: TableDefinition, options: dict[str, str], files: Listing) -> pa.Schema:
-        """Infer the files' own columns."""
+        """Return the columns of the files themselves, without partition columns. Raises ProgrammingError if
+        there are no files to infer columns from, or for PARTITIONED BY."""
         if definition.partitioned_by:
             raise ProgrammingError(
                 f"table {definition.name}: a CREATE TABLE without columns cannot say PARTITIONED BY; the "
@@ -156,8 +159,9 @@ class FileConnector:
 
 
 def _placed(inferred: pa.Schema, found: tuple[pa.Field, ...]) -> tuple[pa.Schema, pa.Schema, pa.Schema]:
-    """Return data columns, partition columns, and all columns in order. A partition column takes the place of
-    a file's column of the same name."""
+    """Return the schemas of the data columns, of the partition columns, and of all columns in the table's
+    order. ``inferred``: the files' columns; ``found``: the partition columns. A partition column takes the
+    place of a file's column of the same name, other partition columns come last."""
     partitions = {field.name.lower(): field for field in found}
     data = [field for field in inferred if field.name.lower() not in partitions]
     schema = [partitions.pop(field.name.lower(), field) for field in inferred]
@@ -165,7 +169,7 @@ def _placed(inferred: pa.Schema, found: tuple[pa.Field, ...]) -> tuple[pa.Schema
 
 
 def _check(format_name: str, options: dict[str, str]) -> None:
-    """Refuse an unknown option by name."""
+    """Raise an error for an option that the format doesn't know, or whose value the format refuses."""
     if format_name == "json":
         json_settings(options)
     elif format_name == "csv":
@@ -177,7 +181,8 @@ def _check(format_name: str, options: dict[str, str]) -> None:
 
 
 def _listed(definition: TableDefinition, location: str, options: ListingOptions) -> Listing:
-    """List the files at a location; the location may be missing if the columns are known."""
+    """Return the files at a location. A location that doesn't exist has no files if :func:`_may_be_missing`,
+    otherwise OperationalError is raised."""
     try:
         return list_files(location, definition.files, options)
     except OperationalError as error:
@@ -207,8 +212,8 @@ def _no_schema(format_name: str) -> ProgrammingError:
 
 
 def check_names(schema: pa.Schema) -> None:
-    """Raise COLUMN_ALREADY_EXISTS if a name occurs twice, or twice but for case, in the schema or in a
-    struct."""
+    """Raise ProgrammingError (COLUMN_ALREADY_EXISTS) if two columns of the schema, or two fields of a struct
+    in it, have names that are equal but for case."""
     _check_fields(list(schema))
 
 
@@ -230,7 +235,8 @@ def _check_type(kind: pa.DataType) -> None:
 
 
 def _check_partition_values(files: Listing, declared: pa.Schema, time_zone: str) -> None:
-    """Raise INVALID_PARTITION_VALUE if a directory's text doesn't fit its column's type."""
+    """Raise OperationalError (INVALID_PARTITION_VALUE) if the text of a partition directory doesn't fit the
+    type that ``declared`` gives to its column."""
     fields = {field.name.lower(): field for field in declared}
     for name, text in dict.fromkeys(pair for values in files.partitions for pair in values):
         field = fields.get(name.lower())
@@ -239,8 +245,10 @@ def _check_partition_values(files: Listing, declared: pa.Schema, time_zone: str)
 
 
 def _split(definition: TableDefinition, found: tuple[pa.Field, ...]) -> tuple[pa.Schema, pa.Schema]:
-    """Return the data and the partition columns of a declared schema; partition columns go last, as in Spark.
-    A partition column may be declared twice (the last declaration counts)."""
+    """Divide the declared schema into the data columns and the partition columns. ``found``: the partition
+    columns in the names of directories; they are partition columns, too, declared or not. A partition column
+    may be declared twice (the last declaration counts). Raises ProgrammingError if PARTITIONED BY names an
+    undeclared column."""
     assert definition.schema is not None
     wanted = [name.lower() for name in definition.partitioned_by] or [field.name.lower() for field in found]
     declared = {field.name.lower(): field for field in definition.schema}

@@ -28,7 +28,8 @@ class Charges:
         self.held = 0
 
     def charge(self, size: int, maker: str = "") -> None:
-        """Charge ``size`` more bytes, or raise OperationalError."""
+        """Charge ``size`` more bytes; raises OperationalError if the account has no room. ``maker``: the name
+        of the charged thing, for the error."""
         self._memory.charge(size, maker)
         self.held += size
 
@@ -45,7 +46,8 @@ class Charges:
 
 @contextmanager
 def counted(memory: Account) -> Iterator[Charges]:
-    """Provide charges that are released at the end of the block."""
+    """Return a context manager whose value is a :class:`Charges` on ``memory``; at the end of the block all
+    its charges are released."""
     charges = Charges(memory)
     try:
         yield charges
@@ -54,8 +56,8 @@ def counted(memory: Account) -> Iterator[Charges]:
 
 
 def content_of(path: str, access: FileAccess, memory: Account, most: int = NO_LIMIT) -> bytes:
-    """Return the content of the file, or about its first ``most`` bytes; :data:`EXPANSION` times its size
-    stays charged to ``memory``.
+    """Return the unpacked content of the file; with ``most``, reading stops after about ``most`` unpacked
+    bytes. :data:`EXPANSION` times the size of the result stays charged to ``memory``.
 
     Raises OperationalError for a file that can't be read or is too large, or once the query is to stop;
     NotSupportedError for codecs that Spark supports and :mod:`~sqlfront_connectors.files.compression`
@@ -73,8 +75,9 @@ def content_of(path: str, access: FileAccess, memory: Account, most: int = NO_LI
 
 
 def pieces(content: bytes, end: bytes = b"\n", size: int | None = None) -> Iterator[bytes]:
-    """Cut the content behind line ends into pieces of about ``size`` bytes (None = :data:`PIECE`). Raises
-    StoppedError between two pieces if the query is to stop.
+    """Cut the content into pieces of at least ``size`` bytes (None = :data:`PIECE`), each up to and including
+    the next line end ``end``; the last piece is the rest. Raises StoppedError between two pieces if the query
+    is to stop.
 
     >>> list(pieces(b"a" * 5_000_000 + b"\\nb"))[1:]
     [b'b']

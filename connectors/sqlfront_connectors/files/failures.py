@@ -32,7 +32,8 @@ def file_missing(path: str) -> OperationalError:
 
 
 def file_unreadable(path: str, error: Exception | str) -> OperationalError:
-    """Return Spark's error for a malformed file. ``error``: the cause."""
+    """Return Spark's error for a malformed file. ``error``: the cause, whose message is shown without the
+    file's content."""
     return OperationalError(
         f"Encountered error while reading file {path}. {without_content(error)}",
         condition=FILE_UNREADABLE,
@@ -60,7 +61,8 @@ def without_content(error: Exception | str) -> str:
 
 
 def unwritable(table: str, location: str, error: Exception) -> OperationalError:
-    """Return the error for a table whose location can't take rows."""
+    """Return the error for a table whose location can't take rows. ``error``: the cause; a full disk gets the
+    SQLSTATE 53100."""
     full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
     return OperationalError(
         f"table {table}: can't write to {location}: {error}", sqlstate=_DISK_FULL if full else None
@@ -68,7 +70,8 @@ def unwritable(table: str, location: str, error: Exception) -> OperationalError:
 
 
 def foreign_files(table: str, location: str, paths: Sequence[str]) -> OperationalError:
-    """Return the error for an overwrite that would remove files not made by a writer of the table."""
+    """Return the error for an INSERT OVERWRITE that would remove the files ``paths``, which no writer of the
+    table has made."""
     more = f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
     names = ", ".join(os.path.relpath(path, location) for path in paths[:_SHOWN])
     return OperationalError(
@@ -79,8 +82,8 @@ def foreign_files(table: str, location: str, paths: Sequence[str]) -> Operationa
 
 @contextmanager
 def reading(path: str) -> Iterator[None]:
-    """A context for reading the file at ``path``: a missing file, and errors of Arrow, of decoding or of the
-    system, become Spark's errors with the path."""
+    """Return a context manager for reading the file at ``path``: a missing file, and errors of Arrow, of
+    decoding or of the system, become Spark's errors with the path."""
     try:
         yield
     except FileNotFoundError as error:

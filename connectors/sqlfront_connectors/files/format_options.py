@@ -13,7 +13,7 @@ FOREIGN: Final = "overwriteforeignfiles"
 
 
 def check_options(format_name: str, options: Mapping[str, str]) -> None:
-    """Raise NotSupportedError, which names the option, for an unknown option.
+    """Raise NotSupportedError, which names the option, for an option that Parquet and ORC tables don't know.
 
     >>> check_options("parquet", {"OverwriteForeignFiles": "true"})
     """
@@ -25,8 +25,8 @@ def check_options(format_name: str, options: Mapping[str, str]) -> None:
 
 
 def merges_schemas(options: Mapping[str, str]) -> bool:
-    """Return whether the table has the columns of all files together. Raises ProgrammingError for a value
-    that is neither true nor false.
+    """Return whether the option mergeSchema is true; only then the table has the columns of all files
+    together. Raises ProgrammingError for a value that is neither true nor false.
 
     >>> merges_schemas({"mergeSchema": "True"})
     True

@@ -34,15 +34,15 @@ class FileReader(Protocol):
         """Return the numbers of the pieces that may hold wanted rows."""
 
     def check(self, piece: int) -> None:
-        """Raise the errors of reading the piece, as far as they are known beforehand."""
+        """Raise the errors of reading the piece, as far as they are known without reading its rows."""
 
     def read(self, piece: int) -> Iterator[pa.RecordBatch]:
-        """Yield a piece's rows, in physical form of the table's types: the wanted columns that the file
-        has."""
+        """Yield the rows of a piece: the wanted columns that the file has, in the physical form of the
+        table's types."""
 
 
 class WholeText:
-    """A reader of a text file as a single piece."""
+    """A reader of a text file as a single piece. ``read`` yields the file's rows anew with each call."""
 
     piece_count = 1
 
@@ -50,16 +50,16 @@ class WholeText:
         self._read = read
 
     def pieces(self) -> Sequence[int]:
-        """Return the number of the only piece."""
+        """Return 0, the number of the only piece."""
         return (0,)
 
     def check(self, piece: int) -> None:
-        """Read the whole file: errors are unknown before the reading."""
+        """Read the whole file and drop its rows: errors of a text are unknown before the reading."""
         for _ in self._read():
             pass
 
     def read(self, piece: int) -> Iterator[pa.RecordBatch]:
-        """Return all rows."""
+        """Return an iterator over all rows of the file."""
         return self._read()
 
 
@@ -71,9 +71,10 @@ def open_reader(
     access: FileAccess,
     context: ProcessorContext | None = None,
 ) -> FileReader:
-    """Open a reader of the named columns that are in the file. ``filters`` are over the table's columns and
-    only allow pieces or rows to be left out. ``context``: the reading processor's, None = only pieces are
-    asked for."""
+    """Return a reader of ``file``, by the format of ``version``, that gives the columns of ``names`` that the
+    files' schema has. ``filters`` are over the table's columns, and allow the reader to leave out pieces or
+    rows without a match. ``context``: the context of the processor that reads; None = only the numbers of
+    pieces are asked for, which text formats don't allow."""
     data = version.data_schema
     known = frozenset(data.names)
     wanted = tuple(name for name in names if name in known)

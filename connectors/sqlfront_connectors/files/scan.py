@@ -55,7 +55,9 @@ class FileScan(Processor, frozen=True):
                 return
 
     def pieces(self, access: FileAccess) -> tuple[ScanPieces, ...]:
-        """Count the files and pieces that the scan reads."""
+        """Return the number of files that the scan reads and of all files; for Parquet and ORC also the
+        number of row groups or stripes that the scan reads in these files, and of all their row groups or
+        stripes."""
         version = self.version
         files = [file for file in version.files if self._file_may_match(file, DEFAULT_SETTINGS)]
         found = [ScanPieces("files", len(files), len(version.files))]
@@ -68,8 +70,9 @@ class FileScan(Processor, frozen=True):
         return tuple(found)
 
     def check(self, access: FileAccess, settings: Settings, memory: MemoryBudget) -> None:
-        """Raise the errors of reading, as far as the files' metadata and the first bytes of texts show
-        them."""
+        """Raise the errors of reading that the metadata of Parquet and ORC files show, and the errors of text
+        files, which are read one after the other until :data:`_CHECKED_BYTES` bytes are read. ``memory``: the
+        budget for the check."""
         left = _CHECKED_BYTES
         for file in self.version.files:
             if not self._file_may_match(file, settings):
@@ -101,7 +104,8 @@ class FileScan(Processor, frozen=True):
         yield from last_round(number, share, shares)
 
     def _opened(self, file: DataFile, context: ProcessorContext) -> FileReader | None:
-        """Open a reader of the file; None if the options let the file count as empty."""
+        """Open a reader of the file; None if the file is missing or corrupt and the table's options let such
+        a file count as empty."""
         version = self.version
         names = tuple(version.schema.field(column).name for column in self.columns)
         try:
@@ -137,8 +141,8 @@ class FileScan(Processor, frozen=True):
         return all(may_match(condition, bounds_of) for condition in self.filters)
 
     def _complete(self, batch: pa.RecordBatch, file: DataFile, settings: Settings) -> pa.RecordBatch:
-        """Return the wanted columns in order: columns that the file lacks are null, partition columns
-        constant."""
+        """Return the batch with exactly the wanted columns, in order: a column that the file lacks is null, a
+        partition column has the file's value in all rows."""
         present = {name.lower(): index for index, name in enumerate(batch.schema.names)}
         version, rows = self.version, batch.num_rows
         values = version.partition_values(file, settings.time_zone)

@@ -63,7 +63,9 @@ class FileSnapshot:
 
     @property
     def statistics(self) -> TableStatistics:
-        """The number of rows by the footers of Parquet files; the number of bytes by the files' sizes."""
+        """``rows`` is the sum of the row counts in the footers of Parquet files, unknown for other formats.
+        ``size`` is an estimate of the bytes in memory, by the files' sizes. Without column statistics.
+        Computed on first use."""
         if self._statistics is None:
             size = sum(file.size for file in self.files.files)
             self._statistics = TableStatistics(rows=self._rows(), size=size * EXPANSION)
@@ -79,11 +81,13 @@ class FileSnapshot:
         return ()
 
     def pieces(self, request: ScanRequest) -> tuple[ScanPieces, ...]:
-        """Count the files, and the row groups of those to be read; opens the footers of Parquet files."""
+        """Return the numbers of files, row groups and stripes of a scan, see :meth:`FileScan.pieces`; opens
+        the footers of Parquet and ORC files."""
         return FileScan(self.files, self._name, request.columns, request.filters).pieces(self._access)
 
     def scan(self, request: ScanRequest) -> ScanPlan:
-        """Scan the files that the filters leave, on all members if every member may open the files."""
+        """Return a source of the files that the filters leave. The source runs on all members if every member
+        may open the files, otherwise on the coordinating member."""
         source = FileScan(self.files, self._name, request.columns, request.filters, request.limit)
         is_shared = self._access.is_shared(file.path for file in self.files.files)
         return ScanPlan(source, location=Location.ANYWHERE if is_shared else Location.HERE)
@@ -117,12 +121,12 @@ class FileTable:
 
     @property
     def schema(self) -> pa.Schema:
-        """The schema, see :class:`FileVersion`."""
+        """The logical schema, data and partition columns in the order of :class:`FileVersion`."""
         return self.version.schema
 
     @property
     def format(self) -> str:
-        """``parquet``, ``csv``, ..."""
+        """The name of the files' format: ``parquet``, ``csv``, ..."""
         return self.version.format
 
     @property
@@ -131,7 +135,7 @@ class FileTable:
         return tuple(self.version.partition_schema.names)
 
     def snapshot(self) -> FileSnapshot:
-        """Return the files of the last listing."""
+        """Return the current version: the files of the last listing, insert or refresh."""
         return self._current
 
     def refresh(self) -> None:
@@ -140,7 +144,8 @@ class FileTable:
             self._publish(self._listed(self.version.known))
 
     def recover_partitions(self) -> None:
-        """List the files of all existing partitions (MSCK REPAIR TABLE)."""
+        """List the files of all partition directories that exist, and take their partitions as the known ones
+        (MSCK REPAIR TABLE)."""
         with self._writer:
             names = [name.lower() for name in self.partition_columns]
             found = [
@@ -151,7 +156,9 @@ class FileTable:
         self.on_insert()
 
     def _listed(self, known: tuple[RawPartition, ...] | None) -> tuple[DataFile, ...]:
-        """List the files of the known partitions. A file in the current version keeps its object."""
+        """Return the files in the directory that are not empty; with ``known``, only the files of these
+        partitions, None = of all. A file that the current version has keeps its object. A missing directory
+        has no files."""
         try:
             found = list_files(self.location, self.access, self.version.listing).filled
         except OperationalError as error:
@@ -162,7 +169,8 @@ class FileTable:
         return tuple(before.get(file, file) for file in found if known is None or file.partition in known)
 
     def drop(self) -> None:
-        """Remove the directory of a managed table once no reader holds a file of it; foreign files stay."""
+        """Publish a version without files. For a managed table, also remove each file once no reader holds
+        it, and then the directory; files that no table's writer has made stay."""
         with self._writer:
             last = self.version
             self._publish(())
@@ -191,15 +199,16 @@ class FileTable:
             )
 
     def begin_insert(self, *, overwrite: bool = False, time_zone: str = "UTC") -> "FileWrite":
-        """Start an insert; the commit lets its files appear together. Raises NotSupportedError for a
-        read-only format."""
+        """Start an insert; its commit lets the files appear together, beside the present files or with
+        ``overwrite`` instead of them. ``time_zone``: the time zone of times written as text. Raises
+        NotSupportedError for a format that can't be written."""
         if self.format not in _WRITTEN:
             raise NotSupportedError(f"table {self.name}: writing files of the format {self.format}")
         return FileWrite(self, overwrite=overwrite, time_zone=time_zone)
 
     def adopt(self, version: FileVersion) -> None:
-        """Make a version that another session has published the current version. For a version that is
-        already known, the call doesn't wait for writers."""
+        """Make ``version``, which another session has published, the current version; do nothing, without
+        waiting for writers, if it is not newer than the current version."""
         if version.number <= self.version.number:
             return
         with self._writer:
@@ -222,9 +231,9 @@ class FileTable:
             write.remove_when_unread([(file, file.path) for file in replaced])
 
     def _replaced(self, pending: Pending) -> tuple[DataFile, ...]:
-        """Return the files that an overwrite removes. Unless the table may replace foreign files, raises
-        OperationalError for a file whose name no table's writer gives, and for a file in a folder that the
-        table doesn't read."""
+        """Return the files that an overwrite removes: all files below the table's directory. Unless the table
+        may replace foreign files, raises OperationalError for a file whose name no table's writer gives, and
+        for a file in a folder that the table doesn't read."""
         known = {file.path: file for file in self.version.files}
         found = list_files(self.location, self.access, ListingOptions(recursive=True), pending).described
         foreign = [file.path for file in found if not is_part(file.path) or not self._reads(file.path)]
@@ -273,8 +282,9 @@ class FileWrite:
         self._files: list[DataFile] = []
 
     def append(self, batch: pa.RecordBatch) -> None:
-        """Take rows; files are written whenever enough rows have come. Raises OperationalError if that
-        fails."""
+        """Collect the rows, in physical form; whenever enough rows have come, write them into files, which
+        stay hidden until the commit. Raises OperationalError if the files can't be written; then the insert
+        is aborted."""
         with self._lock:
             self._batches.append(batch)
             self._rows += batch.num_rows
@@ -290,7 +300,8 @@ class FileWrite:
             self._write.abort()
 
     def commit(self) -> int:
-        """Write the last files, then let all files appear together and publish them."""
+        """Write the last files, then let all files appear together, publish them, and return the number of
+        rows. Raises OperationalError if that fails; then the insert is aborted."""
         with self._writing():
             if self._batches or not self._files:
                 self._write_files()
@@ -300,8 +311,8 @@ class FileWrite:
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
-        """Discard the insert on any error in the block, and turn errors of files and of Arrow into the error
-        of an unwritable table."""
+        """Return a context manager in which any error aborts the insert, and errors of files and of Arrow
+        become the error of an unwritable table."""
         try:
             yield
         except BaseException as error:
@@ -311,7 +322,7 @@ class FileWrite:
             raise unwritable(self._table.name, self._table.location, error) from error
 
     def _write_files(self) -> None:
-        """Write the collected rows into a file for each partition."""
+        """Write the collected rows into hidden files, one for each partition, and empty the collection."""
         if self._write is None:
             self._write = FolderWrite(self._table.location, self._table.access)
         for partition, batches in self._by_partition(self._batches):
@@ -321,7 +332,8 @@ class FileWrite:
     def _by_partition(
         self, batches: list[pa.RecordBatch]
     ) -> Iterator[tuple[RawPartition, list[pa.RecordBatch]]]:
-        """Group the rows by the texts of their partition directories, and drop the partition columns."""
+        """Group the rows of the batches by partition: yield each partition with its rows as batches of the
+        data columns. A table without partition columns has one group."""
         version = self._table.version
         if not len(version.partition_schema):
             yield (), batches
@@ -350,7 +362,8 @@ class FileWrite:
     def _write_file(
         self, write: FolderWrite, partition: RawPartition, batches: list[pa.RecordBatch]
     ) -> DataFile:
-        """Write one file; returns the file with its future path."""
+        """Write one hidden file with the rows of a partition; returns the file with its path after the
+        commit."""
         version, table = self._table.version, self._table
         directories = [
             f"{escape(name)}={NULL_DIRECTORY if value is None else value}" for name, value in partition

@@ -11,7 +11,8 @@ from sqlfront_values.types import STRING
 
 
 def malformed(path: str, what: str) -> DataError:
-    """Return Spark's error for a record that doesn't parse, in mode FAILFAST."""
+    """Return Spark's error for a record that doesn't parse, in mode FAILFAST. ``what``: the record, or the
+    reason, for the message."""
     return DataError(
         f"Malformed records are detected in record parsing of {path}: {what}. Parse Mode: FAILFAST.",
         condition="MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION",
@@ -19,6 +20,7 @@ def malformed(path: str, what: str) -> DataError:
 
 
 def try_cast(values: pa.Array, data_type: pa.DataType) -> pa.Array:
-    """Evaluate ``TRY_CAST(values AS data_type)`` of strings, in physical form."""
+    """Return ``TRY_CAST(values AS data_type)`` of an array of strings, in physical form: null for texts that
+    are no values of the type."""
     batch = pa.RecordBatch.from_arrays([values], names=["value"])
     return evaluate(Cast(data_type, Column(STRING, 0), safe=True), batch, Settings())

@@ -12,12 +12,13 @@ from sqlfront_connectors.files.locations.partition_values import partition_value
 
 
 class FileVersion(msgspec.Struct, frozen=True):
-    """A version of a file table. ``schema`` has the columns of ``data_schema`` and of ``partition_schema``
-    (logical types): the partition columns behind the data columns, or in the place of a file's column of the
-    same name.
+    """A version of a file table. ``number`` grows with each version. ``files``: the files of the rows.
+    ``data_schema`` has the columns in the files, ``partition_schema`` the columns in the names of
+    directories, ``schema`` both (logical types): the partition columns behind the data columns, or in the
+    place of a file's column of the same name.
 
-    ``known``: the only partitions whose files are listed, None = all. ``listing``: the options that choose
-    the files.
+    ``options``: the options of the format. ``known``: the only partitions whose files are listed, None = all.
+    ``listing``: the options that choose the files.
     """
 
     number: int
@@ -41,7 +42,8 @@ class FileVersion(msgspec.Struct, frozen=True):
         return tuple(self.schema.get_field_index(name) for name in self.partition_schema.names)
 
     def partition_values(self, file: DataFile, time_zone: str) -> Mapping[int, object]:
-        """Return the file's values of the partition columns, by their ordinals in ``schema``."""
+        """Return the file's values of the partition columns, as Python values by the columns' ordinals in
+        ``schema``. Raises OperationalError (INVALID_PARTITION_VALUE) for a text that doesn't fit its type."""
         raw = {name.lower(): value for name, value in file.partition}
         return {
             ordinal: partition_value(raw.get(column.name.lower()), column.type, column.name, time_zone)

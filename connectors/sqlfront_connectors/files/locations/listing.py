@@ -74,8 +74,8 @@ def is_part(path: str) -> bool:
 
 
 def found_roots(location: str, access: FileAccess) -> list[str]:
-    """Return the absolute paths of a file, directory or glob. Raises OperationalError (PATH_NOT_FOUND)
-    without any path."""
+    """Return the absolute paths that exist for ``location``, a file, directory or glob. Raises
+    OperationalError (PATH_NOT_FOUND) if no path exists."""
     path = local_path(location)
     with _listing(path):
         roots = [os.path.abspath(found) for found in expand(path, access)]
@@ -93,8 +93,9 @@ def list_files(
     options: ListingOptions = EVERY_FILE,
     pending: Pending | None = None,
 ) -> Listing:
-    """List the files of a file, directory or glob. Raises Spark's PATH_NOT_FOUND for a location that doesn't
-    exist. ``pending``: the pending changes of a directory that the caller has locked."""
+    """Return the files of ``location``, a file, directory or glob, that ``options`` choose. Raises
+    OperationalError (PATH_NOT_FOUND) for a location that doesn't exist. ``pending``: the pending changes of a
+    directory that the caller has locked, None = the listing takes the lock."""
     path, roots = local_path(location), found_roots(location, access)
     with _listing(path):
         by_directory = _by_directory(roots, access, pending)
@@ -161,7 +162,8 @@ class _Chosen:
 
 
 def _bases(roots: list[str], options: ListingOptions, access: FileAccess) -> frozenset[str]:
-    """Return the directories at which partitions begin."""
+    """Return the directories at which partitions begin: the option basePath, otherwise the roots or the
+    folders of roots that are files."""
     if options.base_path is None:
         return frozenset(root if os.path.isdir(root) else os.path.dirname(root) for root in roots)
     base = os.path.abspath(local_path(options.base_path))
@@ -178,7 +180,8 @@ def _bases(roots: list[str], options: ListingOptions, access: FileAccess) -> fro
 def _by_directory(
     roots: list[str], access: FileAccess, pending: Pending | None
 ) -> Mapping[str, Iterable[_File]]:
-    """Return the visible files by directory, as of the last commit of a writer."""
+    """Return the visible files of all roots by their directory, in the state after the last commit of a
+    writer. ``pending``: as for :func:`list_files`."""
     found: dict[str, dict[_File, None]] = {}
     for root in roots:
         if os.path.isdir(root):

@@ -42,7 +42,8 @@ class ListingOptions(msgspec.Struct, frozen=True):
     ignore_missing: bool = False
 
     def as_options(self) -> dict[str, str]:
-        """Return the same choice as a reader's options."""
+        """Return the options, by their names in Spark, with which :func:`listing_options` makes the same
+        choice."""
         given = {
             "recursiveFileLookup": str(self.recursive),
             "ignoreCorruptFiles": str(self.ignore_corrupt),

@@ -46,10 +46,10 @@ class FoundPartition(msgspec.Struct, frozen=True):
 
 
 def found_partitions(directories: Iterable[str], bases: frozenset[str]) -> Mapping[str, RawPartition]:
-    """Return the partitions of directories that hold data; empty if no directory is a partition. A directory
-    that is not a partition is left out if the partitions begin in it; otherwise OperationalError is raised,
-    as for partitions that begin in different directories. ``bases``: the directories above which names don't
-    count."""
+    """Return the partition of each of ``directories`` (directories that hold data) that is a partition; empty
+    if none is. A directory that is not a partition is left out if the partitions begin in it; otherwise
+    OperationalError is raised, as for partitions that begin in different directories. ``bases``: the
+    directories above which names don't count."""
     found = {directory: _found(directory, bases) for directory in directories}
     partitions = {directory: one.partition for directory, one in found.items() if one.partition}
     if not partitions:
@@ -81,7 +81,8 @@ def _found(directory: str, bases: frozenset[str]) -> FoundPartition:
 
 
 def _column(segment: str) -> tuple[str, str | None] | None:
-    """Return name and text of one directory, None if the directory is not a partition."""
+    """Return the name and text of the partition column that a directory's name states, the text None for
+    null; None if the directory is not a partition. Raises OperationalError for an empty name or text."""
     name, equals, text = segment.partition("=")
     if not equals:
         return None

@@ -79,7 +79,7 @@ def column_exists(name: str) -> ProgrammingError:
 
 
 def infer(text: str) -> pa.DataType:
-    """Infer the type of one directory's text.
+    """Return the type that Spark infers for the text of one directory.
 
     >>> infer("7"), infer("2024-01-31"), infer("1.5"), infer("x")
     (DataType(int32), DataType(date32[day]), DataType(double), DataType(string))
@@ -106,8 +106,9 @@ def infer(text: str) -> pa.DataType:
 
 
 def partition_value(text: str | None, data_type: pa.DataType, name: str, time_zone: str) -> object:
-    """Parse a directory's text as a Python value of the type of the column ``name``. Raises OperationalError
-    (INVALID_PARTITION_VALUE) for text that doesn't fit the type."""
+    """Parse a directory's text as a Python value of the type of the column ``name``; None (null) stays None.
+    Times without a zone are in ``time_zone``. Raises OperationalError (INVALID_PARTITION_VALUE) for text that
+    doesn't fit the type."""
     if text is None:
         return None
     try:
@@ -160,8 +161,9 @@ def _integer(text: str, width: int) -> int:
 
 
 def _decimal(text: str, data_type: pa.DataType, name: str) -> Decimal:
-    """Parse a decimal. Raises NotSupportedError where Spark would use the text's digits with the type's
-    scale, ignoring the text's own point."""
+    """Parse a decimal of the type of the column ``name``. Raises ValueError for a text that is no number,
+    NotSupportedError where Spark would use the text's digits with the type's scale, ignoring the text's own
+    point."""
     match = _BIG_DECIMAL.fullmatch(text)
     if match is None:
         raise ValueError("no number")
@@ -202,7 +204,8 @@ def _double(text: str) -> float | None:
 
 
 def _cast(text: str, data_type: pa.DataType, time_zone: str) -> object:
-    """Evaluate ``TRY_CAST(text AS data_type)`` as a Python value."""
+    """Return ``TRY_CAST(text AS data_type)`` as a Python value, None if the cast fails. Raises
+    NotSupportedError for a value that Python cannot represent."""
     batch = pa.RecordBatch.from_arrays([from_values([text], STRING)], names=["text"])
     found = evaluate(Cast(data_type, Column(STRING, 0), safe=True), batch, Settings(time_zone))
     try:
@@ -212,8 +215,8 @@ def _cast(text: str, data_type: pa.DataType, time_zone: str) -> object:
 
 
 def _widest(name: str, kinds: set[pa.DataType]) -> pa.DataType:
-    """Return the type that holds values of all types. Spark widens from left to right, in an unspecified
-    order; so NotSupportedError is raised if the order matters."""
+    """Return the type that holds values of all the types that a column's texts have. Spark widens from left
+    to right, in an unspecified order; so NotSupportedError is raised if the order matters."""
     decimals = [kind for kind in kinds if is_decimal(kind)]
     few = [kind for kind in kinds if not is_decimal(kind) and kind != VOID]
     if decimals:

@@ -55,8 +55,9 @@ def _no_file_system(scheme: str) -> NotSupportedError:
 
 
 def expand(path: str, access: FileAccess) -> list[str]:
-    """Return the existing paths of a local path or glob, sorted. As in Hadoop hidden names match, too. The
-    check of access precedes the check of existence, so that a forbidden path's existence is not revealed."""
+    """Return the existing paths that a local path or glob names, sorted; empty if none exists. As in Hadoop
+    hidden names match, too. The check of access precedes the check of existence, so that a forbidden path's
+    existence is not revealed."""
     if not is_glob(path):
         return [path] if _exists(path, access) else []
     found: set[str] = set()
@@ -72,7 +73,7 @@ def _exists(path: str, access: FileAccess) -> bool:
 
 
 def is_glob(path: str) -> bool:
-    """Return whether a path has characters with a special meaning."""
+    """Return whether a path has characters with a special meaning in a glob."""
     return not _MAGIC.isdisjoint(path)
 
 
@@ -97,7 +98,8 @@ def _matching(directory: str, parts: list[str], access: FileAccess) -> Iterator[
 
 
 def compiled(glob: str) -> re.Pattern[str] | None:
-    """Return the pattern of one part of a glob, None if the part has no wildcard.
+    """Return a regular expression for one part of a glob, between two slashes; None if the part has no
+    wildcard. Raises OperationalError for an invalid glob.
 
     >>> bool(compiled("a{b,c}[!x]?").fullmatch("acyz"))
     True
@@ -150,7 +152,8 @@ def _illegal(glob: str, why: str) -> OperationalError:
 
 
 def _without_slashes_in_braces(glob: str) -> list[str]:
-    """Expand the braces with slashes in a glob into several globs.
+    """Replace a glob with slashes inside braces by several globs, one for each choice in these braces; other
+    globs stay.
 
     >>> _without_slashes_in_braces("{a/b,c}/{d,e}")
     ['a/b/{d,e}', 'c/{d,e}']

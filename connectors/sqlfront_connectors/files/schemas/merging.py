@@ -14,10 +14,10 @@ class _Conflict(Exception):
 
 
 def merged_schema(schemas: Iterable[pa.Schema]) -> pa.Schema:
-    """Merge the columns of all schemas: the columns of the first, then the further columns of the next, and
-    so on. Names that differ by case alone are one column, structs are merged field by field, decimals of one
-    scale take the higher precision. Raises ProgrammingError (CANNOT_MERGE_SCHEMAS) where a column has other
-    types.
+    """Return the merge of all schemas: the columns of the first, then the further columns of the next, and so
+    on. Names that differ by case alone are one column, structs are merged field by field, decimals of one
+    scale take the higher precision. Raises ProgrammingError (CANNOT_MERGE_SCHEMAS) if a column has otherwise
+    different types in two schemas.
 
     >>> first, second = pa.schema([("a", pa.int32())]), pa.schema([("b", pa.string()), ("A", pa.int32())])
     >>> merged_schema([first, second]).names

@@ -17,8 +17,9 @@ Conversion = Callable[[pa.Array], pa.Array]
 def converted_struct(
     array: pa.Array, wanted: pa.DataType, parts: Sequence[tuple[int, Conversion] | None]
 ) -> pa.Array:
-    """Convert a struct column into the type ``wanted``. ``parts``: for each wanted field its place in the
-    array and its conversion; None = the field is missing in the file, and null."""
+    """Convert the struct column ``array`` of a file into the physical form of ``wanted``. ``parts``: for each
+    wanted field the index of the field in the array and the field's conversion; None = the file lacks the
+    field, which is null then."""
     children, form = array.flatten(), physical(wanted)
     fields = [form.field(index) for index in range(form.num_fields)]
     columns = [
@@ -29,7 +30,8 @@ def converted_struct(
 
 
 def converted_list(array: pa.Array, wanted: pa.DataType, element: Conversion) -> pa.Array:
-    """Convert a list column, of any of Arrow's list types, into the type ``wanted``."""
+    """Convert the list column ``array`` of a file, of any of Arrow's list types, into the physical form of
+    ``wanted``. ``element`` converts the lists' elements."""
     known = pc.fill_null(pc.list_value_length(array), scalar(0, pa.int32()))
     lengths = numpy_view(known).astype(np.int64, copy=False)
     form = physical(wanted)
@@ -37,7 +39,8 @@ def converted_list(array: pa.Array, wanted: pa.DataType, element: Conversion) ->
 
 
 def converted_map(array: pa.Array, wanted: pa.DataType, key: Conversion, item: Conversion) -> pa.Array:
-    """Convert a map column into the type ``wanted``."""
+    """Convert the map column ``array`` of a file into the physical form of ``wanted``. ``key`` and ``item``
+    convert the maps' keys and values."""
     lists, form = take_apart(array), physical(wanted)
     keys, items = lists.flat().flatten()
     both = entries(form, key(keys).cast(form.key_type), item(items).cast(form.item_type))

@@ -50,7 +50,8 @@ _FIXED_LENGTH: Final = r"__CHAR_VARCHAR_TYPE_STRING.*\bchar\("
 
 
 def named_type(name: str) -> pa.DataType:
-    """Return the type of that name. Raises NotSupportedError for an unsupported type.
+    """Return the type that Spark records under ``name``. Raises NotSupportedError for a name that is not
+    supported.
 
     >>> str(named_type("long"))
     'int64'
@@ -64,7 +65,8 @@ def named_type(name: str) -> pa.DataType:
 
 
 def written_schema(text: str) -> pa.Schema:
-    """Return the schema of a Parquet footer's JSON. Raises NotSupportedError for an unsupported type."""
+    """Return the schema that Spark has recorded as the JSON ``text`` in a Parquet footer. Raises
+    NotSupportedError for an unsupported type."""
     return pa.schema(_fields(json.loads(text)["fields"]))
 
 

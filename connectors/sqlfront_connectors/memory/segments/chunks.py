@@ -21,7 +21,8 @@ _JUDGED = frozenset({"equal", "equal_null_safe", "less", "less_equal", "greater"
 
 
 def judged(filters: Iterable[Expr]) -> tuple[Expr, ...]:
-    """Return the conjuncts that can be judged by bounds."""
+    """Return the conjuncts that the bounds of columns may rule out: comparisons of a column with literals,
+    null tests of a column, and combinations of these by AND and OR."""
     return tuple(part for part in filters if _is_judged(part))
 
 
@@ -77,12 +78,14 @@ def chunk_count(segment: Segment) -> int:
 
 
 def holds_any(kept: Sequence[bool] | None, start: int, end: int) -> bool:
-    """Return whether any row from ``start`` to ``end`` is in a kept chunk."""
+    """Return whether any row from ``start`` to ``end`` (exclusive) is in a chunk whose flag in ``kept`` is
+    True. ``kept``: the result of :func:`matching`, None = all chunks are kept."""
     return kept is None or any(kept[start // BATCH_ROWS : (end - 1) // BATCH_ROWS + 1])
 
 
 def _bounds_of(segment: Segment, ordinal: int) -> tuple[ColumnBounds, ...]:
-    """Return a column's bounds in each chunk; one item for all chunks where all chunks' ranges overlap."""
+    """Return the bounds of a column in each chunk, in the order of the chunks; a single item, the bounds of
+    the whole column, if no two chunks have disjoint ranges."""
     return segment.memo.get(("bounds", ordinal), lambda: _find_bounds(segment.batch.column(ordinal)))
 
 
@@ -107,7 +110,8 @@ def _are_apart(lows: Sequence[object], highs: Sequence[object]) -> bool:
 
 
 def _together(found: Sequence[ColumnBounds]) -> ColumnBounds:
-    """Return the common bounds of several chunks."""
+    """Return the bounds that cover all the given chunks: the least minimum, the greatest maximum (None if a
+    chunk's is unknown), and the sums of the counts."""
     lows, highs = [bounds.minimum for bounds in found], [bounds.maximum for bounds in found]
     return ColumnBounds(
         None if None in lows else min(lows),  # type: ignore[type-var]

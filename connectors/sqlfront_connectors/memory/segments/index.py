@@ -52,11 +52,11 @@ class SegmentIndex:
 
     @property
     def size(self) -> int:
-        """The size in memory in bytes."""
+        """The size of the index in bytes; 0 before the index is built."""
         return 0 if self._sorted is None else self._sorted.nbytes
 
     def prepare(self) -> None:
-        """Build the index now."""
+        """Build the index unless it is built already."""
         with self._lock:
             if self._sorted is not None:
                 return
@@ -71,8 +71,9 @@ class SegmentIndex:
             self._sorted = entries
 
     def find(self, hashed: int, key: Sequence[object]) -> Sequence[int]:
-        """Return the rows that have the key, in ascending order, deleted rows included; ``hashed`` is the
-        key's hash (Spark's, signed). The values are of the columns' types; None stands for null."""
+        """Return the row numbers of the rows that have the key, in ascending order, deleted rows included.
+        ``hashed``: the key's hash (Spark's, signed). ``key``: one value for each of :attr:`columns`, of the
+        column's type; None stands for null."""
         if self._sorted is None:
             self.prepare()
         entries, low = self._entries, hashed << 32
@@ -110,7 +111,8 @@ class _Compared:
         self._fractional = is_fractional(array.type)
 
     def among_few(self, rows: Sequence[int], value: object) -> Sequence[int]:
-        """Return the rows that have the value."""
+        """Return the row numbers among ``rows`` whose value in this column is ``value``, compared one by one
+        in Python. None finds null, NaN finds NaN."""
         wanted, read = self._stored(value), self._read
         if wanted is None:
             return [row for row in rows if read(row) is None]
@@ -119,7 +121,8 @@ class _Compared:
         return [row for row in rows if read(row) == wanted]
 
     def among_many(self, rows: npt.NDArray[np.int64], value: object) -> npt.NDArray[np.int64]:
-        """Return the rows that have the value, compared by kernels."""
+        """Return the row numbers among ``rows`` whose value in this column is ``value``, compared by kernels.
+        None finds null, NaN finds NaN."""
         taken = self._array.take(from_numpy(rows, pa.int64()))
         wanted = self._stored(value)
         if wanted is None:
@@ -143,6 +146,7 @@ class _Compared:
 def indexes_of(
     batch: pa.RecordBatch, wanted: Iterable[tuple[int, ...]], present: Iterable[SegmentIndex] = ()
 ) -> tuple[SegmentIndex, ...]:
-    """Return the indexes of a batch by the ``wanted`` lists of columns, reusing the ``present`` indexes."""
+    """Return one index of ``batch`` for each list of columns in ``wanted``. An index in ``present`` (indexes
+    of the same batch) with the same columns is reused, others are made unbuilt."""
     known = {index.columns: index for index in present}
     return tuple(known.get(columns) or SegmentIndex(batch, columns) for columns in dict.fromkeys(wanted))

@@ -37,8 +37,8 @@ def key_locator(segments: Sequence[Segment], schema: pa.Schema, partitioning: Pa
 
 
 def integer_key(segment: Segment, schema: pa.Schema, partitioning: Partitioning) -> memoryview | None:
-    """Return the clustering key of each row of the segment if the key is one BIGINT column without nulls,
-    else None; the values of a partition are ascending."""
+    """Return the clustering key of each row of the segment, as a view of int64 that is ascending within each
+    partition; None unless the key is one BIGINT column and the segment has no null in it."""
     if [schema.field(ordinal).type for ordinal in partitioning.columns] != [BIGINT]:
         return None
     return _search(segment, partitioning.columns).integers
@@ -91,7 +91,8 @@ class _Search:
             self.integers = numpy_view(arrays[0]).data
 
     def find(self, partition: int, key: Key) -> range:
-        """Return the rows of a key that belongs to this partition."""
+        """Return the row numbers of a key; ``partition`` is the key's partition. An empty range if there is
+        no such row."""
         start, end = self.offsets[partition], self.offsets[partition + 1]
         if self.integers is not None:
             (value,) = key
@@ -116,7 +117,8 @@ class _KeyColumn:
         self._read: Reader = storage_reader(array)
 
     def narrow(self, value: object, start: int, end: int) -> tuple[int, int]:
-        """Return the range of the ordered rows that has the value."""
+        """Return the start and end of the rows between ``start`` and ``end`` that have the value; the rows in
+        between are ordered by this column. Start and end are equal if no row has the value."""
         wanted = self._of(value if value is None or self._convert is None else self._convert(value))
         rows, rank = range(start, end), self._rank
         first = bisect_left(rows, wanted, key=rank)

@@ -36,10 +36,10 @@ def merged(
     indexes: Sequence[tuple[int, ...]] = (),
     gone: Mapping[int, RowNumbers] = NO_ROWS,
 ) -> tuple[Segment, ...]:
-    """Return the rows of the segments, followed by the rows of the batches, in as few segments as pays.
-    ``schema`` is the logical schema; the batches may have any form. ``indexes`` are the lists of columns of
-    the indexes that all segments get. ``gone``: the rows to delete, as row numbers by the number of the
-    segment."""
+    """Return the rows of the segments, followed by the rows of ``added``, as the segments of the next
+    version: segments that are due (see the module) are rewritten, others are reused. ``schema`` is the
+    logical schema; the batches may have any form. ``indexes`` are the lists of columns of the indexes that
+    all segments get. ``gone``: the rows to delete, as row numbers by the number of the segment."""
     left = [
         segment.without(gone[number]) if number in gone else segment
         for number, segment in enumerate(segments)
@@ -88,7 +88,8 @@ def _first_rewritten(segments: Sequence[Segment], behind: int) -> int:
 
 
 def _is_due(segment: Segment, behind: int) -> bool:
-    """Return whether a segment with so many rows behind it is to be rewritten."""
+    """Return whether a segment is to be rewritten because the ``behind`` rows after it and its own deleted
+    rows have reached a share of its rows."""
     length = segment.batch.num_rows
     gone = length - segment.rows
     return _SHARE * gone >= length or (_SHARE * (behind + gone) >= length and not _is_full(segment))

@@ -24,8 +24,8 @@ _KEPT: Final = 1 << 22
 
 
 def numbered(segments: tuple[Segment, ...], home: int | None = None) -> tuple[Segment, ...]:
-    """Append the rows' numbers as a column to the segments; before it, a column with the ``home`` of all
-    rows, if given."""
+    """Return the segments with a column of the rows' numbers behind the table's columns, and before it a
+    column with the value ``home`` in all rows unless ``home`` is None."""
     count = sum(segment.batch.num_rows for segment in segments)
     numbers = _kept_numbers(1 << count.bit_length()) if count < _KEPT else _numbers(count)
     start, made = 0, []
@@ -56,7 +56,8 @@ _kept_numbers = lru_cache(1)(_numbers)
 
 
 def places(segments: Sequence[Segment], numbers: RowNumbers | Sequence[int]) -> dict[int, RowNumbers]:
-    """Return the rows that have the given numbers, by segment. The numbers are distinct, in any order."""
+    """Return the row numbers within each segment of the rows with the given ``numbers``, by the index of the
+    segment; segments without such rows are left out. The numbers are distinct, in any order."""
     ordered = np.sort(np.asarray(numbers, np.int64))
     found: dict[int, RowNumbers] = {}
     first = start = 0
@@ -73,6 +74,6 @@ def places(segments: Sequence[Segment], numbers: RowNumbers | Sequence[int]) -> 
 
 
 def numbers_of(batches: Sequence[pa.RecordBatch]) -> RowNumbers:
-    """Return the numbers of rows in the batches' last column."""
+    """Return the values of the batches' last column, the rows' numbers, one batch behind the other."""
     columns = [numpy_view(batch.column(batch.num_columns - 1)) for batch in batches]
     return np.concatenate(columns).astype(np.int64, copy=False) if columns else np.zeros(0, np.int64)

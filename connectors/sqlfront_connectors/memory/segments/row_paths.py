@@ -18,8 +18,9 @@ ReadRow = Callable[[int], RowValues]
 
 
 def row_readers(segments: Sequence[Segment], columns: tuple[int, ...], width: int) -> list[ReadRow]:
-    """Return a row reader for each segment; the ordinal ``width``, behind the table's last column, stands for
-    the row's number (:mod:`~sqlfront_connectors.memory.segments.numbering`)."""
+    """Return a reader of ``columns`` (ordinals of the table) for each segment. ``width``: the number of the
+    table's columns; as an ordinal in ``columns``, ``width`` stands for the row's number
+    (:mod:`~sqlfront_connectors.memory.segments.numbering`)."""
     if width not in columns:
         return [_row_reader(segment, columns) for segment in segments]
     place, start, readers = columns.index(width), 0, []
@@ -38,7 +39,8 @@ def _row_reader(segment: Segment, columns: tuple[int, ...]) -> ReadRow:
 
 
 def _numbered(read: ReadRow, place: int, start: int) -> ReadRow:
-    """Return a reader that inserts the row's number into the values at ``place``."""
+    """Return a reader that inserts the row's number at index ``place`` of the values that ``read`` returns.
+    ``start``: the number of the segment's first row."""
 
     def numbered(row: int) -> RowValues:
         values = read(row)
@@ -48,8 +50,8 @@ def _numbered(read: ReadRow, place: int, start: int) -> ReadRow:
 
 
 def batch_of(rows: Sequence[RowValues], schema: pa.Schema) -> pa.RecordBatch:
-    """Convert rows, at least one, into a batch in physical form; values beyond the schema's columns are left
-    out."""
+    """Convert rows of Python values, at least one, into a batch in physical form. ``schema``: the logical
+    schema; a row's values beyond its columns are left out."""
     columns = zip(*rows, strict=True)
     arrays = [
         from_values(column, physical(kind)) for column, kind in zip(columns, schema.types, strict=False)
@@ -58,8 +60,8 @@ def batch_of(rows: Sequence[RowValues], schema: pa.Schema) -> pa.RecordBatch:
 
 
 class SegmentPath:
-    """A :class:`~sqlfront_connectors.base.RowPath` over segments; ``readers`` read the wanted columns of a
-    segment's row."""
+    """A :class:`~sqlfront_connectors.base.RowPath` over segments. ``locate`` finds a key's row numbers;
+    ``readers`` has for each segment the reader of the wanted columns."""
 
     __slots__ = ("_locate", "_readers")
 
@@ -68,7 +70,8 @@ class SegmentPath:
         self._readers = readers
 
     def find(self, keys: Sequence[Key]) -> list[list[RowValues]]:
-        """Return the rows of each key."""
+        """Return the rows of each key, in the order of the keys. Raises TooManyRows for more than MOST_FOUND
+        rows."""
         locate, readers = self._locate, self._readers
         found = []
         most = MOST_FOUND
@@ -85,7 +88,9 @@ class SegmentPath:
 
 
 class IntegerPath:
-    """A path for the commonest key in half the time: a BIGINT without nulls, all rows in one segment."""
+    """A :class:`~sqlfront_connectors.base.RowPath` for the commonest case, in half the time of
+    :class:`SegmentPath`: the clustering key is one BIGINT column without nulls, and all rows are in one
+    segment."""
 
     __slots__ = ("_count", "_offsets", "_read", "_segment", "_values")
 
@@ -99,7 +104,8 @@ class IntegerPath:
         self._read = read
 
     def find(self, keys: Sequence[Key]) -> list[list[RowValues]]:
-        """Return the rows of each key."""
+        """Return the rows of each key, in the order of the keys. Raises TooManyRows for more than MOST_FOUND
+        rows."""
         values, offsets, count, read = self._values, self._offsets, self._count, self._read
         live = None if self._segment.deleted is None else self._segment.live
         found: list[list[RowValues]] = []

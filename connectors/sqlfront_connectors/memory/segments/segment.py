@@ -61,7 +61,8 @@ class SegmentFacts:
         self._lock = threading.RLock()
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return the cached result of ``make`` for the key."""
+        """Return the fact that is cached for ``key``; if there is none, call ``make``, and cache and return
+        its result."""
         known = self._known.get(key)
         if known is None:
             with self._lock:
@@ -114,7 +115,8 @@ class Segment(msgspec.Struct, frozen=True):
             yield start, end
 
     def without(self, rows: RowNumbers) -> "Segment":
-        """Return the segment with ``rows`` deleted, too."""
+        """Return a segment of the same batch in which ``rows`` (ascending, none of them deleted yet) are
+        deleted in addition to the rows that are deleted already."""
         if not len(rows):
             return self
         gone = rows if self.deleted is None else _united(self.deleted, rows)
@@ -127,7 +129,7 @@ class Segment(msgspec.Struct, frozen=True):
         return structs.replace(self, indexes=indexes_of(self.batch, wanted, self.indexes))
 
     def index(self, columns: tuple[int, ...]) -> SegmentIndex | None:
-        """Return the index by ``columns``, or None."""
+        """Return the index by ``columns``; None if the segment has no such index."""
         return next((index for index in self.indexes if index.columns == columns), None)
 
     def live(self, rows: Sequence[int]) -> Sequence[int]:
@@ -143,8 +145,9 @@ class Segment(msgspec.Struct, frozen=True):
         return self._between(0, self.batch.num_rows)
 
     def pieces(self, wanted: pa.RecordBatch, start: int, end: int) -> Iterator[pa.RecordBatch]:
-        """Yield the rows from ``start`` to ``end`` that are not deleted; ``wanted`` is a selection of the
-        segment's columns. The batches are slices, unless many rows in between are deleted."""
+        """Yield the rows from ``start`` to ``end`` (exclusive) that are not deleted; ``wanted`` is a
+        selection of the columns of the segment's batch. The batches are slices of ``wanted`` if few rows in
+        the range are deleted, otherwise one copy."""
         gone = self._deleted_between(start, end)
         if len(gone) == 0:
             yield wanted.slice(start, end - start)
@@ -225,13 +228,15 @@ def _combine(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBatch
 
 
 def _keep(chunks: list[pa.Array], logical_type: pa.DataType) -> pa.Array:
-    """Return the only array unchanged if it has the physical form, else in the stored form."""
+    """Return the only array in ``chunks`` unchanged if it has the physical form of the type, else in the
+    stored form of :func:`_store`."""
     [chunk] = chunks
     return chunk if chunk.type == physical(logical_type) else _store(chunks, logical_type)
 
 
 def _store(chunks: list[pa.Array], logical_type: pa.DataType) -> pa.Array:
-    """Combine the chunks into one array in the stored form."""
+    """Combine the chunks into one array in the form in which segments store the type: strings of few distinct
+    values dictionary-encoded, other types in physical form."""
     if is_string(logical_type):
         return _store_strings(chunks)
     form = physical(logical_type)
@@ -262,7 +267,8 @@ def has_few_values(strings: pa.Array) -> bool:
 
 
 def _order(batch: pa.RecordBatch, partitioning: Partitioning | None) -> Segment:
-    """Order the rows by partition id, within a partition by key, within a key by arrival."""
+    """Return a segment of the batch's rows, ordered by partition id, within a partition by key, within a key
+    by arrival; without partitioning, in the order of the batch."""
     if partitioning is None:
         return Segment(batch)
     keys = [batch.column(ordinal) for ordinal in partitioning.columns]
@@ -321,7 +327,8 @@ def is_sorted(values: npt.NDArray[np.generic]) -> bool:
 
 
 def sortable_key(array: pa.Array) -> pa.Array:
-    """Convert the array into a form that Arrow can sort and search: strings plain, decimal64 as int64."""
+    """Return the array in a form that Arrow's kernels can sort and search: dictionaries as plain strings,
+    decimal64 as int64, other arrays unchanged."""
     if pa.types.is_dictionary(array.type):
         return array.cast(pa.string())
     if is_decimal(array.type) and pa.types.is_decimal64(array.type):

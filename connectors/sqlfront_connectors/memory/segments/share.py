@@ -61,7 +61,7 @@ class TableShare:
 
     @property
     def rows(self) -> int:
-        """The number of rows."""
+        """The number of rows that are not deleted."""
         return sum(segment.rows for segment in self.segments)
 
     @property
@@ -97,7 +97,8 @@ class TableShare:
         return SegmentPath(locator(self.segments, self.schema, partitioning, by), readers)
 
     def all(self, columns: tuple[int, ...]) -> Sequence[RowValues]:
-        """Return all rows."""
+        """Return the values of ``columns`` of all rows that are not deleted. Raises OverflowError or
+        ValueError for a date or timestamp beyond Python's years."""
         found = self._all.get(columns)
         if found is None:
             found = self._all[columns] = [

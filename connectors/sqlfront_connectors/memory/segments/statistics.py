@@ -19,8 +19,8 @@ SAMPLE_ROWS: Final = 32_768
 
 
 class LazyStatistics(Mapping[str, ColumnStatistics]):
-    """The column statistics by name; ``look`` computes a column's statistics, by the column's ordinal, on
-    first use."""
+    """The column statistics of a table, by the column's name. ``look`` returns the statistics of a column by
+    its ordinal; each column's statistics are computed on first use and kept."""
 
     def __init__(self, schema: pa.Schema, look: Callable[[int], ColumnStatistics]) -> None:
         self._schema = schema
@@ -108,8 +108,8 @@ def _bounds(chunks: list[pa.Array]) -> tuple[object, object]:
 
 
 def _distinct(array: pa.Array, rows: int) -> int:
-    """Estimate the distinct values among ``rows`` rows that look like the array (GEE, Charikar et al. 2000,
-    on a strided sample)."""
+    """Estimate the number of distinct values of a column with ``rows`` rows from ``array``, a part of the
+    column (GEE, Charikar et al. 2000, on a strided sample of the array)."""
     if pa.types.is_nested(array.type) or pa.types.is_null(array.type):
         return rows
     if pa.types.is_integer(array.type) and array.null_count == 0 and len(array) > SAMPLE_ROWS:
@@ -132,8 +132,9 @@ def _distinct(array: pa.Array, rows: int) -> int:
 
 
 def merged_column(parts: list[tuple[int, ColumnStatistics]], *, apart: bool) -> ColumnStatistics:
-    """Merge the statistics of a column over parts, each with its number of rows; ``apart``: no value is in
-    two parts."""
+    """Merge the statistics of a column over several parts of the rows; each part is given as its number of
+    rows and its statistics. ``apart``: no value is in two parts, so that the distinct counts add up;
+    otherwise the distinct count is estimated."""
     if len(parts) == 1:
         return parts[0][1]
     if not parts:

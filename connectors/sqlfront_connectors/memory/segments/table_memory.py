@@ -39,7 +39,8 @@ class TableMemory:
             _REFERENCES[id(reference)] = reference
 
     def charge(self, size: int, table: str) -> None:
-        """Charge so many bytes until the caller releases them."""
+        """Charge ``size`` bytes for a table of that name to the budget, until the caller releases the bytes.
+        Raises OperationalError if the budget has no room even after a garbage collection."""
         name = f"Table `{table}`"
         try:
             self.budget.charge(size, name)

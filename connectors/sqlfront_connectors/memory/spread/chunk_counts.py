@@ -33,13 +33,13 @@ _decode: Final = make_decoder(tuple[int, int])
 
 
 def encode_count(version: str, table: str, dealt: int, filters: tuple[Expr, ...]) -> bytes:
-    """Encode the question."""
+    """Encode a :class:`ChunkCount` with these fields."""
     return _encode(ChunkCount(version, table, dealt, codec.encode(_Filters(filters))))
 
 
 def counted(segments: tuple[Segment, ...], question: ChunkCount) -> bytes:
-    """Answer the question for a share of these segments. Raises OperationalError for filters that don't fit
-    the columns."""
+    """Return the encoded answer to ``question`` for a share of these segments. Raises OperationalError for
+    filters that don't fit the columns."""
     filters = codec.decode(question.filters, _Filters).parts
     try:
         return _encode(count_chunks(segments, judged(filters)))
@@ -48,7 +48,8 @@ def counted(segments: tuple[Segment, ...], question: ChunkCount) -> bytes:
 
 
 def decode_count(answer: bytes | memoryview) -> tuple[int, int]:
-    """Decode the answer: the number of chunks that are read, and the number of all chunks."""
+    """Decode the answer: the number of chunks that are read, and the number of all chunks. Raises
+    OperationalError for malformed bytes."""
     try:
         counts: tuple[int, int] = _decode(answer)  # type: ignore[assignment]
     except (msgspec.MsgspecError, ValueError) as error:

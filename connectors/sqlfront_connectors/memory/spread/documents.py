@@ -28,7 +28,7 @@ class Turn(msgspec.Struct, frozen=True):
 
 
 def turn_of(document: Document) -> Turn:
-    """Decode the document of a turn."""
+    """Decode the content of a ``turn:`` document."""
     return codec.decode(document.content, Turn)
 
 
@@ -51,7 +51,8 @@ class TableDocument(msgspec.Struct, frozen=True):
 
 
 def encode_table(table: SpreadTable, version: TableVersion, creator: str) -> bytes:
-    """Encode the document's content."""
+    """Encode the content of the ``table:`` document that publishes ``version`` as the table's current
+    version; see :class:`TableDocument`."""
     return codec.encode(
         TableDocument(
             table.name,
@@ -70,7 +71,7 @@ def encode_table(table: SpreadTable, version: TableVersion, creator: str) -> byt
 
 
 def decode_table(content: bytes) -> TableDocument:
-    """Decode the document's content."""
+    """Decode the content of a ``table:`` document."""
     return codec.decode(content, TableDocument)
 
 

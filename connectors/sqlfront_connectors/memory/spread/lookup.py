@@ -44,15 +44,17 @@ _encode: Final = msgspec.msgpack.Encoder().encode
 
 
 def encode_lookup(question: Lookup) -> bytes:
-    """Encode the question."""
+    """Encode the question for a member's store."""
     return _encode(question)
 
 
 def answer_decoder(
     schema: pa.Schema, columns: tuple[int, ...]
 ) -> Callable[[bytes | memoryview, int], list[list[RowValues]]]:
-    """Return a decoder of the answer to a question; its second argument is the number of keys. The decoder
-    raises OverflowError for values beyond Python's years, and TooManyRows."""
+    """Return a decoder of the answers to a lookup of ``columns`` in a table of the logical ``schema``. The
+    decoder's arguments are the answer and the number of keys in the question; its result is the rows of each
+    key. The decoder raises OverflowError for values beyond Python's years, TooManyRows, and OperationalError
+    for a malformed answer."""
     types = [*schema.types, BIGINT]  # the last type is that of the row's number
     decode = groups_decoder([types[ordinal] for ordinal in columns])
 
@@ -70,7 +72,8 @@ def answer_decoder(
 
 
 def found(share: TableShare, question: Lookup) -> bytes:
-    """Answer the question for a share. Raises OperationalError for a question that doesn't fit the share."""
+    """Return the encoded answer to the question from the rows of ``share``. Raises OperationalError for a
+    question that doesn't fit the share."""
     by, columns = question.by, question.columns
     path = share.path(by, columns) if question.numbered or len(share.schema) not in columns else None
     if path is None:

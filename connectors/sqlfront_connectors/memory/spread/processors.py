@@ -42,7 +42,9 @@ class ShareScan(MemoryScan, frozen=True):
         return home_of(share.partitions) if self.partitioning is None and share.segments else None
 
     def required_partitions(self) -> frozenset[int] | None:
-        """Return the job's partitions that can hold the keys' rows; None = all."""
+        """Return the ids of the job's partitions that can hold the rows of ``keys``; the empty set for an
+        empty tuple of keys. None = all partitions: without keys, for keys of an index, and after a new
+        dealing."""
         if self.keys is None or (self.keys and self.holders is not None):
             return None
         if self.keys and (self.partitioning is None or self.by != self.partitioning.columns):
@@ -123,7 +125,8 @@ class StoreShare(Processor, frozen=True):
     def change(
         self, present: tuple[Segment, ...], batches: list[pa.RecordBatch]
     ) -> tuple[Mapping[int, RowNumbers], list[pa.RecordBatch]]:
-        """Return the rows to delete by segment, and the batches to add, after all input."""
+        """Return the rows of ``present`` to delete, as row numbers by the segment's number, and the batches
+        to add. ``batches``: the whole input. This class deletes no row and adds all batches."""
         return {}, batches
 
     def describe(self) -> str:

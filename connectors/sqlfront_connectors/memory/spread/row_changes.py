@@ -41,7 +41,7 @@ _NO_ROWS: Final = msgspec.Raw(encode_rows([]))
 def encode_change(
     version: str, base: str, table: str, dealt: int, gone: Sequence[int], added: Sequence[RowValues]
 ) -> bytes:
-    """Encode a :class:`RowChange`."""
+    """Encode a :class:`RowChange` with these fields."""
     rows = msgspec.Raw(encode_rows(added)) if added else _NO_ROWS
     return _encode(RowChange(version, base, table, dealt, tuple(gone), rows))
 
@@ -54,9 +54,10 @@ def by_owner(
     *,
     stores: bool,
 ) -> dict[str, tuple[list[int], list[RowValues]]]:
-    """The numbers of the rows to delete and the rows to add, by the owner of the rows' partition. ``keys``:
-    the places of the clustering columns' values in each of ``rows``; the last value of a row is its number.
-    ``stores``: the values before the number are a row to add."""
+    """Group a change of rows by owner: return for each owner of partitions the numbers of the rows to delete
+    and the rows to add. ``rows``: values, the last of which is the row's number. ``keys``: the places of the
+    clustering columns' values in each row. ``hash_key`` returns the hash of a key. ``owners``: the owner of
+    each partition. ``stores``: the values before the number are a row to add."""
     shares: dict[str, tuple[list[int], list[RowValues]]] = {owner: ([], []) for owner in owners}
     for row in rows:
         gone, added = shares[owners[hash_key(tuple(row[key] for key in keys)) % len(owners)]]
@@ -67,8 +68,8 @@ def by_owner(
 
 
 def changed_share(share: TableShare, change: RowChange) -> tuple[TableShare, bytes]:
-    """Return the new share and the encoded answer. Raises OperationalError for a change that doesn't fit the
-    share."""
+    """Return the share that the change makes of ``share``, and the encoded report on it; a change without
+    rows returns ``share`` itself. Raises OperationalError for a change that doesn't fit the share."""
     schema = share.schema
     rows = rows_decoder(schema.types)(change.added)
     if not change.gone and not rows:

@@ -36,7 +36,8 @@ class MemberRequests(Protocol):
     def ask(
         self, service: str, questions: Mapping[str, bytes], query: QueryRun | None = None
     ) -> Mapping[str, bytes | memoryview]:
-        """Ask members, see :meth:`sqlfront_cluster.members.requests.Requests.ask`."""
+        """Send each question to a service of the member by whose name it is given, and return the answers by
+        member; see :meth:`sqlfront_cluster.members.requests.Requests.ask`."""
 
 
 class RowRequest:
@@ -77,7 +78,8 @@ class SpreadPath:
         self._query = query
 
     def find(self, keys: Sequence[Key]) -> list[list[RowValues]]:
-        """Return the rows of each key."""
+        """Return the rows of each key, in the order of the keys. Raises OverflowError for values beyond
+        Python's years, TooManyRows for too many rows on one member, and the errors named above."""
         owners, hash_key, read = self._owners(), self._way.hash, self._way.read
         if hash_key is None:
             return self._find_anywhere(keys, owners)

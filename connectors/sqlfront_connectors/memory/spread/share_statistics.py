@@ -30,7 +30,8 @@ _WIDTH: Final = len(ColumnStatistics.__struct_fields__)
 
 
 class ShareStatistics(msgspec.Struct, frozen=True):
-    """The number of rows and bytes of a set of rows, and its column statistics (in the table's order)."""
+    """Statistics of a set of rows. ``rows``: the number of rows. ``size``: their bytes in memory.
+    ``columns``: the statistics of each column, in the table's order."""
 
     rows: int
     size: int
@@ -57,7 +58,8 @@ def _schema(table: pa.Schema) -> pa.Schema:
 
 
 def report(share: TableShare, written: int) -> pa.RecordBatch:
-    """Make the report on a share; ``written``: the number of rows written to the share."""
+    """Return a member's report on its share, a batch of one row with the schema of :func:`report_schema`;
+    ``written``: the number of rows written to the share."""
     row = _row(_statistics_of(share), share.schema)
     return row.append_column(_WRITTEN.name, from_values([written], BIGINT))
 
@@ -81,12 +83,13 @@ def _values(statistics: ShareStatistics) -> list[object]:
 
 
 def encode_report(share: TableShare, written: int) -> bytes:
-    """Make the report as bytes, see :func:`report`."""
+    """Return the row of :func:`report` as bytes."""
     return encode_rows([(*_values(_statistics_of(share)), written)])
 
 
 def decode_reports(encoded: Iterable[Encoded], table: pa.Schema) -> list[ShareStatistics]:
-    """Decode reports, without the numbers of rows written. Raises OperationalError for malformed reports."""
+    """Return the statistics in reports of :func:`encode_report`, without the numbers of rows written.
+    ``table``: the table's logical schema. Raises OperationalError for malformed reports."""
     decode = rows_decoder(report_schema(table).types)
     return [_statistics(_only(decode(each))[:-1]) for each in encoded]
 
@@ -109,12 +112,13 @@ def _statistics(row: tuple[object, ...]) -> ShareStatistics:
 
 
 def encode_statistics(statistics: ShareStatistics) -> bytes:
-    """Encode the statistics."""
+    """Encode the statistics as one row of bytes, for :func:`decode_statistics`."""
     return encode_rows([tuple(_values(statistics))])
 
 
 def decode_statistics(encoded: Encoded, table: pa.Schema) -> ShareStatistics:
-    """Decode the statistics. Raises OperationalError for malformed bytes."""
+    """Decode the bytes of :func:`encode_statistics`; ``table``: the table's logical schema. Raises
+    OperationalError for malformed bytes."""
     return _statistics(_only(rows_decoder(_schema(table).types)(encoded)))
 
 
@@ -125,14 +129,16 @@ def _only(rows: Sequence[tuple[object, ...]]) -> tuple[object, ...]:
 
 
 def nothing(width: int) -> ShareStatistics:
-    """The statistics of no rows."""
+    """Return the statistics of no rows with ``width`` columns."""
     return ShareStatistics(0, 0, (_NOTHING,) * width)
 
 
 def merged(
     parts: Sequence[ShareStatistics], width: int, partitioning: Partitioning | None
 ) -> ShareStatistics:
-    """Merge the statistics of the parts, whose rows were placed by ``partitioning`` or at random."""
+    """Merge the statistics of the members' shares into statistics of the whole table. ``width``: the number
+    of columns. ``partitioning``: the placement of the rows, None = at random; values of a single key column
+    are in one share only, so that its distinct counts add up."""
     parts = [part for part in parts if part.rows]
     if not parts:
         return nothing(width)
@@ -147,7 +153,7 @@ def merged(
 
 
 def table_statistics(statistics: ShareStatistics, schema: pa.Schema) -> TableStatistics:
-    """Convert the statistics into the planner's form."""
+    """Return the statistics as :class:`TableStatistics`, with the columns by their names in ``schema``."""
     return TableStatistics(
         statistics.rows, statistics.size, dict(zip(schema.names, statistics.columns, strict=True))
     )

@@ -65,7 +65,8 @@ class TableStore(Mapping[str, object], RequestService):
         self._refused: deque[str] = deque(maxlen=_MOST_REFUSED)
 
     def hold(self, segments: tuple[Segment, ...], table: str) -> None:
-        """Charge the rows of a share before its staging. Raises OperationalError for lack of memory."""
+        """Charge the memory of a share's segments before the share is staged; ``table`` is the table's name
+        for the error. Raises OperationalError if there is not enough memory."""
         if self.memory is not None:
             self.memory.hold(segments, table)
 
@@ -95,8 +96,8 @@ class TableStore(Mapping[str, object], RequestService):
         return share
 
     def check_dealt(self, dealt: int, table: str) -> None:
-        """Raise OperationalError with SQLSTATE 40001 if partitions have changed their owners since
-        ``dealt``."""
+        """Raise OperationalError with SQLSTATE 40001 if partitions have changed their owners since the
+        dealing ``dealt``, a version of the member list."""
         if dealt != self._dealt():
             raise partitions_moved(table)
 
@@ -144,7 +145,8 @@ class TableStore(Mapping[str, object], RequestService):
 
 
 def store_of(context: ProcessorContext) -> TableStore:
-    """Return the store of the member on which a processor runs."""
+    """Return the store of the member on which a processor runs. Raises InternalError if the member has no
+    store."""
     store = context.resources.get(STORE)
     if not isinstance(store, TableStore):
         raise InternalError("this member has no store for tables")

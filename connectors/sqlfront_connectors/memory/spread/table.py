@@ -4,8 +4,8 @@ A table is a sequence of versions, and each member holds its share of each versi
 :class:`~sqlfront_connectors.memory.spread.store.TableStore`. A query names the version with which it was
 planned, so every member reads the same version without any message. Writing is a job: the rows go to the
 members of the rows' keys, each member makes its share of the new version, and one step publishes the version
-(:meth:`Members.publish`). A failure before the publication leaves shares of an unpublished version, which are
-freed.
+(:meth:`ClusterAccess.publish`). A failure before the publication leaves shares of an unpublished version,
+which are freed.
 
 A version knows how the partitions were dealt when the version was made. After a new dealing, the version's
 shares lie on other members than the jobs' partitions: as long as all holders are present, queries read the
@@ -79,7 +79,8 @@ class ClusterAccess(MemberRequests, Protocol):
         end ends the job."""
 
     def begin_turn(self, table: "SpreadTable") -> str:
-        """Wait until no other session writes to the table; returns a text that no other turn has."""
+        """Take the turn to write to the table, after waiting until no other session writes to it; returns a
+        text that no other turn has."""
 
     def end_turn(self, table: "SpreadTable") -> None:
         """Let other sessions write; shares that were made in this turn and not published may be freed. Do
@@ -98,9 +99,9 @@ class ClusterAccess(MemberRequests, Protocol):
 
 
 class TableVersion(msgspec.Struct, frozen=True):
-    """A version of a table's rows. ``key``: the key of the shares, None = the version has no rows and no
-    shares. ``dealt`` and ``owners``: from the member list with which the shares were made. ``indexes``: the
-    indexes that every share has."""
+    """A version of a table's rows. ``number``: the version's number. ``key``: the key of the shares, None =
+    the version has no rows and no shares. ``known``: the statistics of the rows. ``dealt`` and ``owners``:
+    from the member list with which the shares were made. ``indexes``: the indexes that every share has."""
 
     number: int
     key: str | None
@@ -198,10 +199,8 @@ class SpreadSnapshot(KeyedSnapshot):
 
 
 class SpreadTable(KeyedTable):
-    """A memory table with a share on each member.
-
-    ``identity``: its name in the cluster, unique for all time.
-    """
+    """A memory table with a share on each member. ``members``: the cluster. ``identity``: the table's name in
+    the cluster, unique for all time; None = a new identity."""
 
     is_spread = True
 
@@ -228,7 +227,8 @@ class SpreadTable(KeyedTable):
         return self._current
 
     def adopt(self, version: TableVersion) -> None:
-        """Make a published version the current version; the call may be repeated for a version."""
+        """Make ``version``, which a session has published, the current version; a version that is not newer
+        than the current one changes nothing."""
         with self._adopting:
             if version.number > self._current.held.number:
                 self._current = made = SpreadSnapshot(self, version)
@@ -254,7 +254,7 @@ class SpreadTable(KeyedTable):
     @contextmanager
     def turn(self) -> Iterator[str]:
         """Return a context manager within which no other session writes; its value is the text of
-        :meth:`Members.begin_turn`."""
+        :meth:`ClusterAccess.begin_turn`. One thread may enter it again inside."""
         with self._writer:
             self._turns += 1
             try:
@@ -270,7 +270,8 @@ class SpreadTable(KeyedTable):
         self, how: "ChangeMode", indexes: tuple[IndexDefinition, ...] | None = None
     ) -> "NextVersion":
         """Return a context manager that makes a new version in the writer's turn: no other session writes
-        meanwhile. ``indexes``: the indexes of the new version, None = the indexes of the present version."""
+        meanwhile. ``how``: the relation of the new version's rows to the present rows. ``indexes``: the
+        indexes of the new version, None = the indexes of the present version."""
         return NextVersion(self, how, indexes)
 
     @contextmanager
@@ -288,7 +289,8 @@ class SpreadTable(KeyedTable):
                 yield version
 
     def publish(self, batches: Sequence[pa.RecordBatch], *, overwrite: bool) -> int:
-        """Send the rows to their members, and publish all rows as one new version; returns their number."""
+        """Send the rows to their members, and publish a new version with these rows behind all present rows,
+        or with ``overwrite`` instead of them; returns the number of rows sent."""
         with self.storing(overwrite=overwrite) as version:
             return self._publish(version, batches)
 
@@ -306,7 +308,8 @@ class SpreadTable(KeyedTable):
             self._publish(version, ())
 
     def _publish(self, version: "NextVersion", batches: Sequence[pa.RecordBatch]) -> int:
-        """Publish a version that stores rows of this process."""
+        """Run the job that sends the batches to the members and makes their shares of ``version``, publish
+        the version, and return the number of rows."""
         dag = DAG()
         columns = tuple(range(len(self.schema)))
         source = dag.vertex("rows", HeldRows(_ROWS, self.name, columns), 1, OnlyOn())
@@ -335,9 +338,9 @@ class ChangeMode(Enum):
 
 
 class NextVersion:
-    """A version in the making. ``processor`` makes the members' shares of the version, from rows partitioned
-    by ``keys``; :meth:`publish` makes the version the table's current one. Leaving the context without
-    :meth:`publish` discards the version."""
+    """A version in the making, as a context manager that holds the writer's turn. ``processor`` makes the
+    members' shares of the version, from rows partitioned by ``keys``; :meth:`publish` makes the version the
+    table's current one. Leaving the context without :meth:`publish` discards the version."""
 
     def __init__(
         self, table: SpreadTable, how: ChangeMode, indexes: tuple[IndexDefinition, ...] | None = None
@@ -457,8 +460,9 @@ def place_anew(table: SpreadTable) -> None:
 
 
 def stored(dag: DAG, source: Vertex, table: SpreadTable, version: NextVersion, *, here: bool = False) -> DAG:
-    """Extend the DAG by the storage of a vertex's output; ``here``: the rows are on the right members
-    already."""
+    """Extend the DAG by the vertices that store the output of ``source`` as shares of ``version`` and return
+    the members' reports; returns the DAG. ``here``: the rows are on the right members already, otherwise they
+    are sent to the members of their keys."""
     store = dag.vertex(f"store {table.name}", version.processor, 1)
     edge = Edge.between(source, store)
     if not here:
@@ -470,7 +474,8 @@ def stored(dag: DAG, source: Vertex, table: SpreadTable, version: NextVersion, *
 
 
 def _gone(table: str, version: TableVersion, partitions: list[int], *, reloaded: bool) -> OperationalError:
-    """Return the error for a table with lost partitions."""
+    """Return the error for a table whose ``partitions`` were lost with their members. ``reloaded``: the
+    members load the table again from its source, so the error asks to run the query again."""
     named = ", ".join(map(str, partitions[:_NAMED])) + (", ..." if len(partitions) > _NAMED else "")
     lost = ", ".join(sorted({version.owners[number] or NOBODY for number in partitions}))
     what = (
