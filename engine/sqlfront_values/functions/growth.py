@@ -37,8 +37,8 @@ _LONGEST_NUMBER: Final = 512
 
 
 def most_bytes(data_type: pa.DataType) -> int:
-    """Return the most bytes that one value of the type can take: Arrow's limit for strings and binaries,
-    NO_LIMIT for other types."""
+    """Return the most bytes that one value of the type can take: MOST_TEXT for strings and binaries, NO_LIMIT
+    for other types."""
     return MOST_TEXT if is_string_like(data_type) else NO_LIMIT
 
 
@@ -170,8 +170,8 @@ def counted(arguments: tuple[Datum, ...], rows: int) -> int:
 
 def padded(arguments: tuple[Datum, ...], rows: int) -> int:
     """The rule for ``lpad`` and ``rpad``: the bytes of the first argument, and as many characters as the
-    second argument says. A character takes one byte, or four unless the third argument is an ASCII
-    constant."""
+    second argument says. A character counts as one byte, but as four if the third argument, the padding, is
+    not an ASCII constant."""
     widest = 1.0
     if len(arguments) > 2 and not _is_ascii(arguments[2]):
         widest = 4.0
@@ -204,8 +204,8 @@ def replaced(arguments: tuple[Datum, ...], rows: int) -> int:
 
 
 def joined(arguments: tuple[Datum, ...], rows: int) -> int:
-    """The rule for ``array_join``: the elements of the first argument, each with the second argument, the
-    delimiter, and the third argument, which replaces nulls."""
+    """The rule for ``array_join``: the bytes of the first argument, and for each element the bytes of the
+    second argument, the delimiter, and of the third argument, which replaces nulls."""
     fillers = sum((lengths(argument) for argument in arguments[1:]), start=0.0)
     return spread(arguments[0], rows) + total(elements(arguments[0]) * fillers, rows)
 

@@ -67,8 +67,8 @@ SPECIAL: Final = {
 
 
 class JsonScanner:
-    """A reader of pieces of ``data``; ``place`` is the position of the next byte. Numbers and words for
-    numbers are left in ``_text``."""
+    """A reader of the pieces of a JSON text, the bytes ``data``; ``place`` is the position of the next byte.
+    Methods that read a number, or a word for a number, leave its text in ``_text``."""
 
     __slots__ = ("_data", "_end", "_liberties", "_text", "place")
 
@@ -89,7 +89,7 @@ class JsonScanner:
         return byte
 
     def _next_or_end(self) -> int:
-        """Read the next byte that is not a space; -1 at the end of the text."""
+        """Read and return the next byte that is not a space or in a comment; -1 at the end of the text."""
         while True:
             match = _SPACE.match(self._data, self.place)
             assert match is not None
@@ -107,7 +107,8 @@ class JsonScanner:
                 return byte
 
     def _next(self) -> int:
-        """Read the next byte that is not a space."""
+        """Read and return the next byte that is not a space or in a comment. Raises JsonSyntaxError at the
+        end of the text."""
         byte = self._next_or_end()
         if byte < 0:
             raise JsonSyntaxError("the text ends too early")
@@ -143,13 +144,15 @@ class JsonScanner:
     # ---- words
 
     def _special(self, text: str) -> None:
-        """Keep a word for a number that has been read, or refuse it."""
+        """Keep a word for a number that has been read as the current text. Raises JsonSyntaxError if such
+        words are not allowed."""
         if not self._liberties.words_for_numbers:
             raise JsonSyntaxError(f"{text} is no number")
         self._text = text
 
     def _match(self, word: bytes, place: int) -> None:
-        """Read the rest of a word, of which ``place`` bytes have been read."""
+        """Read the rest of ``word``, of which ``place`` bytes have been read. Raises JsonSyntaxError if the
+        text has another word."""
         data = self._data
         for index in range(place, len(word)):
             if self.place >= self._end or data[self.place] != word[index]:
@@ -181,7 +184,8 @@ class JsonScanner:
                 return
 
     def _infinity(self, byte: int, sign: str) -> None:
-        """Read ``Infinity`` or ``INF`` behind a sign; ``byte`` is the byte behind the sign."""
+        """Read ``Infinity`` or ``INF`` behind a sign; ``byte`` is the byte behind the sign. Raises
+        JsonSyntaxError for anything else."""
         if byte == 73:
             byte = self._take()
             rest = {78: "INF", 110: "Infinity"}.get(byte)
@@ -209,7 +213,8 @@ class JsonScanner:
             raise JsonSyntaxError("too many digits")
 
     def _check_behind_root(self) -> None:
-        """Check that a space follows a number that is the whole text."""
+        """Check that a space, or the end, follows a number that is the whole text; else raise
+        JsonSyntaxError."""
         if self.place < self._end:
             byte = self._data[self.place]
             if byte != 13:
@@ -218,7 +223,8 @@ class JsonScanner:
                 raise JsonSyntaxError("a number that goes on")
 
     def _odd_number(self) -> bool:
-        """Read byte by byte a number with leading zeros, or a broken number."""
+        """Read byte by byte a number with leading zeros, or a broken number, whose first byte has been read.
+        Return whether the number is an integer; a broken number raises JsonSyntaxError."""
         data, end = self._data, self._end
         start = self.place - 1
         text = bytearray()
@@ -255,7 +261,7 @@ class JsonScanner:
         return is_integer
 
     def _digits(self, text: bytearray) -> int:
-        """Read digits; return their number."""
+        """Read digits and append them to ``text``; return their number."""
         before = self.place
         while self.place < self._end and self._data[self.place] in _DIGITS:
             text.append(self._data[self.place])
@@ -263,7 +269,8 @@ class JsonScanner:
         return self.place - before
 
     def _after_zero(self) -> int:
-        """Return the first digit of a number that begins with a zero."""
+        """Skip the leading zeros of a number, of which the first has been read; return the first digit that
+        counts. Raises JsonSyntaxError for leading zeros that are not allowed."""
         if self.place >= self._end or self._data[self.place] not in _DIGITS:
             return 48
         if not self._liberties.leading_zeros:
@@ -296,7 +303,8 @@ class JsonScanner:
             raise JsonSyntaxError("a name that is no UTF-8") from None
 
     def _quoted_name(self, quote: int) -> str:
-        """Read a name like :meth:`_read_string`, but report bytes that aren't UTF-8 only at the end."""
+        """Read and return a name, like :meth:`_read_string`, but report bytes that aren't UTF-8 only at the
+        end of the name."""
         before = self.place
         try:
             name = self._read_string(quote, keep=True)
@@ -319,7 +327,8 @@ class JsonScanner:
         return name
 
     def _read_string(self, quote: int, *, keep: bool) -> str:
-        """Read the text up to and including the quote."""
+        """Read up to and including the closing quote, and return the text. ``keep``: whether the text is
+        wanted; lone surrogates in UTF-8 and too long texts are errors only then."""
         plain = _PLAIN[quote]
         pieces: list[str] = []
         while True:
@@ -350,7 +359,8 @@ class JsonScanner:
         return text if text.isascii() else _joined(text)
 
     def _odd_text(self, end: int, *, keep: bool) -> str:
-        """Decode bytes that are not UTF-8 by today's rules. Surrogates pass only in skipped text."""
+        """Decode the bytes up to ``end``, which are not UTF-8 by today's rules, by Jackson's. Surrogates pass
+        only in skipped text, without ``keep``."""
         characters = []
         while self.place < end:
             character = self._character(self._take())
@@ -360,7 +370,8 @@ class JsonScanner:
         return "".join(characters)
 
     def _character(self, byte: int) -> str:
-        """Read the character that begins with a byte just read; too long forms and surrogates pass."""
+        """Read and return the character that begins with a byte just read; too long forms and surrogates
+        pass. Raises JsonEncodingError for bytes that are not UTF-8 even so."""
         if byte < 128:
             return chr(byte)
         if 0xC0 <= byte < 0xE0:
@@ -384,7 +395,8 @@ class JsonScanner:
         return byte & 0x3F
 
     def _escape(self) -> str:
-        """Read the character behind a backslash."""
+        """Read and return the character that an escape means, whose backslash has been read; of ``\\u`` one
+        unit of UTF-16."""
         byte = self._take()
         known = _ESCAPES.get(byte)
         if known is not None:
@@ -408,7 +420,7 @@ _HEX: Final = {ord(digit): int(digit, 16) for digit in "0123456789abcdefABCDEF"}
 
 
 def _joined(text: str) -> str:
-    """Join pairs of surrogates to their characters; lone surrogates stay."""
+    """Return the text with pairs of surrogates joined to their characters; lone surrogates stay."""
     if not any("\ud800" <= character <= "\udfff" for character in text):
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")

@@ -39,7 +39,8 @@ _STRINGS: Final = pa.list_(STRING)
 
 
 def _parsed(text: str) -> tuple[JsonValue] | None:
-    """Parse the text to its value, in a tuple; None if the text is not JSON."""
+    """Return the value of a JSON text, in a tuple of one (the value may be None); None if the text is not
+    JSON."""
     try:
         return (parse_json(text),)
     except (JsonError, RecursionError):
@@ -124,9 +125,9 @@ class Style(Enum):
 
 
 def matches(value: JsonValue, path: Path, style: Style) -> list[str]:
-    """Return the texts of the values at a path, by the rules of Spark's ``GetJsonObject``: the first member
-    of a name counts unless its value is null, several matches become an array, a single match stands
-    alone."""
+    """Return the texts of the values at a path, by the rules of Spark's ``GetJsonObject``; an empty list if
+    there is none. The first member of a name counts unless its value is null, several matches become an
+    array, a single match stands alone."""
     if not path:
         return _whole(value, style)
     step, rest = path[0], path[1:]
@@ -168,8 +169,8 @@ def _each(items: list[JsonValue], rest: Path, style: Style) -> list[str]:
 
 
 def _is_writable(texts: str) -> bool:
-    """Return whether the texts of JSON values, which Spark copies without their escapes, can be written: half
-    a surrogate pair cannot."""
+    """Return whether the texts of JSON values, which Spark copies without their escapes, can be written;
+    False if the texts hold half a surrogate pair."""
     if "\\uD" not in texts:
         return True
     characters = json.dumps(json.loads(f"[{texts}]"), ensure_ascii=False)
@@ -198,8 +199,8 @@ _TICK: Final = timedelta(microseconds=1)
 
 
 def writer(data_type: pa.DataType, zone: str) -> Writer:
-    """Return the function that writes values of a type as JSON. Raises NotSupportedError for types that have
-    no writer."""
+    """Return the function that writes values of a type, other than null, as JSON; timestamps as the clock of
+    ``zone`` shows them. Raises NotSupportedError for types that have no writer."""
     if pa.types.is_struct(data_type):
         return _struct_writer(data_type, zone)
     if pa.types.is_map(data_type):
@@ -219,7 +220,7 @@ def writer(data_type: pa.DataType, zone: str) -> Writer:
 
 
 def _amount(value: object) -> int:
-    """Return the months or microseconds of an interval."""
+    """Return the months or microseconds of an interval's Python value."""
     assert isinstance(value, timedelta | int)
     return value // _TICK if isinstance(value, timedelta) else value
 

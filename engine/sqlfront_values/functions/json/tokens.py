@@ -45,7 +45,8 @@ _WORDS: Final = {
 
 
 class _Context:
-    """The context of the current token: an object, an array or the text itself."""
+    """The context of the current token: an object or an array (``kind``), or the text itself (``kind`` None);
+    with the number of its entries so far and the name of the current member."""
 
     __slots__ = ("entries", "kind", "name")
 
@@ -75,7 +76,7 @@ class JsonTokens(JsonScanner):
     # ---- walking
 
     def advance(self) -> Token | None:
-        """Go to the next token; None at the end. Raises JsonSyntaxError."""
+        """Go to the next token and return it; None at the end. Raises JsonSyntaxError."""
         if self.token is _NAME:
             pending, self._pending = self._pending, None
             if pending is _START_OBJECT or pending is _START_ARRAY:
@@ -112,7 +113,8 @@ class JsonTokens(JsonScanner):
         return _NAME
 
     def _read_name(self, byte: int, context: _Context) -> None:
-        """Read a name, its colon and the beginning of its value."""
+        """Read a name that begins with ``byte``, its colon and the beginning of its value; the name becomes
+        the current token."""
         self.start = self.place - 1
         context.name = self._name(byte)
         self.token = _NAME
@@ -137,7 +139,8 @@ class JsonTokens(JsonScanner):
         return token
 
     def skip_children(self) -> None:
-        """Go to the end of the object or array that begins with the current token."""
+        """Go to the end of the object or array that begins with the current token; stay at any other token.
+        Raises JsonSyntaxError."""
         if self.token is not _START_OBJECT and self.token is not _START_ARRAY:
             return
         depth = len(self._contexts) - 1
@@ -177,7 +180,8 @@ class JsonTokens(JsonScanner):
         return self._data[start : self.place]
 
     def base64(self) -> bytes:
-        """Decode the current string from base 64, padded, with spaces allowed between groups of four.
+        """Return the bytes that the current string encodes in base 64, padded, with spaces allowed between
+        groups of four. Raises JsonSyntaxError.
 
         The rest of the string after an error is skipped as text.
         """
@@ -215,7 +219,8 @@ class JsonTokens(JsonScanner):
     # ---- values
 
     def _value(self, byte: int) -> Token:
-        """Read the token that begins with the byte. Strings in double quotes are left unread."""
+        """Read the token that begins with the byte, and return its kind. Strings in double quotes are left
+        unread."""
         match byte:
             case 34:
                 self._incomplete = True

@@ -16,7 +16,7 @@ from sqlfront_values.java.floats import float_text
 
 
 class JsonObject(msgspec.Struct, frozen=True):
-    """Names and values in the order of the text."""
+    """A JSON object: pairs of name and value in the order of the text, duplicate names included."""
 
     members: tuple[tuple[str, "JsonValue"], ...]
 
@@ -37,7 +37,7 @@ _TO_ESCAPE: Final = re.compile(r'["\\\x00-\x1f]')
 
 
 def parse_json(text: str) -> JsonValue:
-    """Parse the first value of a text.
+    """Return the first value of a text; what follows is ignored.
 
     >>> parse_json("{'a': [1.50, null]} rest")
     JsonObject(members=(('a', [1.5, None]),))
@@ -73,7 +73,10 @@ _PLAIN_JSON: Final = JSONDecoder(
 
 
 def value_of(tokens: JsonTokens) -> JsonValue:
-    """Read the value that begins with the current token; afterwards the current token is the value's last.
+    """Read and return the value that begins with the current token; afterwards the current token is the
+    value's last.
+
+    Raises JsonSyntaxError, and JsonError if no value begins with the current token.
 
     Raises JsonSyntaxError.
     """
@@ -107,8 +110,8 @@ def value_of(tokens: JsonTokens) -> JsonValue:
 
 
 def write_json(value: JsonValue) -> str:
-    """Write the value as Jackson copies it: without spaces, floats as Java prints doubles, surrogates
-    escaped.
+    """Return the value as a JSON text, as Jackson copies it: without spaces, floats as Java prints doubles,
+    surrogates escaped.
 
     >>> write_json(parse_json('{"a": 1.50, "b": [1e2]}'))
     '{"a":1.5,"b":[100.0]}'
@@ -133,8 +136,8 @@ def write_json(value: JsonValue) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Write a JSON string in which characters beyond 16 bits, and halves of such characters, are escaped,
-    too."""
+    """Return the text as a JSON string in which characters beyond 16 bits, and halves of such characters, are
+    escaped, too."""
     written = write_string(text)
     return written if written.isascii() else _SURROGATES.sub(_units, written)
 
@@ -145,5 +148,5 @@ def _units(found: re.Match[str]) -> str:
 
 
 def write_string(text: str) -> str:
-    """Write a JSON string; only quotes, backslashes and control characters are escaped."""
+    """Return the text as a JSON string; only quotes, backslashes and control characters are escaped."""
     return '"' + _TO_ESCAPE.sub(lambda found: _WRITTEN.get(found[0]) or f"\\u{ord(found[0]):04X}", text) + '"'

@@ -47,7 +47,7 @@ def _matches(arguments: tuple[Datum, ...], length: int) -> ElementMatches:
 
 @columnar
 def _array_contains(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Search each array for a value; null if no element equals the value but an element is null."""
+    """Return whether each array holds a value; null if no element equals the value but an element is null."""
     found = _matches(arguments, invocation.length)
     rows = found.lists.rows()
     result, unknown = np.zeros((2, invocation.length), np.bool_)
@@ -92,7 +92,8 @@ def _array_compact(arguments: tuple[Datum, ...], invocation: Invocation) -> Datu
 def _kept(
     lists: Lists, elements: pa.Array, places: Integers, invocation: Invocation, valid: Mask | None
 ) -> pa.Array:
-    """Keep the elements of :meth:`Lists.flat` at the given (ascending) places."""
+    """Build arrays of the elements at the given places (ascending, among the elements of :meth:`Lists.flat`);
+    null where ``valid`` is false."""
     lengths = np.bincount(lists.rows()[places], minlength=len(lists.lengths))
     return put_together(invocation.type, gather(elements, row_indices(places)), lengths, valid)
 
@@ -101,8 +102,9 @@ def _kept(
 
 
 class ListElements(msgspec.Struct, frozen=True):
-    """The elements of several arrays per row, beginning with those of the first arrays; equal elements of a
-    row have the same number in ``ids``."""
+    """The elements of one or several arrays per row, first all elements of the first array column, then those
+    of the next; equal elements of a row have the same number in ``ids``, below ``size``. ``rows`` has each
+    element's row."""
 
     elements: pa.Array
     rows: Integers
@@ -111,7 +113,7 @@ class ListElements(msgspec.Struct, frozen=True):
 
     def firsts(self, stop: int | None = None) -> Integers:
         """Return the places, ascending, of the first occurrence of each number among the first ``stop``
-        elements."""
+        elements (None: all)."""
         ids = self.ids[:stop]
         first = np.full(self.size, -1, np.int64)
         first[ids[::-1]] = np.arange(len(ids))[::-1]
@@ -127,7 +129,8 @@ def _members(columns: tuple[Lists, ...]) -> ListElements:
 
 
 def _chosen(members: ListElements, places: Integers, invocation: Invocation, valid: Mask | None) -> pa.Array:
-    """Build arrays of the elements at these places, ordered by row and then by place."""
+    """Build arrays of the members at these places, ordered by row and then by place; null where ``valid`` is
+    false."""
     rows = members.rows[places]
     places = places[np.argsort(rows, kind="stable")]
     lengths = np.bincount(rows, minlength=invocation.length)
@@ -142,7 +145,8 @@ def _array_distinct(arguments: tuple[Datum, ...], invocation: Invocation) -> Dat
 
 
 def _pair(arguments: tuple[Datum, ...], length: int) -> tuple[Lists, Lists, Mask | None]:
-    """Return both arrays, empty where one of them is null."""
+    """Return the lists of both arrays, empty in rows where either array is null, and the mask of the other
+    rows (None: all)."""
     left, right = (take_apart(full_array(argument, length)) for argument in arguments)
     valid = both_valid(left.valid, right.valid)
     if valid is None:
@@ -162,7 +166,8 @@ def _array_union(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 
 def _by_membership(*, wanted: bool) -> Kernel:
-    """Return a kernel for the distinct elements of the first array that are, or are not, in the second."""
+    """Make a kernel that returns the distinct elements of the first array that are in the second or, without
+    ``wanted``, are not."""
 
     @columnar
     def kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
@@ -180,8 +185,8 @@ def _by_membership(*, wanted: bool) -> Kernel:
 
 @columnar
 def _arrays_overlap(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Test for a common element; null if no element is known to be common, both arrays have elements, and one
-    of the elements is null."""
+    """Return whether both arrays have a common element; null if no element is known to be common, both arrays
+    have elements, and one of the elements is null."""
     left, right, valid = _pair(arguments, invocation.length)
     members = _members((left, right))
     count = int(left.lengths.sum())
@@ -202,7 +207,7 @@ def _arrays_overlap(arguments: tuple[Datum, ...], invocation: Invocation) -> Dat
 
 
 def _order(lists: Lists, elements: pa.Array, order: SortOrder) -> Integers:
-    """Return the places of the elements, sorted within their rows."""
+    """Return the places of the elements, sorted within their rows by ``order``."""
     keys = [
         Codes(lists.rows(), max(1, len(lists.lengths))),
         ranks(elements, order),
@@ -219,7 +224,8 @@ def _sorted(column: pa.Array, invocation: Invocation, order: SortOrder) -> pa.Ar
 
 @columnar
 def _sort_array(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Sort arrays, with nulls as the least elements."""
+    """Return arrays sorted, upwards unless the second argument is false, with nulls as the least elements;
+    null if that argument is null."""
     column = full_array(arguments[0], invocation.length)
     ascending = arguments[1] if len(arguments) > 1 else None
     if isinstance(ascending, pa.Array):
@@ -232,12 +238,13 @@ def _sort_array(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 @columnar
 def _array_sort(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Sort arrays, with nulls last."""
+    """Return arrays sorted upwards, with nulls last."""
     return _sorted(arguments[0], invocation, SortOrder.ASCENDING_NULLS_LAST)
 
 
 def _extreme(order: SortOrder) -> Kernel:
-    """Return a kernel for the least or greatest element that is not null."""
+    """Make a kernel that returns the first element of each array sorted by ``order``, which puts nulls last:
+    the least or the greatest element; null for an array without such an element."""
 
     @columnar
     def kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:

@@ -26,7 +26,7 @@ _PER_INSERTED: Final = 64
 
 
 def zero_index() -> DatabaseError:
-    """INVALID_INDEX_OF_ZERO, the error of functions that count elements from 1."""
+    """Return INVALID_INDEX_OF_ZERO, the error of functions that count elements from 1."""
     return spark_error(
         "INVALID_INDEX_OF_ZERO",
         "The index 0 is invalid. An index shall be either < 0 or > 0 (the first element has index 1).",
@@ -34,20 +34,22 @@ def zero_index() -> DatabaseError:
 
 
 def integers_of(datum: Datum, length: int) -> tuple[Integers, Mask | None]:
-    """Return an integer argument as int64 (undefined under nulls) and its mask."""
+    """Return an integer argument as int64 (undefined under nulls), and its mask of valid rows (None: no
+    nulls)."""
     column = full_array(datum, length)
     return numpy_view(column).astype(np.int64), valid_mask(column)
 
 
 def within(lists: Lists, valid: Mask | None) -> Lists:
-    """Return the lists, with lists that aren't valid made empty."""
+    """Return the lists, with lists that aren't valid made empty; None in ``valid``: all are valid."""
     if valid is None:
         return lists
     return Lists(lists.elements, lists.starts, np.where(valid, lists.lengths, 0), valid)
 
 
 def end_to_end(columns: list[Lists], data_type: pa.DataType, valid: Mask | None) -> pa.Array:
-    """Join the lists of each row, one after the other; null where not ``valid``."""
+    """Return a column of ``data_type`` that joins the lists of each row, one after the other; null where not
+    ``valid``."""
     columns = [within(lists, valid) for lists in columns]
     order = np.argsort(np.concatenate([lists.rows() for lists in columns]), kind="stable")
     elements = gather(concat_columns([lists.flat() for lists in columns]), row_indices(order))
@@ -56,7 +58,7 @@ def end_to_end(columns: list[Lists], data_type: pa.DataType, valid: Mask | None)
 
 
 def concat_arrays(arguments: tuple[Datum, ...], invocation: Invocation) -> pa.Array:
-    """Compute concat of arrays; null if one of the arrays is null."""
+    """Return the arrays of each row joined, as concat does; null if one of the arrays is null."""
     columns = [take_apart(full_array(argument, invocation.length)) for argument in arguments]
     valid = None
     for lists in columns:
@@ -65,7 +67,7 @@ def concat_arrays(arguments: tuple[Datum, ...], invocation: Invocation) -> pa.Ar
 
 
 def _singles(datum: Datum, length: int) -> Lists:
-    """Wrap each value in an array of one element; nulls too."""
+    """Return each value, nulls too, as an array of one element."""
     return Lists(inner(full_array(datum, length)), np.arange(length), np.ones(length, np.int64), None)
 
 
@@ -83,8 +85,8 @@ def _array_prepend(arguments: tuple[Datum, ...], invocation: Invocation) -> Datu
 
 @columnar
 def _array_insert(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Insert the value at a position from 1, or from -1 at the end; nulls fill the gap to a position
-    outside."""
+    """Return arrays with a value inserted at a position from 1, or from -1 at the end; nulls fill the gap to
+    a position outside. Raises INVALID_INDEX_OF_ZERO, COLLECTION_SIZE_LIMIT_EXCEEDED.FUNCTION."""
     length = invocation.length
     lists = take_apart(full_array(arguments[0], length))
     position, known = integers_of(arguments[1], length)
@@ -134,7 +136,7 @@ def _inserted(
 
 
 def _repeat_size(arguments: tuple[Datum, ...], rows: int) -> int:
-    """Bound the size, after raising Spark's error for an array that is too long."""
+    """The rule for the size of array_repeat. Raises Spark's error for an array that is too long."""
     count = growth.counts(arguments[1])
     if growth.largest(count) > MAX_SIZE:
         raise spark_error(
@@ -160,7 +162,7 @@ def _array_repeat(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum
 
 @columnar
 def _flatten(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Flatten arrays of arrays; null if one of the inner arrays is null."""
+    """Return arrays of arrays as arrays of the inner elements; null if one of the inner arrays is null."""
     lists = take_apart(arguments[0])
     inside = take_apart(lists.flat())
     valid = lists.valid
@@ -179,7 +181,7 @@ def _flatten(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 @columnar
 def _arrays_zip(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Build structs of the elements at the same place; nulls fill up the shorter arrays."""
+    """Return arrays of structs of the elements at the same place; nulls fill up the shorter arrays."""
     length, kind = invocation.length, invocation.type
     columns = [take_apart(full_array(argument, length)) for argument in arguments]
     valid: Mask | None = None
@@ -199,7 +201,8 @@ def _arrays_zip(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 @columnar
 def _slice(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Compute ``slice(array, start, length)``: the start counts from 1, or from -1 at the end."""
+    """Return ``slice(array, start, length)``: the start counts from 1, or from -1 at the end. Raises
+    INVALID_PARAMETER_VALUE for a start of zero or a negative length."""
     length = invocation.length
     lists = take_apart(full_array(arguments[0], length))
     (start, start_known), (count, count_known) = (integers_of(datum, length) for datum in arguments[1:])
@@ -239,7 +242,8 @@ def _reverse(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 @columnar
 def _array_join(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Join the elements; nulls are left out, or replaced by the third argument."""
+    """Return the elements of each array joined by the second argument; nulls are left out, or replaced by the
+    third argument."""
     length = invocation.length
     column, separator, *filler = (full_array(argument, length) for argument in arguments)
     lists = take_apart(column)
@@ -270,7 +274,7 @@ def _zipped(types: tuple[pa.DataType, ...]) -> pa.DataType:
 
 
 def _zipped_size(arguments: tuple[Datum, ...], rows: int) -> int:
-    """Bound the size: all arrays become as long as the longest array."""
+    """The rule for the size of arrays_zip: all arrays become as long as the longest array."""
     return (len(arguments) + 2) * growth.of_arguments(arguments, rows)
 
 

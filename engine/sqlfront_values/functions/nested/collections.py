@@ -111,8 +111,8 @@ def _get(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 
 def _element(arguments: tuple[Datum, ...], invocation: Invocation, refuse: Refuse | None) -> pa.Array:
-    """Return the element at an index from 0. For an index outside, ``refuse`` makes the error, None gives
-    null."""
+    """Return the element of each array at an index from 0, null for a null. For an index outside, ``refuse``
+    makes the error to raise; with None the element is null."""
     lists = take_apart(full_array(arguments[0], invocation.length))
     index, known = integers_of(arguments[1], invocation.length)
     valid = both_valid(lists.valid, known)
@@ -146,8 +146,8 @@ def _try_element_at(arguments: tuple[Datum, ...], invocation: Invocation) -> Dat
 
 
 def _from_zero(arguments: tuple[Datum, ...], invocation: Invocation) -> tuple[Datum, ...]:
-    """Return the array, and the position (from 1, or from -1 at the end) as an index from 0; the index is
-    negative if the position is before the front."""
+    """Return the array, and the position (from 1, or from -1 at the end) as an index from 0, which is
+    negative if the position is before the front. Raises INVALID_INDEX_OF_ZERO."""
     column = full_array(arguments[0], invocation.length)
     position, known = integers_of(arguments[1], invocation.length)
     lists = take_apart(column)

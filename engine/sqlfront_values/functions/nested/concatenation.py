@@ -45,7 +45,8 @@ def _concat_ws(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 
 def _one_present(parts: list[Datum]) -> list[Datum]:
-    """Make the first part empty in rows of nulls only: Arrow's join leaves such rows out of its result."""
+    """Return the parts with the first part made empty in rows of nulls only: Arrow's join leaves such rows
+    out of its result."""
     if not all(isinstance(part, pa.Array) and part.null_count for part in parts):
         return parts
     present = pc.call_function("coalesce", parts).is_valid()
@@ -54,7 +55,8 @@ def _one_present(parts: list[Datum]) -> list[Datum]:
 
 
 def _join_present(separator: str | None, *parts: str | list[str | None] | None) -> str | None:
-    """Join the strings among the parts, and in the arrays among them, that are not null."""
+    """Return the strings that are not null among the parts, and in the arrays among the parts, joined by the
+    separator; None if the separator is null."""
     if separator is None:
         return None
     present: list[str] = []

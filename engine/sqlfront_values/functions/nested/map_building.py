@@ -23,7 +23,8 @@ def make_map(
     *,
     as_given: bool = False,
 ) -> pa.Array:
-    """Build a map column. Row ``i`` holds the next ``lengths[i]`` entries. With ``as_given``, keys keep -0.0.
+    """Build a map column of ``data_type``. Row ``i`` holds the next ``lengths[i]`` entries; rows that aren't
+    ``valid`` are null (None: no nulls). Keys of -0.0 become 0.0, unless ``as_given``.
 
     Raises NULL_MAP_KEY, and DUPLICATED_MAP_KEY if a row has equal keys: NaN equals NaN, -0.0 is 0.0.
     """
@@ -68,6 +69,7 @@ def key_places(maps: pa.Array, keys: pa.Array) -> tuple[Integers, Mask]:
 
 
 def map_values(maps: pa.Array, keys: pa.Array) -> pa.Array:
-    """Return each row's value of that key, null if the key is absent; in the form of a map's values."""
+    """Return each row's value of the row's key in ``keys``, null if the map lacks the key; in the form of a
+    map's values."""
     places, found = key_places(maps, keys)
     return gather(maps.items, row_indices(places, found))

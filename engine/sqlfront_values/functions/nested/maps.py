@@ -36,7 +36,7 @@ def _map_from_arrays(arguments: tuple[Datum, ...], invocation: Invocation) -> Da
 
 @columnar
 def _map_from_entries(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Build maps from entries; null if one of the entries is null."""
+    """Return maps built from arrays of entries; null if one of the entries is null."""
     lists = take_apart(arguments[0])
     pairs = lists.flat()
     valid = lists.valid
@@ -69,8 +69,8 @@ def _map_concat(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 @columnar
 def _str_to_map(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Split texts into pairs, and pairs into halves, by regular expressions; a part without a second half has
-    null."""
+    """Return maps built from texts that are split into pairs, and the pairs into keys and values, by regular
+    expressions (``,`` and ``:`` if missing); a part without a value has null."""
     length = invocation.length
     columns = [full_array(argument, length).to_pylist() for argument in arguments]
     columns += [[default] * length for default in (",", ":")[len(columns) - 1 :]]
@@ -92,7 +92,8 @@ def _str_to_map(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 
 def _split(text: str, pattern: str, limit: int) -> list[str]:
-    """Split like ``UTF8String.split``: as Java does, but empty parts at the end stay."""
+    """Return the parts of a text like ``UTF8String.split``: as Java splits, but empty parts at the end stay.
+    At most ``limit`` parts, if it is positive."""
     if not pattern:
         return list(text) or [""] if limit < 0 else [text[:1], text[1:]] if len(text) > 1 else [text]
     java = pattern_of("str_to_map", pattern)
@@ -112,7 +113,7 @@ def _split(text: str, pattern: str, limit: int) -> list[str]:
 
 
 def _part(place: int) -> Kernel:
-    """Return a kernel for the keys (0) or the values (1) of each map."""
+    """Make a kernel that returns the keys (``place`` 0) or the values (1) of each map."""
 
     @columnar
     def kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:

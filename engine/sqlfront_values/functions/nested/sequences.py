@@ -105,7 +105,8 @@ def _stride(kind: pa.DataType, zone: str, *, in_months: bool) -> Stride:
 def _counted(
     start: Integers, stop: Integers, step: Integers, valid: Mask | None, stride: Stride
 ) -> tuple[Integers, Integers]:
-    """Return the values of all rows, one row after the other, and the number of values of each row."""
+    """Return the values of all sequences, one row after the other, and the number of values of each row.
+    Raises COLLECTION_SIZE_LIMIT_EXCEEDED.PARAMETER."""
     size = np.maximum(np.abs(step) * stride.unit, 1)
     count = np.abs(stop.astype(np.float64) - start) // size + 1
     if len(count) and count.max() > MAX_SIZE:

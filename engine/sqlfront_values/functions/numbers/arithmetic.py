@@ -73,7 +73,8 @@ Prepare = Callable[[Signature], PreparedKernel]
 def _typed(
     rule: Callable[[pa.DataType, pa.DataType], pa.DataType],
 ) -> Callable[[tuple[pa.DataType, ...]], pa.DataType]:
-    """Make a rule of result types: decimals by ``rule``, all other types keep the type of the operands."""
+    """Make a function from the operands' types to the result's type: by ``rule`` for two decimals, else the
+    type of the first operand."""
 
     def result(types: tuple[pa.DataType, ...]) -> pa.DataType:
         if is_decimal(types[0]) and is_decimal(types[1]):
@@ -87,7 +88,8 @@ def _typed(
 
 
 def _addition(operation: str, *, safe: bool = False) -> Prepare:
-    """Prepare ``add``, ``subtract`` or ``multiply``; ``safe``: null instead of an overflow."""
+    """Return a function that makes the kernel of ``add``, ``subtract`` or ``multiply``. With ``safe`` (the
+    ``try_`` form) an overflow of numbers, or of a sum of intervals, gives null instead of an error."""
     kernel = pc.get_function(operation)
     checked = pc.get_function(f"{operation}_checked")
 
@@ -114,7 +116,8 @@ def _addition(operation: str, *, safe: bool = False) -> Prepare:
 def _overflow(
     operation: str, arguments: tuple[Datum, ...], length: int, data_type: pa.DataType, *, safe: bool
 ) -> Datum:
-    """Raise Spark's error for the first row that overflows; with ``safe`` return null in such rows."""
+    """Return the results of an operation that overflows in some row, with null in such rows if ``safe``; else
+    raise Spark's error for the first such row."""
     storage = arguments[0].type if is_integral(arguments[0].type) else INT64
     left, right = (full_array(datum, length).view(storage).to_pylist() for datum in arguments)
     calculate = _PYTHON[operation]
@@ -135,7 +138,8 @@ def _overflow(
 
 
 def _leaves_its_type(signature: Signature) -> bool:
-    """Return whether dates, timestamps or intervals are combined, except for intervals of the same type."""
+    """Return whether the left operand is a date, timestamp or interval, except for two intervals of the same
+    type."""
     left, right = signature.argument_types
     return is_temporal(left) and not (is_interval(left) and left.equals(right))
 
@@ -151,8 +155,8 @@ def _addition_fails(call: Call) -> bool:
 
 
 def _division(kernel: pc.Function, zero_error: Callable[[], DatabaseError], *, safe: bool) -> Prepare:
-    """Prepare ``/`` of doubles, ``div`` of bigints, or ``%``: all refuse a divisor of zero, unless the
-    dividend is null."""
+    """Return a function that makes the kernel of ``/`` of doubles, ``div`` of bigints, or ``%``. A divisor of
+    zero raises ``zero_error``, unless the dividend is null; with ``safe`` zero and overflow give null."""
 
     def prepare(signature: Signature) -> PreparedKernel:
         data_type = signature.argument_types[0]
@@ -187,7 +191,8 @@ def _division(kernel: pc.Function, zero_error: Callable[[], DatabaseError], *, s
 
 
 def _interval_division(signature: Signature, *, safe: bool) -> PreparedKernel:
-    """Prepare the division of an interval by a number; with ``safe`` null if the number is zero."""
+    """Make the kernel that divides an interval by a number. A number of zero raises INTERVAL_DIVIDED_BY_ZERO,
+    or gives null with ``safe``."""
     divide = prepare_temporal("divide", signature)
     if not safe:
         return divide
@@ -211,7 +216,8 @@ def _keep_divisor(dividend: Datum, divisor: Datum) -> Datum:
 def _nonzero_divisor(
     zero: pa.Scalar, null: pa.Scalar, error: Callable[[], DatabaseError], *, safe: bool
 ) -> Callable[[Datum, Datum], Datum]:
-    """Return a function that replaces zeros of the divisor by null, or raises if a zero has a dividend."""
+    """Return a function from dividend and divisor to the divisor with null in place of zeros. Unless
+    ``safe``, the function raises ``error`` if a zero has a dividend that is not null."""
 
     def check(dividend: Datum, divisor: Datum) -> Datum:
         zeros = _EQUAL.call([divisor, zero])
@@ -238,15 +244,15 @@ def _nonzero_divisor(
 
 
 def _without_overflow(kernel: pc.Function, dividend: Datum, divisor: Datum, length: int) -> Datum:
-    """Divide; rows that divide the least bigint by -1 would overflow and become null."""
+    """Return the quotients; rows that divide the least bigint by -1 would overflow and become null."""
     minus_one = _EQUAL.call([full_array(divisor, length), scalar(-1, INT64)])
     least = _EQUAL.call([full_array(dividend, length), scalar(-(2**63), INT64)])
     return kernel.call([dividend, _IF_ELSE.call([_AND.call([minus_one, least]), nulls(BIGINT), divisor])])
 
 
 def _pmod(signature: Signature) -> PreparedKernel:
-    """Prepare the remainder, made positive by adding the divisor; small integrals are computed as int, as in
-    Java."""
+    """Make the kernel of the remainder, made positive by adding the divisor; small integrals are computed as
+    int, as in Java. A divisor of zero raises REMAINDER_BY_ZERO."""
     data_type = signature.argument_types[0]
     if is_decimal(data_type):
         return prepare_decimal("pmod", signature)

@@ -33,7 +33,8 @@ def _arrow(name: str) -> Kernel:
 
 
 def _shift(function: Callable[[Integers, Integers], Integers], *, unsigned: bool = False) -> Kernel:
-    """Make the kernel of a shift; distances count modulo the width, as in Java."""
+    """Make the kernel of a shift by ``function``, of the bits as ``unsigned`` or signed numbers; distances
+    count modulo the width, as in Java."""
 
     def kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
         constant = all(map(is_scalar, arguments))
@@ -52,7 +53,8 @@ def _shift(function: Callable[[Integers, Integers], Integers], *, unsigned: bool
 
 
 def _each(function: Callable[..., object], result: pa.DataType) -> Kernel:
-    """Make a kernel that calls Python for each row without nulls."""
+    """Make a kernel that calls a Python function for each row; a row with a null gives null without a call.
+    ``result`` is the type of the results."""
 
     def kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
         if all(map(is_scalar, arguments)):
@@ -66,7 +68,7 @@ def _each(function: Callable[..., object], result: pa.DataType) -> Kernel:
 
 
 def _bit_count(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Count the bits of the value as a long; a boolean has one or none."""
+    """Return the number of ones among the bits of each value as a long; a boolean has one or none."""
     datum = arguments[0]
     if invocation.argument_types[0] == VOID:
         return nulls(INT)
@@ -92,7 +94,7 @@ def _get_bit(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 
 def _hex(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Write hexadecimal digits: of a number as a long (two's complement), of strings and binaries by
+    """Return hexadecimal digits: of a number as a long (two's complement), of strings and binaries by
     bytes."""
     datum = arguments[0]
     if pa.types.is_integer(datum.type):
@@ -103,7 +105,7 @@ def _hex(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 
 def _hex_digits(column: pa.Array) -> pa.Array:
-    """Write two digits for each byte, all bytes of the column at once."""
+    """Return two digits for each byte of each value; all bytes of the column are written at once."""
     offsets, data = bytes_view(column)
     first, last = int(offsets[0]), int(offsets[-1])
     digits = _BYTE_DIGITS[data[first:last]]
@@ -126,8 +128,9 @@ def unhex(text: str) -> bytes | None:
 
 
 def convert_base(text: str, source: int, target: int) -> str | None:
-    """Convert a number from base ``source`` to base ``target``: the digits up to the first invalid character,
-    as an unsigned long; with a negative target base as a signed long.
+    """Return a number of base ``source`` in base ``target`` (each 2 to 36): the digits up to the first
+    invalid character, as an unsigned long; with a negative target base as a signed long. None for other bases
+    or an empty text. Raises ARITHMETIC_OVERFLOW beyond 64 bits.
 
     >>> convert_base("100", 2, 10), convert_base("-10", 16, -10), convert_base("-1", 10, 16)
     ('4', '-16', 'FFFFFFFFFFFFFFFF')

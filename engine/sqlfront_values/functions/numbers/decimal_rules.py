@@ -90,7 +90,8 @@ def wider_type(left: pa.DataType, right: pa.DataType) -> pa.DataType:
 
 
 def decimal_for(data_type: pa.DataType) -> pa.DataType:
-    """The decimal type that a number type is cast to beside a decimal (int becomes ``decimal(10,0)``)."""
+    """Return the decimal type that a number type is cast to beside a decimal (int becomes ``decimal(10,0)``);
+    a decimal type stays."""
     return data_type if is_decimal(data_type) else _FOR_TYPE[data_type]
 
 

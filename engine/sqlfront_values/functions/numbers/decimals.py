@@ -47,8 +47,9 @@ Exact = Callable[[int, int, int, int], tuple[int, int]]
 
 
 def prepare_decimal(operation: str, signature: Signature, *, safe: bool = False) -> PreparedKernel:
-    """Prepare the kernel of ``operation`` (``add``, ``subtract``, ``multiply``, ``divide``, ``remainder``,
-    ``pmod``) over two decimals; with ``safe`` null instead of an error."""
+    """Make the kernel of ``operation`` (``add``, ``subtract``, ``multiply``, ``divide``, ``remainder``,
+    ``pmod``) over two decimals. A result that doesn't fit its type, or a divisor of zero, raises Spark's
+    error; with ``safe`` such a result is null."""
     left, right = signature.argument_types
     slow = _by_python(operation, signature.type, safe=safe)
     if operation == "divide":
@@ -102,7 +103,9 @@ def _by_int64(operation: str, signature: Signature, slow: PreparedKernel) -> Pre
 def _rescaler(
     data_type: pa.DataType, shift: int, constant: pa.Scalar | None, fits: bool
 ) -> Callable[[Datum], Datum]:
-    """Return a function that multiplies the int64 values by ten to the ``shift``."""
+    """Return a function that multiplies the int64 values of a decimal by ten to the ``shift``; for a
+    ``constant`` operand the product is computed once. If the values may not fit int64 (not ``fits``), the
+    function raises ArrowInvalid on overflow."""
     factor = scalar(10**shift, INT64) if 0 < shift <= MAX_SHORT_PRECISION else None
     multiply = (_PLAIN if fits else _CHECKED)["multiply"]
 
@@ -126,7 +129,8 @@ def _overflow(datum: Datum) -> Datum:
 
 
 def _quick_division(signature: Signature, slow: PreparedKernel) -> PreparedKernel:
-    """Prepare division in int64, nine digits of the quotient at a time, if the divisors are small enough.
+    """Make the kernel of division in int64, nine digits of the quotient at a time; divisors or quotients that
+    are too large are left to the kernel ``slow``.
 
     Spark rounds the quotient to 39 digits after the point first. With unscaled divisors below 10**19, no
     quotient comes so near to a half that the first rounding makes a difference.
@@ -186,13 +190,13 @@ def _by_decimal128(operation: str, result: pa.DataType) -> PreparedKernel:
 
 
 def prepare_decimal_negative(signature: Signature) -> PreparedKernel:
-    """Prepare the negation; a value of more than 34 digits is rounded, as in Spark, to 34 significant
-    digits."""
+    """Make the kernel of the negation; a value of more than 34 digits is rounded, as in Spark, to 34
+    significant digits. A rounded value of too many digits is an error."""
     return _by_sign(signature, pc.get_function("negate"), lambda value: -_significant(value))
 
 
 def prepare_decimal_abs(signature: Signature) -> PreparedKernel:
-    """Prepare the absolute value; a negative value of more than 34 digits is rounded as by
+    """Make the kernel of the absolute value; a negative value of more than 34 digits is rounded as by
     :func:`prepare_decimal_negative`."""
     return _by_sign(
         signature, pc.get_function("abs"), lambda value: -_significant(value) if value < 0 else value
@@ -222,7 +226,8 @@ def _by_sign(signature: Signature, kernel: pc.Function, calculate: Callable[[int
 
 
 def _significant(value: int) -> int:
-    """Round an integer, halves to even, to the 34 significant digits of Java's MathContext.DECIMAL128."""
+    """Return an integer rounded, halves to even, to the 34 significant digits of Java's
+    MathContext.DECIMAL128."""
     surplus = len(str(abs(value))) - _SIGNIFICANT
     if surplus <= 0:
         return value
@@ -253,8 +258,8 @@ def _by_python(operation: str, result: pa.DataType, *, safe: bool) -> PreparedKe
 
 
 def _fitted(value: int, scale: int, result: pa.DataType, *, safe: bool) -> int | None:
-    """Return ``value`` at the result's scale, if the result's precision has enough digits. Otherwise return
-    None (``safe``) or raise Spark's error."""
+    """Return ``value``, unscaled with ``scale``, at the result's scale, if the result's precision has enough
+    digits. Otherwise return None (``safe``) or raise Spark's error."""
     number = rounded(value, scale, result.scale)
     if abs(number) < 10**result.precision:
         return number
@@ -278,7 +283,7 @@ def _multiply(left: int, left_scale: int, right: int, right_scale: int) -> tuple
 
 def _divide(left: int, left_scale: int, right: int, right_scale: int) -> tuple[int, int]:
     """Return the quotient at scale 39, halves rounded up: Spark rounds to that scale first, then to the
-    result's."""
+    result's. Raises DIVIDE_BY_ZERO."""
     if right == 0:
         raise divide_by_zero()
     shift = MAX_PRECISION + 1 - left_scale + right_scale
@@ -288,7 +293,7 @@ def _divide(left: int, left_scale: int, right: int, right_scale: int) -> tuple[i
 
 
 def _remainder(left: int, left_scale: int, right: int, right_scale: int) -> tuple[int, int]:
-    """Return the remainder with the sign of the dividend."""
+    """Return the remainder, with the sign of the dividend, and its scale. Raises REMAINDER_BY_ZERO."""
     if right == 0:
         raise remainder_by_zero()
     scale = max(left_scale, right_scale)
@@ -316,8 +321,8 @@ _DIVISIONS: Final = frozenset({"divide", "remainder", "pmod"})
 
 
 def prepare_integral_divide(signature: Signature, *, safe: bool = False) -> PreparedKernel:
-    """Prepare ``div`` over two decimals: the quotient's digits before the point, reduced (as in Spark) to
-    their low 64 bits."""
+    """Make the kernel of ``div`` over two decimals: the quotient's digits before the point, reduced (as in
+    Spark) to their low 64 bits. A divisor of zero raises DIVIDE_BY_ZERO, or gives null with ``safe``."""
     if len(signature.argument_types) != 2:
         raise InternalError("div takes two operands")
 

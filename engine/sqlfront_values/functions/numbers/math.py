@@ -56,13 +56,13 @@ def _arrow(name: str) -> Kernel:
 
 
 def _reciprocal(name: str) -> Kernel:
-    """Make a kernel for one divided by the results of Arrow's kernel."""
+    """Make a kernel that returns one divided by the result of the Arrow kernel ``name``."""
     kernel = pc.get_function(name)
     return lambda arguments, invocation: _DIVIDE.call([_ONE, kernel.call(arguments)])
 
 
 def _numpy(function: Callable[..., Doubles]) -> Kernel:
-    """Make a kernel from a numpy function of doubles."""
+    """Make a kernel from a numpy function of doubles; the result is null where an argument is null."""
 
     def kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
         constant = all(map(is_scalar, arguments))
@@ -78,7 +78,8 @@ def _numpy(function: Callable[..., Doubles]) -> Kernel:
 
 
 def _logarithm(kernel: Kernel, least: float = 0.0) -> Kernel:
-    """Wrap a kernel so that the result is null at and below ``least``."""
+    """Return a kernel with the results of ``kernel``, but null where the first argument is ``least`` or
+    below."""
     bound = scalar(least, DOUBLE)
 
     def run(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
@@ -95,7 +96,7 @@ _LN: Final = _logarithm(_numpy(logarithms.log))
 
 
 def _log(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Compute ``log(x)`` as natural logarithm, ``log(base, x)`` as quotient of natural logarithms, as in
+    """Return ``log(x)`` as natural logarithm, ``log(base, x)`` as quotient of natural logarithms, as in
     Spark."""
     if len(arguments) == 1:
         return _LN(arguments, invocation)
@@ -104,7 +105,7 @@ def _log(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 
 def _atan2(y: Doubles, x: Doubles) -> Doubles:
-    """Compute atan2 without negative zeros, as in Spark."""
+    """Return atan2 with negative zeros taken as zeros, as in Spark."""
     return arcs.atan2(y + 0.0, x + 0.0)
 
 
@@ -142,7 +143,7 @@ def _abs(signature: Signature) -> PreparedKernel:
 
 
 def _factorial(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Compute factorials; null outside of 0 to 20."""
+    """Return the factorial of each number; null outside of 0 to 20."""
     datum = arguments[0]
     if is_scalar(datum):
         value = datum.as_py()
@@ -156,13 +157,13 @@ def _factorial(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 
 def _is_nan(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Test for NaN; false for null."""
+    """Return whether each value is NaN; false for null."""
     is_nan = pc.get_function("is_nan").call(arguments)
     return pc.get_function("coalesce").call([is_nan, scalar(False, BOOLEAN)])
 
 
 def _nanvl(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Choose the second value where the first is NaN; null where the first is null."""
+    """Return the second value where the first is NaN, else the first."""
     value, other = arguments
     is_nan = pc.get_function("is_nan").call([value])
     if is_scalar(is_nan):
@@ -173,8 +174,8 @@ def _nanvl(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 
 def _width_bucket(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Compute width_bucket; null if a bound is not finite, the value is NaN, the bounds are equal, or the
-    count is not positive."""
+    """Return the :func:`bucket` of each row; null if a bound is not finite, the value is NaN, the bounds are
+    equal, or the count is not positive."""
     columns = [full_array(argument, invocation.length).to_pylist() for argument in arguments]
     values = [
         None if None in row else bucket(float(row[0]), float(row[1]), float(row[2]), row[3])
@@ -185,8 +186,9 @@ def _width_bucket(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum
 
 
 def bucket(value: float, least: float, most: float, count: int) -> int | None:
-    """Return the number of the bucket that holds the value, of ``count`` buckets between ``least`` and
-    ``most``; 0 before the first bucket and ``count + 1`` after the last.
+    """Return the number from 1 of the bucket that holds the value, of ``count`` buckets between ``least`` and
+    ``most``; 0 before the first bucket and ``count + 1`` after the last. None if a bound is not finite, the
+    value is NaN, the bounds are equal, or the count is not positive or the greatest long.
 
     >>> bucket(5.3, 0.2, 10.6, 5), bucket(10.0, 0.0, 10.0, 3), bucket(0.0, 10.0, 0.0, 3)
     (3, 4, 4)

@@ -16,7 +16,8 @@ Draw = Callable[["np.random.Generator", int], npt.NDArray[np.float64]]  # in quo
 
 
 def _random(draw: Draw) -> Callable[[Signature], PreparedKernel]:
-    """Return a function that prepares a kernel with a stream of its own; a seed of null counts as 0."""
+    """Return a function that makes a kernel with a random stream of its own: of the constant seed if the call
+    has one (null counts as 0), else of a new seed. ``draw`` takes numbers from the stream."""
 
     def prepare(signature: Signature) -> PreparedKernel:
         seed = None

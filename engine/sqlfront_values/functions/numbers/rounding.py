@@ -58,7 +58,8 @@ _MOST_DIGITS: Final = 400
 
 
 def divided(value: int, unit: int, mode: str) -> int:
-    """Return ``value / unit`` as an integer, rounded.
+    """Return ``value / unit`` (unit positive) as an integer, rounded by ``mode``, one of the four modes
+    above.
 
     >>> [divided(25, 10, mode) for mode in (CEILING, FLOOR, HALF_UP, HALF_EVEN)]
     [3, 2, 3, 2]
@@ -74,7 +75,8 @@ def divided(value: int, unit: int, mode: str) -> int:
 
 
 def _divided_array(values: npt.NDArray[np.int64], unit: int, mode: str) -> npt.NDArray[np.int64]:
-    """Round like :func:`divided`, for values and units whose double fits int64."""
+    """Return each value divided by ``unit`` and rounded like :func:`divided`; twice each value and the unit
+    must fit int64."""
     if mode == FLOOR:
         return values // unit
     if mode == CEILING:
@@ -131,7 +133,7 @@ def _round_decimal(
 
 
 def compile_cast_of(source: pa.DataType, target: pa.DataType) -> Callable[[Datum], Datum]:
-    """Make a cast that does not depend on settings."""
+    """Make a cast that does not depend on settings; a value that can't be cast raises Spark's error."""
     return compile_cast(source, target, safe=False, settings=_SETTINGS)
 
 
@@ -205,7 +207,7 @@ def _rounding(mode: str) -> Callable[[Signature], PreparedKernel]:
 
 
 def _digits(signature: Signature) -> int | None:
-    """Return the constant second argument, 0 if it is missing."""
+    """Return the constant second argument: 0 if it is missing, None if it is null."""
     if len(signature.argument_types) == 1:
         return 0
     known = signature.constants[1]
@@ -247,8 +249,9 @@ def _round_fails(call: Call) -> bool:
 
 
 def _whole(mode: str) -> Callable[[Signature], PreparedKernel]:
-    """Return a function that prepares rounding to whole numbers: bigint, or a decimal without digits after
-    the point; with a second argument a decimal."""
+    """Return a function that makes the kernel of ceil or floor (``mode``). The result is a bigint, or a
+    decimal without digits after the point for a decimal; with a second argument, the digits to keep, a
+    decimal."""
 
     def prepare(signature: Signature) -> PreparedKernel:
         source, result = signature.argument_types[0], signature.type
@@ -269,8 +272,8 @@ def _whole(mode: str) -> Callable[[Signature], PreparedKernel]:
 
 
 def _whole_doubles(mode: str) -> Callable[[pa.Array], pa.Array]:
-    """Make the rounding of doubles to bigint. NaN becomes 0, as in Java; a value beyond bigint is an
-    error."""
+    """Make a function that rounds doubles to bigint, up if ``mode`` is CEILING, else down. NaN becomes 0, as
+    in Java; a value beyond bigint raises ARITHMETIC_OVERFLOW."""
     function = np.ceil if mode == CEILING else np.floor
 
     def convert(values: pa.Array) -> pa.Array:

@@ -113,8 +113,8 @@ def iso_week(days: Days) -> tuple[Integers, Integers]:
 
 
 def by_day(function: Callable[[Days], Days], days: Days) -> Days:
-    """Return ``function(days)``, whose values must fit 32 bits. If the days from the first to the last are
-    fewer than the rows, the function is called with these days instead, each once."""
+    """Return ``function(days)``, whose values must fit 32 bits. If the days from the first to the last are no
+    more than the rows, the function is called with these days instead, each once."""
     if len(days) == 0:
         return np.zeros(0, np.int32)
     first, last = int(days.min()), int(days.max())

@@ -170,9 +170,9 @@ def _offset(moment: Moment, *, colon: bool, minutes: bool, seconds: bool = False
 
 
 def _iso_offset(count: int, *, zero: str | None) -> Formatter:
-    """Return the formatter of ``X`` (``zero`` is "Z") and ``x`` (``zero`` is None). By the ``count`` of
-    letters: hours and minutes other than zero (1), hours and minutes (2), with colon (3), both with seconds
-    other than zero (4, 5). ``zero`` is the text for an offset of zero; None: no special text."""
+    """Return the formatter of ``X`` and ``x`` for a ``count`` of letters: 1 hours, with minutes only if there
+    are any; 2 hours and minutes; 3 the same with a colon; 4 and 5 like 2 and 3, with seconds if there are
+    any. ``zero`` is the text of an offset of zero ("Z" for ``X``); None: zero has no text of its own."""
 
     def write(moment: Moment) -> str:
         if zero is not None and abs(moment.offset) < (1 if count > _WITHOUT_SECONDS else 60):

@@ -133,7 +133,7 @@ def acos(values: Doubles) -> Doubles:
 
 
 def _asin_ratio(t: Doubles) -> Doubles:
-    """Approximate (asin(x) - x) / x from the square of x."""
+    """Return an approximation of (asin(x) - x) / x from ``t``, the square of x."""
     p0, p1, p2, p3, p4, p5 = _ASIN_ABOVE
     q1, q2, q3, q4 = _ASIN_BELOW
     above = t * (p0 + t * (p1 + t * (p2 + t * (p3 + t * (p4 + t * p5)))))

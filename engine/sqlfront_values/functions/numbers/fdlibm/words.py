@@ -17,7 +17,7 @@ LN2_LOW: Final = float.fromhex("0x1.a39ef35793c76p-33")
 
 
 def constants(*texts: str) -> tuple[float, ...]:
-    """Parse doubles in hexadecimal notation."""
+    """Return the doubles that the texts give in hexadecimal notation."""
     return tuple(map(float.fromhex, texts))
 
 
@@ -27,7 +27,7 @@ def bits(values: Doubles) -> Integers:
 
 
 def double(high: Integers, low: Integers | int = 0) -> Doubles:
-    """Build doubles from their high and low 32 bits."""
+    """Return doubles built from their high and low 32 bits."""
     return ((high << 32) | low).view(np.float64)
 
 
@@ -41,7 +41,7 @@ def head(values: Doubles) -> Doubles:
 
 
 def scaled(values: Doubles, exponent: Integers) -> Doubles:
-    """Multiply normal values by two to the power of ``exponent``; a subnormal product is rounded once. No
+    """Return normal values times two to the power of ``exponent``; a subnormal product is rounded once. No
     product may exceed the range of doubles.
 
     >>> scaled(np.array([1.5, 1.5]), np.array([4, -1074])).tolist()

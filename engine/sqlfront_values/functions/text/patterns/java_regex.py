@@ -77,7 +77,8 @@ class InvalidPatternError(Exception):
 
 
 class JavaPattern(msgspec.Struct, frozen=True, dict=True):
-    """A pattern in Java's spelling, in Python's and, or None, in RE2's; ``groups`` counts capturing groups.
+    """A pattern in Java's spelling, in Python's and in RE2's (None if RE2 lacks or reads differently some
+    part of it); ``groups`` counts capturing groups.
 
     ``line_ends``: RE2 agrees only on texts without CR. ``loops`` counts quantifiers that repeat freely;
     ``nested``: a quantifier repeats a part that may match in several ways. ``anchored``: the pattern has a
@@ -102,8 +103,8 @@ class JavaPattern(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def linear(self) -> str | None:
-        """The pattern in RE2's spelling, with names for its capturing groups, if RE2 accepts it: RE2 limits
-        the size."""
+        """The pattern in RE2's spelling, with names for its capturing groups; None if there is no such
+        spelling or RE2 refuses it, since RE2 limits the size."""
         if self.re2 is None:
             return None
         try:
@@ -114,19 +115,21 @@ class JavaPattern(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def safe_length(self) -> int:
-        """The longest text over which backtracking takes but a moment: a search with k loops takes at most
-        the text's length to the power of k + 1 in steps; nested loops may take exponential time."""
+        """The longest text, in characters, over which backtracking takes but a moment: a search with k loops
+        takes at most the text's length to the power of k + 1 in steps. 0 for nested loops, which may take
+        exponential time."""
         return 0 if self.nested else int(_FEW_STEPS ** (1 / (self.loops + 1)))
 
     @cached_property
     def matches_empty(self) -> bool:
-        """True if the pattern matches in the empty text."""
+        """Whether the pattern matches in the empty text."""
         return self.compiled.search("") is not None
 
 
 @lru_cache(maxsize=1024)
 def java_pattern(pattern: str) -> JavaPattern:
-    """Parse a Java pattern. Raises :class:`InvalidPatternError` or NotSupportedError.
+    """Translate a Java pattern. Raises :class:`InvalidPatternError` if the text is not a pattern,
+    NotSupportedError for what Python lacks.
 
     >>> java_pattern("(?<word>a+).$").python[:22]
     '(?P<word>a+)[^\\\\n\\\\r\\\\x85'
@@ -178,30 +181,32 @@ class _Reader:
         self.size = 1
 
     def peek(self, text: str) -> bool:
-        """Return whether the rest begins with the text."""
+        """Return whether the rest of the pattern begins with the text."""
         return self.pattern.startswith(text, self.place)
 
     def take(self) -> str:
-        """Read the next character."""
+        """Read and return the next character. Raises InvalidPatternError at the end."""
         if self.place >= len(self.pattern):
             raise InvalidPatternError("the pattern ends too early")
         self.place += 1
         return self.pattern[self.place - 1]
 
     def write(self, python: str, re2: str | None = None) -> None:
-        """Add to both spellings."""
+        """Add a construct to both spellings; ``re2`` is RE2's spelling if it differs from Python's."""
         self.python.append(python)
         self.re2.append(python if re2 is None else re2)
 
     def python_only(self, python: str) -> None:
-        """Add a construct that RE2 lacks or has with another meaning."""
+        """Add to Python's spelling a construct that RE2 lacks or has with another meaning; the pattern then
+        has no spelling for RE2."""
         self.python.append(python)
         self.re2_differs = True
 
     # ---- structure
 
     def read_alternatives(self) -> None:
-        """Read up to the end or a closing parenthesis."""
+        """Read and write alternatives up to the end of the pattern or a closing parenthesis, which is left
+        unread."""
         alternatives = False
         while self.place < len(self.pattern) and not self.peek(")"):
             before, size_before = self.choices, self.size
@@ -246,8 +251,8 @@ class _Reader:
         self.write(re.escape(character), _re2_literal(character))
 
     def _read_quantifier(self, has_choices: bool, size: int) -> None:
-        """Read a quantifier, if the next item is a quantifier. ``has_choices``: the repeated part may match
-        in several ways; ``size``: the number of repeated items."""
+        """Read a quantifier behind an item, if there is one. ``has_choices``: whether the repeated part may
+        match in several ways; ``size``: the number of repeated items."""
         match = _QUANTIFIER.match(self.pattern, self.place)
         if match is None:
             if self.peek("{"):
@@ -296,7 +301,8 @@ class _Reader:
         self.dot_all = dot_all
 
     def _open_special_group(self) -> bool:
-        """Read the opening of ``(?...``; False if the group is complete: flags for the rest."""
+        """Read the opening of a group ``(?...``. Return whether a group is open now; False after flags for
+        the rest of the pattern, ``(?i)``."""
         rest = self.pattern[self.place :]
         for opening in ("?=", "?!", "?<=", "?<!", "?>"):
             if rest.startswith(opening):
@@ -315,7 +321,8 @@ class _Reader:
         return self._open_flags(flags[1], (flags[2] or "")[1:], flags[3], flags.end())
 
     def _open_flags(self, switched_on: str, switched_off: str, closing: str, length: int) -> bool:
-        """Read ``(?i:``, ``(?:``, or ``(?i)`` at the pattern's start."""
+        """Read the flags of ``(?i:`` or ``(?:``, or of ``(?i)`` at the pattern's start. Return whether a
+        group is open now. Raises NotSupportedError for other flags, or flags amid the pattern."""
         unknown = set(switched_on + switched_off) - set("is")
         at_start = not self.python
         self.place += length
@@ -337,7 +344,7 @@ class _Reader:
     # ---- escapes
 
     def _read_escape(self) -> None:
-        """Read the characters after a backslash outside of a class."""
+        """Read and write the escape whose backslash, outside of a class, has been read."""
         character = self.take()
         members = _SETS.get(character.lower())
         if members is not None:
@@ -372,7 +379,7 @@ class _Reader:
                 self.write(*self._escaped_member(character))
 
     def _read_quotation(self) -> None:
-        """Read ``\\Q`` up to ``\\E``."""
+        """Read and write the literal text behind ``\\Q`` up to ``\\E`` or the end."""
         end = self.pattern.find("\\E", self.place)
         text = self.pattern[self.place : end if end >= 0 else None]
         self.place = len(self.pattern) if end < 0 else end + 2
@@ -380,7 +387,8 @@ class _Reader:
             self._write_literal(character)
 
     def _read_back_reference(self, digit: str) -> None:
-        """Read a back-reference, with as many digits as there are groups for."""
+        """Read a back-reference that begins with ``digit``, with as many digits as there are groups for; a
+        reference to a group that is not there never matches."""
         number = digit
         while self.place < len(self.pattern) and self.pattern[self.place] in "0123456789":
             if int(number + self.pattern[self.place]) > self.groups:
@@ -392,7 +400,8 @@ class _Reader:
             self.python_only(f"(?:\\{number})")
 
     def _escaped_member(self, character: str) -> tuple[str, str]:
-        """Read an escape of a character or of a property, bracketed if necessary."""
+        """Return the spellings for Python and RE2 of an escaped character, or in brackets of the property
+        ``\\p`` or ``\\P``."""
         if character in "pP":
             members = self._read_property()
             negation = "^" if character == "P" else ""
@@ -401,7 +410,8 @@ class _Reader:
         return re.escape(code), _re2_literal(code)
 
     def _read_code(self, character: str) -> str:
-        """Return the character that an escape means."""
+        """Return the character that an escape means; ``character`` is the letter behind the backslash. Raises
+        InvalidPatternError or NotSupportedError for other escapes."""
         if character in _CHARACTERS:
             return {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "a": "\a", "e": "\x1b"}[character]
         digits = None
@@ -433,7 +443,8 @@ class _Reader:
     # ---- classes
 
     def _read_class(self) -> None:
-        """Read ``[...]``, without sets inside."""
+        """Read and write the class whose opening bracket has been read. Raises NotSupportedError for classes
+        inside."""
         python, re2 = "[", "["
         if self.peek("^"):
             self.take()
@@ -456,7 +467,8 @@ class _Reader:
         self.write(python + "]", re2 + "]")
 
     def _is_range(self) -> bool:
-        """Return whether the ``-`` just read stands between two characters."""
+        """Return whether the ``-`` just read stands between two characters, as a range; else it is a
+        literal."""
         before = self.pattern[self.place - 2]
         return (
             before != "["
@@ -491,7 +503,7 @@ def _re2_literal(character: str) -> str:
 
 
 def _re2_members(members: str) -> str:
-    """Rewrite a set's members with RE2's spelling of code points."""
+    """Return a set's members with code points in RE2's spelling."""
     return re.sub(
         r"\\u([0-9a-f]{4})|\\U([0-9a-f]{8})", lambda found: f"\\x{{{found[1] or found[2]}}}", members
     )
@@ -499,8 +511,9 @@ def _re2_members(members: str) -> str:
 
 @lru_cache(maxsize=64)
 def property_members(name: str) -> str:
-    """Return the members of ``\\p{name}``: a POSIX class of ASCII, or a general category of Unicode (``L``,
-    ``Lu``, ``IsL``)."""
+    """Return the members of ``\\p{name}``, in Python's spelling without brackets: a POSIX class of ASCII, or
+    a general category of Unicode (``L``, ``Lu``, ``IsL``). Raises NotSupportedError for other names,
+    InvalidPatternError for a category without characters."""
     if name in _POSIX:
         return _POSIX[name]
     category = name.removeprefix("Is").removeprefix("general_category=").removeprefix("gc=")
