@@ -111,8 +111,9 @@ class Checker(ClosingContext):
         views: Iterable[str] = (),
         spark: "SparkSession | None" = None,
     ) -> None:
-        """Names that the statements may use: ``registered`` with the session, and ``views`` of Spark's.
-        ``spark``: the Spark session beside the statements' session, None = unknown."""
+        """``registered`` and ``views`` are names that the statements may use and whose columns are unknown:
+        views that Python code registers with the session, and relations of Spark's. ``spark``: the Spark
+        session beside the statements' session, None = unknown."""
         self._session = Session(Config(plan_cache=0), spark=spark)
         self._elsewhere = _Elsewhere(registered, views, self._session.spark)
         #: Tables whose rows the checked statements would have changed.
@@ -120,8 +121,9 @@ class Checker(ClosingContext):
         self._session.catalog.elsewhere = self._elsewhere
 
     def check(self, text: str, known: Mapping[int | str, object] | None = None) -> Verdict:
-        """The way of one statement. The effects of a statement that creates or changes relations are known to
-        later statements. ``known``: the known values of the statement's parameters, by position or name."""
+        """Plan one statement, and return its way. The effects of a statement that creates or changes
+        relations are known to later statements. ``known``: the known values of the statement's parameters,
+        by position or name; None = no value is known."""
         try:
             return self._spark_s(text) or self._planned(parse(text), known or {})
         except NotKnownYet as error:
@@ -180,7 +182,7 @@ class Checker(ClosingContext):
         return Verdict(CheckedLane.COMMAND, "not a query, done without Spark")
 
     def _query(self, run: StatementRun, query: Query) -> Verdict:
-        """The way of a query. Raises the error that sends the query to Spark."""
+        """The way of a query. Raises the error because of which the query has to go to Spark."""
         context = run.context
         if context.options.lane == Lane.SPARK:  # also without a Spark session here
             return Verdict(CheckedLane.SPARK, "SET sqlfront.lane = spark")
@@ -206,7 +208,8 @@ class Checker(ClosingContext):
         return isinstance(table, OutlineTable) or any(table is changed for changed in self._changed)
 
     def _refused(self, text: str, error: Error) -> Verdict:
-        """The way of a statement that can't be planned."""
+        """The verdict on a statement whose planning failed with ``error``: Spark, if Spark may run the
+        statement, else ERROR."""
         reason = f"[{error.condition}] {error.message}" if error.condition else error.message
         reason = " ".join(reason.split())
         spark = self._session.spark
@@ -221,7 +224,8 @@ class Checker(ClosingContext):
 
 
 class _Elsewhere:
-    """Relations that the program has made elsewhere, known by name only, and the relations of ``spark``."""
+    """Relations that the checked program has made outside of its SQL texts, known by name only, and the
+    relations of ``spark``."""
 
     def __init__(self, registered: Iterable[str], views: Iterable[str], spark: "Elsewhere | None") -> None:
         self._spark = spark
@@ -288,7 +292,7 @@ class _Rehearsal(StatementRun, frozen=True):
         return iter(())
 
     def memory_table(self, definition: TableDefinition) -> KeyedTable:
-        """An outline in place of the table."""
+        """Make an outline of the table that a real run would create."""
         return MemoryConnector(OutlineTable).create(definition)
 
     def store(self, table: WritableTable, plan: LogicalPlan, *, overwrite: bool = False) -> int:
@@ -299,7 +303,7 @@ class _Rehearsal(StatementRun, frozen=True):
 
 
 def _change(run: StatementRun, statement: Delete | Update) -> None:
-    """Plan a DELETE or UPDATE."""
+    """Plan a DELETE or UPDATE, without running it. Raises the statement's errors."""
     (_, table), plan = modifiable(run, statement), run.bind(statement.rows)
     run.rows(
         updated(plan, statement.columns, statement.name, table.schema)
@@ -316,7 +320,7 @@ def _parsed(text: str) -> Statement | None:
 
 
 def _queries(statement: Statement) -> Iterator[Query]:
-    """The queries in a statement."""
+    """Yield the statement itself if it is a query, else the queries among its parts."""
     if isinstance(statement, Query):
         yield statement
     elif isinstance(statement, Explain):
@@ -334,7 +338,8 @@ def _key(name: str) -> int | str:
 
 
 def _arguments(keys: Iterable[int | str], known: Mapping[int | str, object], guess: object) -> Arguments:
-    """Arguments for the parameters with these keys."""
+    """Arguments for the parameters with these keys: the ``known`` values, and ``guess`` for unknown ones.
+    Named arguments if any key is a name, else positional ones."""
     keys = [*keys, *known]
     named = {key: known.get(key, guess) for key in keys if isinstance(key, str)}
     if named:

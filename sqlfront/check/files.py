@@ -24,9 +24,10 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 def check_file(path: Path, spark: "SparkSession | None" = None) -> Iterator[Finding]:
-    """The findings on a file's statements, in their order: of a Python program if the file's name ends with
-    ``.py``, else of a script; beside the session ``spark``, if given. Raises OSError if the file can't be
-    read, ProgrammingError if it is no text, or no program."""
+    """Check the statements of a file in their order, and yield a finding for each: of a Python program if
+    the file's name ends with ``.py``, else of a script. ``spark``: the Spark session beside which the
+    statements would run, None = unknown. Raises OSError if the file can't be read, ProgrammingError if it is
+    no text, or no program."""
     try:
         source = path.read_text(encoding="utf-8-sig")
         return _in_program(python_texts(source), spark) if path.suffix == ".py" else _in_script(source, spark)

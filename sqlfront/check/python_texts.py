@@ -62,7 +62,7 @@ def python_texts(source: str) -> PythonTexts:
 
 
 class _Known(msgspec.Struct, frozen=True):
-    """A known text; ``lines``: it is a literal over several lines of the program."""
+    """A known text. ``lines``: whether the text is a literal whose lines are lines of the program."""
 
     text: str
     lines: bool = False
@@ -73,7 +73,8 @@ _Names = dict[str, _Known]
 
 
 class _Program:
-    """A walk through a program in the order of its text."""
+    """A walk through a program, statement by statement, that collects the texts and names of
+    :class:`PythonTexts`."""
 
     def __init__(self, tree: ast.Module) -> None:
         self.texts: list[PythonText] = []
@@ -103,12 +104,14 @@ class _Program:
     # ---- statements
 
     def block(self, statements: Sequence[ast.stmt], names: _Names) -> None:
-        """Process statements one after another; assignments change ``names``."""
+        """Walk through ``statements`` one after another. ``names`` are the known texts of the scope's names;
+        assignments change ``names``."""
         for statement in statements:
             self.statement(statement, names)
 
     def statement(self, statement: ast.stmt, names: _Names) -> None:
-        """Process one statement."""
+        """Collect the calls in one statement and in its inner statements, and update ``names`` by its
+        assignments."""
         match statement:
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 self.block(statement.body, self._of_function(statement))
@@ -124,8 +127,9 @@ class _Program:
                 self._other(statement, names)
 
     def _other(self, statement: ast.stmt, names: _Names) -> None:
-        """Process a statement with inner statements, of which the analysis can't tell whether and how often
-        they run."""
+        """Walk through a statement of which the analysis can't tell whether and how often its inner
+        statements run. The names that it assigns are unknown afterwards (except after ``with``, whose body
+        runs once)."""
         changed = {name for node in ast.walk(statement) for name in _targets(node)}
         if isinstance(statement, _LOOPS):
             _forget(names, changed)
@@ -139,7 +143,7 @@ class _Program:
             _forget(names, changed)
 
     def _of_function(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> _Names:
-        """The known names at the start of a function."""
+        """The known names at the start of a function: the module's constants that no parameter hides."""
         given = function.args
         taken = {argument.arg for argument in (*given.posonlyargs, *given.args, *given.kwonlyargs)}
         taken |= {argument.arg for argument in (given.vararg, given.kwarg) if argument is not None}
@@ -148,8 +152,8 @@ class _Program:
     # ---- expressions
 
     def calls(self, node: ast.AST, names: _Names) -> None:
-        """Process the calls in an expression, whose own names (in a comprehension, for example) hide
-        others."""
+        """Collect the calls in an expression. Names that the expression itself assigns, as a comprehension
+        does, are unknown within."""
         own = {name for part in ast.walk(node) for name in _targets(part)}
         names = {name: known for name, known in names.items() if name not in own} if own else names
         for part in ast.walk(node):
@@ -264,7 +268,8 @@ def _has_lines(node: ast.Constant, text: str) -> bool:
 
 
 def _arguments(call: ast.Call) -> dict[int | str, object]:
-    """The constant values among the call's arguments for the text."""
+    """The values of the parameters that the call passes as constants, by position or name; other values are
+    left out."""
     given = [*call.args[1:2], *(word.value for word in call.keywords if word.arg in _ARGUMENTS)]
     found: dict[int | str, object] = {}
     match given:
@@ -282,7 +287,7 @@ def _arguments(call: ast.Call) -> dict[int | str, object]:
 
 
 def _literal(node: ast.expr) -> object:
-    """The value of a constant; None for other expressions."""
+    """The value of a constant expression; None for other expressions, and for the constant None."""
     try:
         return ast.literal_eval(node)
     except (ValueError, TypeError):

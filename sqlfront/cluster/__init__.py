@@ -44,14 +44,15 @@ class TableCaretaker(Protocol):
     """A caretaker of tables: :class:`~sqlfront.cluster.caretaker.Caretaker`."""
 
     def wake(self) -> None:
-        """Have the tables examined after a change of the cluster; returns at once."""
+        """Ask the caretaker to examine the tables after a change of the cluster; returns at once."""
 
     def close(self) -> None:
-        """Begin no further work."""
+        """End the caretaker: no further work begins. Work that has begun goes on."""
 
 
 class MakeTableCaretaker(Protocol):
-    """A function that makes a caretaker of the cluster's tables (``everybodys``) or of one session's."""
+    """A function that makes a caretaker: of the cluster's permanent tables if ``everybodys``, else of one
+    session's temporary tables."""
 
     def __call__(self, documents: "Documents", *, everybodys: bool) -> TableCaretaker: ...
 
@@ -112,12 +113,14 @@ class Cluster:
         return self.coordinator.requests.ask(service, questions, query)
 
     def catalog(self, path_tables: PathTables, files: FileAccess) -> Catalog:
-        """The catalog of a session; ``files`` are the files that the session opens."""
+        """Make the catalog of a new session. ``path_tables`` makes the tables of names such as
+        ``parquet.`path```; ``files`` are the files that the session may open."""
         return Catalog(path_tables)
 
     @property
     def files(self) -> FileAccess:
-        """The files that all members open for jobs."""
+        """The files that every member opens for jobs: the roots that all members have in common. All files
+        if no member is limited."""
         limits = [info.files.roots for info in self.member_list.members if not info.lite]
         known = [roots for roots in limits if roots is not None]
         if not known:
@@ -125,7 +128,8 @@ class Cluster:
         return FileAccess(tuple(root for root in known[0] if all(root in roots for roots in known)))
 
     def table(self, name: str, schema: pa.Schema, partitioning: Partitioning | None) -> SpreadTable:
-        """A new memory table, spread over the members."""
+        """Create an empty memory table, spread over the members; None as ``partitioning`` = no CLUSTERED
+        BY."""
         raise NotImplementedError
 
     def writing(self, table: Table) -> AbstractContextManager[bool]:
@@ -134,8 +138,8 @@ class Cluster:
         return nullcontext(False)
 
     def look_after(self, caretaker: "MakeTableCaretaker") -> None:
-        """Have the session's temporary tables looked after, as long as the session exists, by objects that
-        ``caretaker`` makes."""
+        """Begin to look after the session's temporary tables when members are lost, until the session is
+        closed. ``caretaker`` makes the caretakers. Members in this process need none."""
 
     def await_change(self, seconds: float) -> None:
         """Wait until the cluster has changed, but at most ``seconds``."""
@@ -146,7 +150,8 @@ class Cluster:
 
 
 def required_partitions(dag: DAG) -> frozenset[int] | None:
-    """The partitions that a DAG reads, if the DAG reads tables on the members only by key; else None."""
+    """The partitions that a job of the DAG needs, if the DAG only looks up known keys in tables on the
+    members. None if the job needs all members."""
     found: set[int] = set()
     reads_keys = False
     for vertex in dag:

@@ -31,12 +31,13 @@ CREDENTIALS: Final = "credentials.json"
 
 
 def find(address: str, given: Protection) -> tuple[str, Security]:
-    """The keeper's address, and the security settings that open the cluster.
+    """Return the address of the keeper (``host:port`` or ``unix:path``) of the cluster at ``address``, and
+    the security settings that open the cluster.
 
     The address may supply settings that ``given`` leaves out:
     ``sqlfront://host:port?credentials=/path/of/the/file`` (also certificate, key and authority, and
-    insecure). ``sqlfront://`` is the cluster of the credentials file, if there is a file, else this machine's
-    cluster, with the credentials file that its launcher has left.
+    insecure). ``sqlfront://`` is the cluster of the credentials file, if there is a file, else this
+    machine's cluster, with the credentials file that its launcher has left.
 
     Raises ProgrammingError for a malformed address or a missing secret, OperationalError if no cluster runs
     here.
@@ -83,7 +84,8 @@ def run_directory(given: str | None) -> PrivateFolder:
 
 
 def lock(directory: PrivateFolder) -> int | None:
-    """A descriptor that locks the directory; None if a launcher holds the lock."""
+    """Lock the directory for a launcher. Return the descriptor that holds the lock until it is closed; None
+    if another process holds the lock."""
     descriptor = directory.open("lock", os.O_RDWR | os.O_CREAT)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -94,8 +96,8 @@ def lock(directory: PrivateFolder) -> int | None:
 
 
 def running_cluster(directory: PrivateFolder) -> RunFile | None:
-    """The cluster of the directory; None if its launcher is not alive. Raises OperationalError while the
-    cluster starts or stops."""
+    """Read the run file of the cluster whose files are in the directory. Return None if no launcher is
+    alive. Raises OperationalError while the cluster starts or stops."""
     descriptor = lock(directory)
     if descriptor is not None:
         os.close(descriptor)

@@ -47,7 +47,7 @@ class Caretaker:
         self._thread: threading.Thread | None = None
 
     def wake(self) -> None:
-        """Have the tables examined after a change of the cluster; returns at once."""
+        """Ask the caretaker's thread to examine the tables after a change of the cluster; returns at once."""
         with self._lock:
             if self._thread is None and not self._closed:
                 self._thread = threading.Thread(target=self._run, name="sqlfront-caretaker", daemon=True)
@@ -55,7 +55,7 @@ class Caretaker:
         self._awake.set()
 
     def close(self) -> None:
-        """Begin no further work."""
+        """End the caretaker's thread once its present work is done; returns at once."""
         self._closed = True
         self._awake.set()
 
@@ -77,7 +77,8 @@ class Caretaker:
             pause = None if done else RETRY if woken or pause is None else min(2 * pause, LONGEST_RETRY)
 
     def _look(self, context: "Context") -> bool:
-        """Repair tables where possible; False if a later attempt may repair more."""
+        """Repair the tables in the caretaker's care, where possible. Return True if nothing more can be
+        repaired now, False if a later attempt may repair more."""
         if self._everybodys:
             self._renew(context)
             self._tidy_up()
@@ -119,7 +120,7 @@ class Caretaker:
                         caching.recover(context, entry)
 
     def _deal(self, context: "Context") -> None:
-        """Have the keeper deal partitions to a new member."""
+        """Ask the keeper to deal partitions to members that own none."""
         assert context.cluster is not None
         members = context.cluster.member_list
         if not {*members.data_members} <= {*members.owners}:

@@ -57,7 +57,8 @@ class ClusterCatalog(Catalog):
             self.hear(key)
 
     def hear(self, key: str) -> None:
-        """Take over the changed document of ``key``."""
+        """Take over a change of the document ``key``, made by any session: the entries of the catalog that
+        depend on the document are replaced."""
         with self._lock:
             if key.startswith(RELATION):
                 document = self._documents.get(key)
@@ -73,7 +74,8 @@ class ClusterCatalog(Catalog):
                         self._enter(name)
 
     def _enter(self, key: str) -> None:
-        """Publish the entry for the known relation of the name. The caller holds the lock."""
+        """Publish the catalog's entry for the relation of the document ``key``, or remove the entry if the
+        document, or a table that the relation names, is not known. The caller holds the lock."""
         known = self._known.get(key)
         entry = None if known is None else self._tables.entry(known[1])
         name = key.removeprefix(RELATION)
@@ -168,8 +170,8 @@ class ClusterCatalog(Catalog):
         return identity is not None and self._documents.is_abandoned(identity)
 
     def _file_identity(self, table: Table) -> tuple[FileTable | None, str | None]:
-        """The file table (perhaps behind a copy) and its identity in the cluster; None instead of a missing
-        part."""
+        """The file table (perhaps behind a copy) and its identity in the cluster. The table is None if
+        ``table`` is no file table, the identity is None if the cluster doesn't know the table."""
         files = _under_cache(table.origin) if isinstance(table, CachedTable) else table
         return (files, self._identities.get(files)) if isinstance(files, FileTable) else (None, None)
 
@@ -188,6 +190,7 @@ class ClusterCatalog(Catalog):
 
 
 def _under_cache(entry: Entry | None) -> Table | None:
-    """The entry's table, or the table behind its cached copy."""
+    """The entry's table or, if the entry is cached, the table behind the copy; None for a view or no
+    entry."""
     table = entry.table if isinstance(entry, TableEntry) else None
     return _under_cache(table.origin) if isinstance(table, CachedTable) else table

@@ -99,7 +99,7 @@ class Protection(msgspec.Struct, frozen=True):
         return cls(**given)  # type: ignore[arg-type]
 
     def or_else(self, other: "Protection") -> "Protection":
-        """The settings, completed by the settings of ``other``."""
+        """Return these settings, with the settings of ``other`` for those that are not set."""
         said = {name: value for name, value in asdict(self).items() if value is not None}
         return replace(other, **said)
 
@@ -111,8 +111,10 @@ class Protection(msgspec.Struct, frozen=True):
         return TlsSettings.read(self.certificate, self.key, self.authority)
 
     def found(self, left: Credentials | None = None) -> Credentials:
-        """The credentials from these settings; missing settings come from ``left`` or the environment. Raises
-        ProgrammingError if no secret is found."""
+        """Return the credentials that these settings give. Missing settings come from the credentials file
+        of these settings or, if there is none, from ``left``, the credentials that a launcher has left;
+        without ``left``, from the variables SQLFRONT_CREDENTIALS and SQLFRONT_SECRET. Raises
+        ProgrammingError if no secret is found, OperationalError if the file can't be read."""
         file = self.credentials
         if file is None and self.secret is None and left is None:
             file = os.environ.get(CREDENTIALS_VARIABLE) or None
@@ -129,5 +131,5 @@ class Protection(msgspec.Struct, frozen=True):
 
 
 def security_of(credentials: Credentials) -> Security:
-    """The security settings that the network layer needs."""
+    """Convert credentials to the security settings that the network layer takes."""
     return Security(credentials.secret.encode(), credentials.tls, credentials.insecure)

@@ -25,7 +25,8 @@ GIVE_BACK_PERIOD: Final = 1.0
 
 
 class Documents:
-    """The documents of the cluster of ``membership``."""
+    """The documents of the cluster of ``membership``, read from this process's copy and changed by the
+    keeper; and the turns of writers, which are documents, too."""
 
     def __init__(self, membership: Membership) -> None:
         self._membership = membership
@@ -42,7 +43,8 @@ class Documents:
             self._changed.notify_all()
 
     def get(self, key: str) -> Document | None:
-        """The document of the key, as far as this process knows."""
+        """The document of the key in the last version that this process has heard of; None if there is
+        none."""
         return self._membership.documents.get(key)
 
     def keys(self, prefix: str) -> tuple[str, ...]:
@@ -50,8 +52,9 @@ class Documents:
         return tuple(key for key in tuple(self._membership.documents) if key.startswith(prefix))
 
     def put(self, key: str, content: bytes | None, expected: int | None) -> bool:
-        """Change a document (None: remove it) if its version is ``expected`` (0: no document, None: any
-        version); return whether it was changed. On return every member has the change.
+        """Ask the keeper to change the content of a document (None: to remove the document) if its version
+        is ``expected`` (0: no document, None: any version); wait, and return whether the document was
+        changed. On return every member has the change.
 
         Raises OperationalError if the keeper doesn't answer; with SQLSTATE 08007 the change may have been
         made.
@@ -91,15 +94,16 @@ class Documents:
         return member in self._membership.member.members
 
     def rebalance(self) -> None:
-        """Have the keeper deal the partitions evenly; returns before the keeper has."""
+        """Ask the keeper to deal the partitions evenly; returns before the keeper has done so."""
         self._membership.rebalance()
 
     # ---- turns
 
     def begin_turn(self, name: str, what: str, token: str) -> bool:
-        """Wait until no member holds the turn ``name``, and take the turn. The turn of a member that has gone
-        is over; True if the turn had such a holder, whose work may be half done. Raises OperationalError if
-        another holder takes too long with ``what``."""
+        """Wait until no member holds the turn ``name``, and take the turn with the unique ``token``. The
+        turn of a member that has gone is over. Return True if such a member held the turn, whose work may be
+        half done, else False. Raises OperationalError (55P03) if another holder keeps the turn longer than
+        :data:`TURN_TIMEOUT`; ``what``, a table's name, is for the error's message."""
         key, mine = f"{TURN}{name}", codec.encode(Turn(self._membership.name, token))
         deadline = time.monotonic() + TURN_TIMEOUT
         while True:
@@ -126,7 +130,8 @@ class Documents:
         return taken
 
     def end_turn(self, name: str) -> None:
-        """Give the turn back, if it was taken; if the keeper can't be reached now, somewhat later."""
+        """Give the turn ``name`` back, if this session holds the turn. If the keeper can't be reached now,
+        the turn is given back later, in the background."""
         key = f"{TURN}{name}"
         token = self._tokens.pop(key, None)
         if token is None:
@@ -151,7 +156,7 @@ class Documents:
             clock.call_at(clock.now() + GIVE_BACK_PERIOD, again)
 
     def is_abandoned(self, name: str) -> bool:
-        """Whether the holder of the turn has gone."""
+        """Whether a member that has gone holds the turn ``name``."""
         current = self.get(f"{TURN}{name}")
         return current is not None and not self.is_present(turn_of(current).holder)
 

@@ -43,8 +43,8 @@ class EmbeddedMembers(Cluster):
         return SpreadTable(name, schema, partitioning, self)
 
     def begin_turn(self, table: SpreadTable) -> str:
-        """See :class:`~sqlfront_connectors.memory.spread.table.ClusterAccess`: the table's own lock is
-        enough."""
+        """Return a new token; see :class:`~sqlfront_connectors.memory.spread.table.ClusterAccess`. Waits for
+        nobody: in one process the table's own lock is enough."""
         return str(next(self._turns))
 
     def end_turn(self, table: SpreadTable) -> None:

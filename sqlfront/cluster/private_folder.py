@@ -27,10 +27,11 @@ _ON_THE_WAY: Final = getattr(os, "O_PATH", os.O_RDONLY)
 
 
 class PrivateFolder(ClosingContext):
-    """The folder at ``path``; missing folders of the path are made.
+    """A folder that only this user can change, at ``path``; missing folders of the path are made.
+    ``strict``: other users may not even read the names in the folder.
 
-    Raises OperationalError if the folder belongs to another user, is a link, or is open to other users, or if
-    other users could replace it. ``strict``: other users may not even read the names in the folder.
+    Raises OperationalError if the folder belongs to another user, is a link, or is open to other users, or
+    if other users could replace it.
     """
 
     def __init__(self, path: Path, *, strict: bool = True) -> None:
@@ -58,8 +59,9 @@ class PrivateFolder(ClosingContext):
             file.write(content)
 
     def open(self, name: str, flags: int = os.O_RDONLY) -> int:
-        """The descriptor of a file of this user. Raises OSError as :func:`os.open`; OperationalError if the
-        file is a link or belongs to another user."""
+        """Open a file of the folder; return the descriptor. ``flags`` as of :func:`os.open`; a new file is
+        readable by this user alone. Raises OSError as :func:`os.open`, OperationalError if the file is a
+        link or belongs to another user."""
         try:
             descriptor = os.open(
                 name, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, FILE, dir_fd=self.descriptor
@@ -84,7 +86,7 @@ class PrivateFolder(ClosingContext):
             return file.read()
 
     def remove(self, name: str) -> None:
-        """Remove a file if it exists; of a link, remove the link itself."""
+        """Remove a file, if the file exists. A link is removed itself, not its target."""
         with suppress(FileNotFoundError):
             os.unlink(name, dir_fd=self.descriptor)
 
@@ -127,8 +129,9 @@ def _make(name: str, parent: int) -> None:
 
 
 def _link_at(name: str, parent: int, path: Path, *, last: bool) -> str | None:
-    """The target of the link ``name``; None if ``name`` is no link. Raises OperationalError if another user
-    has made the link, or if the folder itself is a link."""
+    """The target of the link ``name`` in the folder ``parent`` (a descriptor); None if ``name`` is no link.
+    ``last``: the name is the last of the path, the private folder itself. Raises OperationalError for a link
+    of a user other than this user and root, and for any link at the last name."""
     found = os.stat(name, dir_fd=parent, follow_symlinks=False)
     if not stat.S_ISLNK(found.st_mode):
         return None

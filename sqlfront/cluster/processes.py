@@ -42,7 +42,7 @@ SERVICE: Final = "sqlfront.cluster.service:service"
 
 
 class ProcessMembers(Cluster):
-    """The members of the cluster that ``running`` belongs to; ``running`` is a session's client, or a member
+    """The members of the cluster that ``running`` has joined; ``running`` is a session's client, or a member
     itself."""
 
     door: ServiceAccess
@@ -64,7 +64,8 @@ class ProcessMembers(Cluster):
             self._hear(key)
 
     def catalog(self, path_tables: PathTables, files: FileAccess) -> Catalog:
-        """The cluster's catalog."""
+        """Make the catalog of this session, which follows the cluster's documents; see
+        :meth:`Cluster.catalog`."""
         self._catalog = catalog = ClusterCatalog(path_tables, self.documents, self._tables, files)
         catalog.begin()
         return catalog
@@ -94,7 +95,8 @@ class ProcessMembers(Cluster):
     # ---- what spread tables ask
 
     def table(self, name: str, schema: pa.Schema, partitioning: Partitioning | None) -> SpreadTable:
-        """A new memory table, spread over the members; no name refers to the table yet."""
+        """Create an empty memory table, spread over the members, and its document; no name refers to the
+        table yet."""
         table = SpreadTable(name, schema, partitioning, self)
         self._tables[table.identity] = table
         content = encode_table(table, table.snapshot().held, self.coordinator.name)
@@ -174,7 +176,8 @@ def protection_of(config: Config) -> Protection:
 
 
 class Client(ProcessMembers):
-    """The lite member of a session, and the cluster's processes if they belong to the session."""
+    """The members as a session sees them: the session's lite member joins the cluster, and starts the
+    cluster's processes first if they belong to the session."""
 
     def __init__(
         self, config: Config, spark: "SparkSession | None" = None, files: FileAccess = EVERYWHERE
@@ -224,8 +227,8 @@ class Client(ProcessMembers):
         return RunningMember(options, security)
 
     def look_after(self, caretaker: MakeTableCaretaker) -> None:
-        """Have the session's temporary tables looked after; all tables, if the members live on executors,
-        which have neither a parser nor Spark to load a table again."""
+        """Begin to look after the session's temporary tables. If the members live on executors, which have
+        neither a parser nor Spark to load a table again, the session looks after all tables."""
         for everybodys in (False, True) if self._on_executors else (False,):
             made = caretaker(self.documents, everybodys=everybodys)
             self._running.membership.list_watchers.append(made.wake)

@@ -21,7 +21,7 @@ RELATION: Final = "relation:"
 
 
 class MemoryRelation(msgspec.Struct, frozen=True, tag=True):
-    """The spread table with the identity."""
+    """A memory table of the cluster: the spread table ``identity`` under a name."""
 
     name: str
     identity: str
@@ -56,7 +56,7 @@ Relation: TypeAlias = MemoryRelation | FileRelation | ViewRelation | CachedRelat
 
 
 def relation_key(name: str) -> str:
-    """The key of the name's document."""
+    """The key of the document for the relation ``name``."""
     return RELATION + name.lower()
 
 

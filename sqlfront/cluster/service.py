@@ -19,7 +19,8 @@ else:
 
 
 class TableService(ShareHolder):
-    """See :class:`~sqlfront_cluster.launchers.running.MemberService`."""
+    """The service of a member that holds shares of tables; see
+    :class:`~sqlfront_cluster.launchers.running.MemberService`. ``grace``: see :class:`ShareHolder`."""
 
     def __init__(self, grace: float = GRACE) -> None:
         super().__init__(grace)
@@ -28,7 +29,7 @@ class TableService(ShareHolder):
         self._beginning = Lock()
 
     def attach(self, running: RunningMember) -> None:
-        """Hold the shares of this member."""
+        """Hold shares for the member ``running``, and watch the member list for the loss of members."""
         super().attach(running)
         running.membership.list_watchers.append(self._look_after)
 
@@ -47,12 +48,13 @@ class TableService(ShareHolder):
 
 
 def caretaker_of(running: RunningMember) -> "caretakers.Caretaker":
-    """The caretaker of the cluster's tables on one of the cluster's members."""
+    """Make a caretaker of the cluster's permanent tables that works on the member ``running``, with a
+    session of its own."""
     members = processes.ProcessMembers(running)
     session = sessions.Session(Config(), members)
     return caretakers.Caretaker(lambda: session.context, members.documents, everybodys=True)
 
 
 def service() -> TableService:
-    """The service of a new member."""
+    """Make the service of a new member; launchers name this function."""
     return TableService()

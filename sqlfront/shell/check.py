@@ -65,8 +65,8 @@ def main(arguments: Sequence[str]) -> int:
 
 @contextmanager
 def _session(url: str | None) -> "Iterator[SparkSession | None]":
-    """A context with the Spark session of a master's or a server's URL. Raises OperationalError if the
-    session can't be started."""
+    """A context with the Spark session of a master's or a server's ``url``; its value is None without a
+    ``url``. Raises OperationalError if the session can't be started."""
     if url is None:
         yield None
         return

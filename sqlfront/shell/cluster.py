@@ -51,7 +51,8 @@ QUERY_WIDTH: Final = 60
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run ``sqlfront member ...`` or ``sqlfront cluster ...``; return the exit code."""
+    """Run ``sqlfront member ...`` or ``sqlfront cluster ...``; return the exit code: 0 for success, 1 for an
+    error, 3 if ``status`` or ``stop`` finds no cluster."""
     options = _parser().parse_args(arguments)
     try:
         code: int = options.function(options)
@@ -165,7 +166,8 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _keep(options: argparse.Namespace, directory: PrivateFolder) -> None:
-    """Run members until SIGTERM."""
+    """Run the cluster's members, and leave the files for its clients in the directory, until SIGTERM or
+    SIGINT."""
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())
@@ -191,8 +193,8 @@ def _keep(options: argparse.Namespace, directory: PrivateFolder) -> None:
 
 
 def _for_clients(cluster: LocalCluster, options: argparse.Namespace) -> Credentials:
-    """The credentials with which clients join the cluster: a certificate, too, unless every client has its
-    own."""
+    """The credentials with which clients join the cluster. A certificate is among them, unless the cluster
+    is insecure, on a Unix socket, or uses the user's own certificates."""
     by_address = not cluster.address.startswith(UNIX_PREFIX)
     made_here = by_address and options.certificate is None and not options.insecure
     tls = Security(cluster.secret).with_certificates().tls if made_here else None
@@ -228,7 +230,8 @@ def describe(members: MemberList, running: JobListing) -> list[str]:
 def _look(
     directory: PrivateFolder, running: RunFile, options: argparse.Namespace
 ) -> tuple[MemberList, JobListing]:
-    """The members, without the member of this process, and the queries that run on them."""
+    """Join the cluster for a moment. Return its members, without the member of this process, and the queries
+    that run on them."""
     left = Credentials.parsed(directory.read(CREDENTIALS), CREDENTIALS)
     name = f"status-{os.getpid()}-{secrets.token_hex(2)}"
     member = MemberOptions(name, running.address, workers=1)

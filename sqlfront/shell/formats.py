@@ -68,7 +68,8 @@ def _all_cells(result: Result) -> list[tuple[str, ...]]:
 
 
 def _csv(result: Result, out: TextIO) -> int:
-    """Write RFC 4180 with a header; null is an empty field, an empty string is quoted."""
+    """Write RFC 4180 with a header; null and the empty string are both written as an empty field. Return the
+    number of rows."""
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(result.columns)
     count = 0
@@ -82,7 +83,7 @@ def _csv(result: Result, out: TextIO) -> int:
 
 def _json(result: Result, out: TextIO) -> int:
     """Write one array of objects; decimals as texts of the exact numbers, dates and timestamps in ISO form,
-    binary as hex."""
+    binary as hex, NaN and infinities as texts. Return the number of rows."""
     count = 0
     out.write("[")
     for batch in result.batches():
@@ -116,7 +117,7 @@ def _json_value(value: object) -> object:
 
 
 def _arrow(result: Result, out: TextIO) -> int:
-    """Write an Arrow IPC stream of logical types."""
+    """Write an Arrow IPC stream of logical types. Return the number of rows."""
     count = 0
     with pa.ipc.new_stream(out.buffer, result.arrow_schema) as writer:
         for batch in result.batches():

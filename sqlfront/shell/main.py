@@ -112,7 +112,8 @@ def _run(session: Session, scripts: Sequence[str], format_name: str) -> ExitCode
 
 
 def _execute(session: Session, statement: str) -> Result:
-    """The result of a statement. Shows Spark's progress until the first rows have arrived."""
+    """Run a statement, and return its result. In a terminal, Spark's progress is shown until the first rows
+    have arrived."""
     if session.spark is None or not sys.stderr.isatty():
         return session.execute(statement)
     query = session.begin(statement)
@@ -133,7 +134,7 @@ def _interrupt(signal_number: int, frame: FrameType | None) -> NoReturn:
 
 
 class _Source(argparse.Action):
-    """An action that keeps -c and -f in the given order."""
+    """An argument action that collects the values of -c and -f in one list, in the given order."""
 
     def __call__(
         self,

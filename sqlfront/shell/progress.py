@@ -18,8 +18,8 @@ _ANSWER: Final = 1.0
 
 
 class ProgressLine(ClosingContext):
-    """A line in the terminal with the result of ``progress``, unless None, shown from ``patience`` seconds
-    after the start until :meth:`close`, which clears the line."""
+    """A line in the terminal with the progress that ``progress`` returns (None: nothing to show), updated
+    from ``patience`` seconds after the start until :meth:`close`, which clears the line."""
 
     def __init__(
         self, progress: Callable[[], Progress | None], out: TextIO, patience: float = PATIENCE
@@ -51,7 +51,7 @@ class ProgressLine(ClosingContext):
         self._width = len(text)
 
     def close(self) -> None:
-        """Remove the line."""
+        """End the updates, and clear the line."""
         self._ended.set()
         self._thread.join(_ANSWER)
         if self._width:
