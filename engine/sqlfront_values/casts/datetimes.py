@@ -32,13 +32,15 @@ _DECIMAL128: Final = Context(prec=34, rounding=ROUND_HALF_EVEN)
 
 
 def date_to_timestamp(zone: str, *, safe: bool) -> Convert:
-    """Cast dates to midnight in the session's time zone."""
+    """Make the cast of dates to timestamps, midnight in the time zone named ``zone``. A date beyond the range
+    of timestamps becomes null if ``safe``, else the cast raises DataError."""
     to_clock = date_to_timestamp_ntz(safe=safe)
     return lambda values: from_wall_clock(to_clock(values), zone)
 
 
 def date_to_timestamp_ntz(*, safe: bool) -> Convert:
-    """Cast dates to midnight. A day beyond 64 bits of microseconds is Java's error, or null."""
+    """Make the cast of dates to timestamp_ntz, midnight of the day. A date whose microseconds since 1970
+    exceed 64 bits becomes null if ``safe``, else the cast raises DataError with Java's message."""
 
     def convert(values: pa.Array) -> pa.Array:
         days, valid = numpy_view(values).astype(np.int64), valid_mask(values)
@@ -56,23 +58,26 @@ def date_to_timestamp_ntz(*, safe: bool) -> Convert:
 
 
 def timestamp_ntz_to_date(values: pa.Array) -> pa.Array:
-    """Cast wall-clock times to their day."""
+    """Cast wall-clock times (timestamp_ntz) to the dates of their days."""
     days = np.floor_divide(numpy_view(values), MICROS_PER_DAY).astype(np.int32)
     return from_numpy(days, DATE, valid_mask(values))
 
 
 def timestamp_to_date(zone: str) -> Convert:
-    """Cast instants to the day in the session's time zone."""
+    """Make the cast of timestamps to dates, the days that the wall clock of the time zone named ``zone``
+    shows."""
     return lambda values: timestamp_ntz_to_date(to_wall_clock(values, zone))
 
 
 def to_clock(zone: str) -> Convert:
-    """Cast instants to the time of the session's wall clock."""
+    """Make the cast of timestamps to timestamp_ntz, the times that the wall clock of the time zone ``zone``
+    shows."""
     return lambda values: to_wall_clock(values, zone)
 
 
 def from_clock(zone: str) -> Convert:
-    """Cast wall-clock times to the instants at which the session's wall clock shows them."""
+    """Make the cast of timestamp_ntz to timestamps, the instants at which the wall clock of the time zone
+    named ``zone`` shows those times."""
     return lambda values: from_wall_clock(values, zone)
 
 
@@ -80,7 +85,8 @@ def from_clock(zone: str) -> Convert:
 
 
 def timestamp_to_integral(target: pa.DataType, *, safe: bool) -> Convert:
-    """Cast timestamps to whole seconds since 1970, rounded down."""
+    """Make the cast of timestamps to ``target``, an integral: whole seconds since 1970, rounded down. Seconds
+    beyond the type's bounds become null if ``safe``, else the cast raises CAST_OVERFLOW."""
     bound = 2 ** (target.bit_width - 1)
 
     def convert(values: pa.Array) -> pa.Array:
@@ -104,7 +110,8 @@ def _timestamp_literal(values: pa.Array, row: int) -> str:
 
 
 def timestamp_to_float(target: pa.DataType) -> Convert:
-    """Cast timestamps to seconds since 1970 with their fraction."""
+    """Make the cast of timestamps to ``target``, a float or a double: seconds since 1970 with their
+    fraction."""
 
     def convert(values: pa.Array) -> pa.Array:
         seconds = int64_view(values) / float(MICROS_PER_SECOND)
@@ -114,7 +121,8 @@ def timestamp_to_float(target: pa.DataType) -> Convert:
 
 
 def timestamp_to_decimal(target: pa.DataType, *, safe: bool) -> Convert:
-    """Cast timestamps to seconds since 1970 with their fraction."""
+    """Make the cast of timestamps to ``target``, a decimal: seconds since 1970, rounded to the type's scale.
+    Seconds of too many digits become null if ``safe``, else the cast raises NUMERIC_VALUE_OUT_OF_RANGE."""
     return lambda values: from_unscaled(
         [
             None if value is None else fitted(value, 6, target, safe=safe)
@@ -125,8 +133,8 @@ def timestamp_to_decimal(target: pa.DataType, *, safe: bool) -> Convert:
 
 
 def integral_to_timestamp(values: pa.Array) -> pa.Array:
-    """Cast seconds since 1970 to timestamps; seconds beyond the range of timestamps become its bound, as in
-    Spark."""
+    """Cast integrals, seconds since 1970, to timestamps. Seconds beyond the range of timestamps become the
+    least or the greatest timestamp, as in Spark."""
     seconds = numpy_view(values).astype(np.int64)
     limit = np.iinfo(np.int64).max // MICROS_PER_SECOND
     micros = np.clip(seconds, -limit, limit) * MICROS_PER_SECOND
@@ -136,7 +144,9 @@ def integral_to_timestamp(values: pa.Array) -> pa.Array:
 
 
 def float_to_timestamp(*, safe: bool) -> Convert:
-    """Cast seconds since 1970 to timestamps, cut off to microseconds."""
+    """Make the cast of floats, seconds since 1970, to timestamps, cut off to microseconds. NaN, infinities
+    and seconds beyond the range of timestamps become null if ``safe``, else the cast raises
+    CAST_INVALID_INPUT (NaN, infinities) or CAST_OVERFLOW."""
 
     def micros(value: float | None) -> int | None:
         if value is None:
@@ -154,8 +164,9 @@ def float_to_timestamp(*, safe: bool) -> Convert:
 
 
 def decimal_to_timestamp(source: pa.DataType) -> Convert:
-    """Cast seconds since 1970 to timestamps, cut off to microseconds; as in Spark the product has 34 digits,
-    and its low 64 bits count."""
+    """Make the cast of decimals of the type ``source``, seconds since 1970, to timestamps, cut off to
+    microseconds. As in Spark the product has 34 digits, and only its low 64 bits count: no value is
+    refused."""
 
     def micros(value: int | None) -> int | None:
         if value is None:
@@ -181,7 +192,9 @@ _TIME: Final = re.compile(rf"(T)?{_CLOCK}", re.DOTALL)
 
 
 def string_to_date(*, safe: bool) -> Convert:
-    """Cast ``[+-]yyyy[yyy][-m[m][-d[d]]]`` to dates; text after a blank or a T is ignored."""
+    """Make the cast of texts to dates. A text is well-formed if it is ``[+-]yyyy[yyy][-m[m][-d[d]]]`` between
+    blanks; behind a complete date, text after a blank or a T is ignored. A malformed text becomes null if
+    ``safe``, else the cast raises CAST_INVALID_INPUT."""
 
     def one(text: str | None) -> int | None:
         if text is None:
@@ -200,7 +213,8 @@ def string_to_date(*, safe: bool) -> Convert:
 
 
 def _quick(pattern: pc.MatchSubstringOptions, options: pc.CastOptions, by_row: Convert) -> Convert:
-    """Use Arrow's parser if all texts are in plain notation and valid, else parse row by row."""
+    """Make a cast that uses Arrow's parser, with ``options``, if all texts of an array match ``pattern``
+    (plain notation) and are valid; else the cast ``by_row`` parses the texts one by one."""
 
     def convert(values: pa.Array) -> pa.Array:
         matches = _MATCH.call([values], pattern)
@@ -215,7 +229,8 @@ def _quick(pattern: pc.MatchSubstringOptions, options: pc.CastOptions, by_row: C
 
 
 def parse_date(text: str) -> int:
-    """Parse a date like Spark's cast, to days since 1970. Raises ValueError if malformed.
+    """Parse a date as Spark's cast does, to days since 1970. Raises ValueError if the text is malformed or
+    there is no such date.
 
     >>> parse_date(" 1970-1-2 "), parse_date("1970-01-03Tanything")
     (1, 2)
@@ -228,8 +243,12 @@ def parse_date(text: str) -> int:
 
 
 def string_to_timestamp(zone: str, *, safe: bool) -> Convert:
-    """Cast texts to timestamps: a date, optionally a time of day with a fraction, optionally a zone (else the
-    session's zone). Raises NotSupportedError for a time of day alone, to which Spark adds the current day."""
+    """Make the cast of texts to timestamps. A text is a date, optionally a time of day with a fraction,
+    optionally a time zone (else the time zone named ``zone``, the session's, counts).
+
+    A malformed text becomes null if ``safe``, else the cast raises CAST_INVALID_INPUT. Raises
+    NotSupportedError for a time of day alone, to which Spark adds the current day.
+    """
     session = zone_of(zone)
 
     def instant(text: str) -> int:
@@ -254,7 +273,9 @@ def string_to_timestamp(zone: str, *, safe: bool) -> Convert:
 
 
 def string_to_timestamp_ntz(*, safe: bool) -> Convert:
-    """Cast texts to timestamp_ntz, as :func:`string_to_timestamp`; a zone is checked and ignored."""
+    """Make the cast of texts to timestamp_ntz. The texts are those of :func:`string_to_timestamp`; a text's
+    time zone is checked and ignored. A malformed text becomes null if ``safe``, else the cast raises
+    CAST_INVALID_INPUT."""
 
     def clock_of(text: str) -> int:
         clock, name = parse_timestamp(text)
@@ -267,8 +288,9 @@ def string_to_timestamp_ntz(*, safe: bool) -> Convert:
 
 
 def parse_timestamp(text: str) -> tuple[int, str | None]:
-    """Parse a timestamp to wall-clock microseconds since 1970, and the zone's name if present. Raises
-    ValueError if malformed.
+    """Parse a timestamp as Spark's cast does. Returns the microseconds since 1970 of the wall-clock time, and
+    the time zone's name, unchecked, or None if the text has no time zone. Raises ValueError if the text is
+    malformed.
 
     >>> parse_timestamp("1970-01-01 00:00:01.5 Europe/Paris")
     (1500000, 'Europe/Paris')
@@ -288,7 +310,8 @@ def parse_timestamp(text: str) -> tuple[int, str | None]:
 
 
 def _seconds(hour: str | None, minute: str | None, second: str | None) -> int:
-    """Return the seconds since midnight. Raises ValueError if a field is out of range."""
+    """Return the seconds since midnight of a time of day, whose missing fields (None) count as 0. Raises
+    ValueError if a field is out of range."""
     hours, minutes, seconds = int(hour or 0), int(minute or 0), int(second or 0)
     if hours > 23 or minutes > 59 or seconds > 59:
         raise ValueError

@@ -38,7 +38,9 @@ _EXACT_POWERS: Final = 15
 
 
 def decimal_to_decimal(source: pa.DataType, target: pa.DataType, *, safe: bool) -> Convert:
-    """Rescale, in int64 if both types have at most 18 digits and no digit can be cut off."""
+    """Make the cast between two decimal types; halves are rounded away from zero. A value of too many digits
+    becomes null if ``safe``, else the cast raises NUMERIC_VALUE_OUT_OF_RANGE. The cast computes in int64
+    where the types or the values allow."""
     shift = target.scale - source.scale
     gains = target.precision - target.scale >= source.precision - source.scale and shift >= 0
     if gains and target.precision <= MAX_SHORT_PRECISION:
@@ -58,8 +60,8 @@ def decimal_to_decimal(source: pa.DataType, target: pa.DataType, *, safe: bool) 
 
 
 def _by_words(shift: int, target: pa.DataType, exact: Convert) -> Convert:
-    """Rescale by ``shift`` more digits after the point (or fewer): in int64 if the values fit and leave room,
-    else one by one."""
+    """Make a cast to ``target`` that appends ``shift`` digits after the point (cuts digits off, if negative).
+    The cast computes in int64 if all values of an array fit and leave room, else by the cast ``exact``."""
     factor = 10 ** abs(shift)
     limit = 10**target.precision
     bound = min(2**63, limit) // factor - 1 if shift > 0 else min(2**62, (limit - 1) * factor)
@@ -79,13 +81,16 @@ def _by_words(shift: int, target: pa.DataType, exact: Convert) -> Convert:
 
 
 def _quotients(numbers: Integers, unit: int) -> Integers:
-    """Divide the numbers by ``unit``, halves away from zero. The numbers leave room for half a unit more."""
+    """Divide unscaled values by ``unit``, halves rounded away from zero. The magnitudes are at most the
+    greatest int64 less half a unit."""
     magnitudes = (np.abs(numbers) + unit // 2) // unit
     return np.where(numbers < 0, -magnitudes, magnitudes)
 
 
 def _short_to_short(source: pa.DataType, target: pa.DataType, *, safe: bool) -> Convert:
-    """Rescale within int64; digits may get lost on either side of the point."""
+    """Make the cast between two decimal types of at most 18 digits, in int64; digits may get lost on either
+    side of the point. If a value has too many digits, the array is cast value by value, to null if ``safe``,
+    else with Spark's error."""
     shift = target.scale - source.scale
     exact = _by_values(
         lambda values: ((value, source.scale) for value in unscaled(values)), target, safe=safe
@@ -108,7 +113,8 @@ def _short_to_short(source: pa.DataType, target: pa.DataType, *, safe: bool) -> 
 
 
 def integral_to_decimal(source: pa.DataType, target: pa.DataType, *, safe: bool) -> Convert:
-    """Convert integers by appending zeros after the point."""
+    """Make the cast of integrals of the type ``source`` to decimals. A value of too many digits becomes null
+    if ``safe``, else the cast raises NUMERIC_VALUE_OUT_OF_RANGE."""
     digits = {8: 3, 16: 5, 32: 10, 64: 19}[source.bit_width]
     if digits + target.scale > MAX_SHORT_PRECISION or digits > target.precision - target.scale:
         exact = _by_values(lambda values: ((value, 0) for value in values.to_pylist()), target, safe=safe)
@@ -125,7 +131,8 @@ def integral_to_decimal(source: pa.DataType, target: pa.DataType, *, safe: bool)
 
 
 def _small_integrals(target: pa.DataType, exact: Convert) -> Convert:
-    """Rescale in int64 if the values of the batch are small enough."""
+    """Make a cast of integrals to decimals that computes in int64 if all values of an array are small enough,
+    else by the cast ``exact``."""
     options = pc.CastOptions.unsafe(INT64)
     factor = scalar(10**target.scale, INT64)
     limit = min(10 ** (target.precision - target.scale), 2**63 // 10**target.scale)
@@ -140,7 +147,8 @@ def _small_integrals(target: pa.DataType, exact: Convert) -> Convert:
 
 
 def boolean_to_decimal(target: pa.DataType, *, safe: bool) -> Convert:
-    """Cast booleans to 1 or 0."""
+    """Make the cast of booleans to decimals, true to 1 and false to 0. If the type has no digit before the
+    point, true becomes null if ``safe``, else the cast raises NUMERIC_VALUE_OUT_OF_RANGE."""
     return _by_values(
         lambda values: ((None if value is None else int(value), 0) for value in values.to_pylist()),
         target,
@@ -149,8 +157,9 @@ def boolean_to_decimal(target: pa.DataType, *, safe: bool) -> Convert:
 
 
 def float_to_decimal(target: pa.DataType, *, safe: bool) -> Convert:
-    """Cast by the shortest digits of the double, as Java prints them; NaN and the infinities become null, in
-    CAST too."""
+    """Make the cast of floats and doubles to decimals, by the shortest digits of the double as Java prints
+    them; NaN and the infinities become null, in CAST too. A value of too many digits becomes null if
+    ``safe``, else the cast raises NUMERIC_VALUE_OUT_OF_RANGE."""
 
     def digits(value: float | None) -> tuple[int | None, int]:
         if value is None or not math.isfinite(value):
@@ -173,7 +182,7 @@ def float_to_decimal(target: pa.DataType, *, safe: bool) -> Convert:
 
 
 def decimal_digits(value: Decimal) -> tuple[int, int]:
-    """Split a decimal into unscaled value and (not negative) scale.
+    """Split a decimal into its unscaled value and its scale, which is not negative.
 
     >>> decimal_digits(Decimal("1.50")), decimal_digits(Decimal("2E3"))
     ((150, 2), (2000, 0))
@@ -200,8 +209,9 @@ def _by_values(
 
 
 def fitted(value: int, scale: int, target: pa.DataType, *, safe: bool) -> int | None:
-    """Return the unscaled value at the target's scale. If it has too many digits, return null or raise
-    Spark's error."""
+    """Return the number ``value / 10**scale`` as an unscaled value at the scale of the decimal type
+    ``target``, halves rounded away from zero. If the number has more digits than the type, return None if
+    ``safe``, else raise NUMERIC_VALUE_OUT_OF_RANGE."""
     number = rounded(value, scale, target.scale)
     if abs(number) < 10**target.precision:
         return number
@@ -211,7 +221,8 @@ def fitted(value: int, scale: int, target: pa.DataType, *, safe: bool) -> int | 
 
 
 def decimal_to_integral(source: pa.DataType, target: pa.DataType, *, safe: bool) -> Convert:
-    """Cut off the digits after the point; refuse values out of bounds."""
+    """Make the cast of decimals to integrals, which cuts off the digits after the point. A value beyond the
+    bounds of ``target`` becomes null if ``safe``, else the cast raises CAST_OVERFLOW."""
     unit = 10**source.scale
     bound = 2 ** (target.bit_width - 1)
 
@@ -238,7 +249,8 @@ def decimal_to_integral(source: pa.DataType, target: pa.DataType, *, safe: bool)
 
 
 def decimal_to_float(source: pa.DataType, target: pa.DataType) -> Convert:
-    """Cast to the nearest double (and then to the nearest float)."""
+    """Make the cast of decimals to ``target``: to the nearest double, and for a float then to the nearest
+    float."""
     divisor = 10.0**source.scale
 
     def convert(values: pa.Array) -> pa.Array:
@@ -258,7 +270,7 @@ def decimal_to_float(source: pa.DataType, target: pa.DataType) -> Convert:
 
 
 def decimal_to_boolean(source: pa.DataType) -> Convert:
-    """Cast zero to false, every other value to true."""
+    """Make the cast of decimals to booleans: zero is false, every other value true."""
     not_equal = pc.get_function("not_equal")
     zero = scalar(Decimal(0), source)
     return lambda values: not_equal.call([widened(values), zero])

@@ -31,7 +31,8 @@ _LAST_DAY: Final = days_from_civil(9999, 12, 31)
 
 
 def integral_to_string(values: pa.Array) -> pa.Array:
-    """Write digits, with a minus if negative; booleans as true and false."""
+    """Cast integrals to strings of their digits, with a minus if negative; cast booleans to ``true`` and
+    ``false``."""
     return _CAST.call([values], _TO_STRING)
 
 
@@ -40,7 +41,8 @@ def _by_row(values: list[object], text: Callable[..., str]) -> pa.Array:
 
 
 def float_to_string(source: pa.DataType) -> Convert:
-    """Write Java's shortest notation."""
+    """Make the cast of floats or doubles to strings, in Java's notation
+    (:func:`~sqlfront_values.java.floats.float_text`)."""
     single = source.bit_width == 32
 
     def by_row(values: pa.Array) -> pa.Array:
@@ -59,7 +61,7 @@ def float_to_string(source: pa.DataType) -> Convert:
 
 
 def decimal_to_string(source: pa.DataType) -> Convert:
-    """Write plain notation with all digits of the scale."""
+    """Make the cast of decimals to strings, in plain notation with all digits of the scale."""
     scale = source.scale
     if scale <= 6:
         # Arrow writes exponents only for values below 1e-6.
@@ -68,7 +70,7 @@ def decimal_to_string(source: pa.DataType) -> Convert:
 
 
 def date_to_string(values: pa.Array) -> pa.Array:
-    """Write ``yyyy-MM-dd``; years beyond 9999 and before 0 with a sign."""
+    """Cast dates to strings ``yyyy-MM-dd``; years beyond 9999 and before 0 have a sign."""
     days = numpy_view(values)
     if not len(days) or (int(days.min()) >= _FIRST_DAY and int(days.max()) <= _LAST_DAY):
         return _CAST.call([values], _TO_STRING)
@@ -76,7 +78,7 @@ def date_to_string(values: pa.Array) -> pa.Array:
 
 
 def date_text(days: int) -> str:
-    """Format a date.
+    """Format a date, given in days since 1970, as Spark's cast to string does.
 
     >>> date_text(0), date_text(-719529)
     ('1970-01-01', '-0001-12-31')
@@ -86,7 +88,8 @@ def date_text(days: int) -> str:
 
 
 def timestamp_ntz_to_string(values: pa.Array) -> pa.Array:
-    """Write ``yyyy-MM-dd HH:mm:ss`` and the fraction's digits without trailing zeros."""
+    """Cast wall-clock times to strings: ``yyyy-MM-dd HH:mm:ss``, and the fraction's digits without trailing
+    zeros."""
     micros = numpy_view(values)
     first, last = _FIRST_DAY * MICROS_PER_DAY, (_LAST_DAY + 1) * MICROS_PER_DAY
     if len(micros) and not (int(micros.min()) >= first and int(micros.max()) < last):
@@ -113,5 +116,6 @@ def _clock_text(micros: int) -> str:
 
 
 def timestamp_to_string(zone: str) -> Convert:
-    """Write the time that the session's wall clock shows."""
+    """Make the cast of timestamps to strings of the time that the wall clock of the time zone named ``zone``
+    shows."""
     return lambda values: timestamp_ntz_to_string(to_wall_clock(values, zone))

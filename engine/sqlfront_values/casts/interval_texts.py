@@ -43,7 +43,8 @@ def _months_text(months: int, kind: IntervalType) -> str:
 
 
 def _time_text(micros: int, kind: IntervalType) -> str:
-    """Write the fields from first to last; the first field includes the amounts of larger units."""
+    """Format a number of microseconds, not negative, as the fields of the type; the first field includes the
+    amounts of larger units."""
     parts = []
     for unit in units_of(kind):
         count, micros = divmod(micros, MICROS_OF[unit])
@@ -56,7 +57,8 @@ def _time_text(micros: int, kind: IntervalType) -> str:
 
 
 def interval_to_string(source: IntervalType) -> Convert:
-    """Write texts like ``INTERVAL '1 02:03:04.5' DAY TO SECOND``."""
+    """Make the cast of intervals of the type ``source`` to strings like
+    ``INTERVAL '1 02:03:04.5' DAY TO SECOND``."""
     storage = INT if is_year_month(source) else INT64
 
     def convert(values: pa.Array) -> pa.Array:
@@ -72,8 +74,10 @@ def interval_to_string(source: IntervalType) -> Convert:
 
 
 def string_to_interval(target: IntervalType, *, safe: bool) -> Convert:
-    """Cast texts that hold the value alone (``1 02:03``), or the whole of ``INTERVAL '1 02:03' DAY TO
-    MINUTE``."""
+    """Make the cast of texts to intervals. A text holds the value alone (``1 02:03``), or the whole of
+    ``INTERVAL '1 02:03' DAY TO MINUTE``, with the units of ``target``. A malformed text, or a number out of
+    its bounds, becomes null if ``safe``, else the cast raises DataError, with the condition
+    INVALID_INTERVAL_FORMAT if Spark has that error."""
     in_months = is_year_month(target)
     parse = _months_parser(target) if in_months else _time_parser(target)
     storage = INT if in_months else INT64
@@ -94,7 +98,7 @@ def string_to_interval(target: IntervalType, *, safe: bool) -> Convert:
 
 
 class _OutOfBoundsError(ValueError):
-    """An error for a text in the form of an interval with a number that is too large."""
+    """An error for a text that has the form of an interval, but a number out of its bounds."""
 
 
 _Parse = Callable[[str], int]
@@ -153,8 +157,9 @@ def _as_bigint(number: int) -> int:
 
 
 def _body(target: IntervalType) -> Callable[[str], tuple[bool, str]]:
-    """Return a function that splits a text: whether a minus stands before the quotes, and the text in the
-    quotes."""
+    """Return a function that splits the text of an interval of the type ``target`` into whether a minus
+    stands before the quotes, and the value in the quotes. For a value alone the first is False. The function
+    raises ValueError for other texts."""
     units = r"\s+".join(target.units.split())
     pattern = re.compile(
         rf"(?:INTERVAL\s+([+-])?'([+-]?[^']*)'\s+{units}|([+-]?[0-9].*))", re.IGNORECASE | re.DOTALL

@@ -19,7 +19,7 @@ _Integers = npt.NDArray[np.int64]
 
 
 def _unit(kind: IntervalType) -> int:
-    """The number of months or microseconds in the type's last unit."""
+    """Return the number of months or microseconds in the type's last unit."""
     return MONTHS_OF[kind.last] if is_year_month(kind) else MICROS_OF[kind.last]
 
 
@@ -28,13 +28,14 @@ def _amounts(values: pa.Array) -> _Integers:
 
 
 def _whole(amounts: _Integers, unit: int) -> _Integers:
-    """Divide, and cut the quotients towards zero."""
+    """Divide the amounts by ``unit``, and cut the quotients off towards zero."""
     quotients = amounts // unit
     return quotients + ((amounts < 0) & (quotients * unit != amounts))
 
 
 def interval_to_interval(target: IntervalType) -> Convert:
-    """Cut off amounts smaller than the target's last unit; parts of seconds stay."""
+    """Make the cast of intervals to ``target``, which cuts off amounts smaller than the type's last unit;
+    fractions of seconds stay."""
     unit = _unit(target)
     if target.last in ("SECOND", "MONTH"):
         return lambda values: values
@@ -46,8 +47,9 @@ def interval_to_interval(target: IntervalType) -> Convert:
 
 
 def interval_to_integral(source: IntervalType, target: pa.DataType, *, safe: bool) -> Convert:
-    """Count the interval's last unit, cut to a whole number. Raises CAST_OVERFLOW if the count is out of
-    bounds."""
+    """Make the cast of intervals to integrals: the number of whole last units of ``source``, cut off towards
+    zero. A number beyond the bounds of ``target`` becomes null if ``safe``, else the cast raises
+    CAST_OVERFLOW."""
     unit, bound = _unit(source), 2 ** (target.bit_width - 1)
 
     def convert(values: pa.Array) -> pa.Array:
@@ -66,7 +68,9 @@ def interval_to_integral(source: IntervalType, target: pa.DataType, *, safe: boo
 
 
 def interval_to_decimal(source: IntervalType, target: pa.DataType, *, safe: bool) -> Convert:
-    """Count the interval's last unit: seconds with their fraction, other units whole."""
+    """Make the cast of intervals to decimals: the number of last units of ``source``, seconds with their
+    fraction, other units whole. A number of too many digits becomes null if ``safe``, else the cast raises
+    NUMERIC_VALUE_OUT_OF_RANGE."""
     seconds = source.last == "SECOND"
     unit, scale = (1, 6) if seconds else (_unit(source), 0)
 
@@ -79,8 +83,9 @@ def interval_to_decimal(source: IntervalType, target: pa.DataType, *, safe: bool
 
 
 def number_to_interval(source: pa.DataType, target: IntervalType, *, safe: bool) -> Convert:
-    """Multiply the number by the interval's last unit, rounded to microseconds or months. Raises
-    CAST_OVERFLOW if out of bounds."""
+    """Make the cast of integrals or decimals to intervals: the number counts the last unit of ``target``, and
+    the product is rounded to microseconds or months. A product beyond the interval's range becomes null if
+    ``safe``, else the cast raises CAST_OVERFLOW."""
     unit, storage = _unit(target), pa.int32() if is_year_month(target) else pa.int64()
     bound = 2 ** (storage.bit_width - 1)
     decimals = pa.types.is_decimal(source)

@@ -16,7 +16,8 @@ MakeConvert = Callable[[pa.DataType, pa.DataType], Convert]
 
 
 def _inside(make: MakeConvert, source: pa.DataType, target: pa.DataType) -> Convert:
-    """Make the cast of values inside of a nested value, where decimals have their logical form."""
+    """Make the cast of values that are children of a nested array, where decimals have their logical form;
+    ``make`` makes the cast for columns in physical form."""
     convert = make(source, target)
     return lambda values: inner(convert(outer(values)))
 
@@ -26,7 +27,7 @@ def _validity(values: pa.Array) -> pa.Buffer | None:
 
 
 def array_to_array(source: pa.DataType, target: pa.DataType, make: MakeConvert) -> Convert:
-    """Cast each element."""
+    """Make the cast of arrays that casts each element; ``make`` makes the cast of the elements."""
     elements = _inside(make, source.value_type, target.value_type)
 
     def convert(values: pa.Array) -> pa.Array:
@@ -41,7 +42,7 @@ def array_to_array(source: pa.DataType, target: pa.DataType, make: MakeConvert) 
 
 
 def map_to_map(source: pa.DataType, target: pa.DataType, make: MakeConvert) -> Convert:
-    """Cast each key and each value."""
+    """Make the cast of maps that casts each key and each value; ``make`` makes the casts of both."""
     keys = _inside(make, source.key_type, target.key_type)
     items = _inside(make, source.item_type, target.item_type)
 
@@ -62,7 +63,8 @@ def map_to_map(source: pa.DataType, target: pa.DataType, make: MakeConvert) -> C
 
 
 def struct_to_struct(source: pa.DataType, target: pa.DataType, make: MakeConvert) -> Convert:
-    """Cast each field by position; the names are the target's."""
+    """Make the cast of structs that casts each field to the field of ``target`` at the same position; the
+    names are the target's. ``make`` makes the casts of the fields."""
     fields = [
         _inside(make, source.field(index).type, target.field(index).type)
         for index in range(target.num_fields)
@@ -94,7 +96,8 @@ def _offsets(values: pa.Array) -> npt.NDArray[np.int32]:
 
 
 def nested_to_string(source: pa.DataType, make: MakeConvert) -> Convert:
-    """Write ``[1, null]``, ``{key -> value}``, ``{1, null}``, with the elements cast to string."""
+    """Make the cast of arrays, maps or structs to strings ``[1, null]``, ``{key -> value}``, ``{1, null}``;
+    ``make`` makes the casts of the elements to strings."""
     if pa.types.is_map(source):
         keys, items = _inside(make, source.key_type, STRING), _inside(make, source.item_type, STRING)
 

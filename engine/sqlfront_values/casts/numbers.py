@@ -27,19 +27,22 @@ def int64_view(values: pa.Array) -> npt.NDArray[np.int64]:
 
 
 def by_arrow(target: pa.DataType) -> Convert:
-    """Make Arrow's unchecked cast, for pairs where Arrow never loses more than Spark."""
+    """Make the cast to ``target`` that is Arrow's unchecked cast, for pairs of types where Arrow never loses
+    more than Spark."""
     options = pc.CastOptions.unsafe(target)
     return lambda values: _CAST.call([values], options)
 
 
 def to_boolean(source: pa.DataType) -> Convert:
-    """Cast zero to false, every other number to true, NaN included."""
+    """Make the cast of integrals or floats to booleans: zero is false, every other number true, NaN
+    included."""
     zero = scalar(0, source)
     return lambda values: _NOT_EQUAL.call([values, zero])
 
 
 def integral_to_integral(source: pa.DataType, target: pa.DataType, *, safe: bool) -> Convert:
-    """Cast among integral types; a narrower type refuses values beyond its bounds."""
+    """Make the cast among integral types. A value beyond the bounds of a narrower type becomes null if
+    ``safe``, else the cast raises CAST_OVERFLOW."""
     cast = by_arrow(target)
     if target.bit_width >= source.bit_width:
         return cast
@@ -56,8 +59,9 @@ def integral_to_integral(source: pa.DataType, target: pa.DataType, *, safe: bool
 
 
 def float_to_integral(source: pa.DataType, target: pa.DataType, *, safe: bool) -> Convert:
-    """Cut off the digits after the point; refuse NaN and values out of bounds. As in Spark, 2**63 itself
-    becomes the greatest bigint."""
+    """Make the cast of floats or doubles to integrals, which cuts off the digits after the point. NaN and a
+    value beyond the bounds of ``target`` become null if ``safe``, else the cast raises CAST_OVERFLOW; as in
+    Spark, 2**63 itself becomes the greatest bigint."""
     limit = 2.0 ** (target.bit_width - 1)
     saturates = target.equals(BIGINT)
 
@@ -86,8 +90,9 @@ def _without(
     *,
     safe: bool,
 ) -> pa.Array:
-    """Return the result with nulls for the bad rows, or raise Spark's error for the first bad row; bad rows
-    under nulls don't count."""
+    """Return ``result``, the cast of ``values``, with null in the rows where the mask ``bad`` is True if
+    ``safe``; else raise CAST_OVERFLOW for the first such row. Rows in which ``values`` is null don't count as
+    bad."""
     valid = valid_mask(values)
     if valid is not None:
         bad = bad & valid
@@ -100,6 +105,7 @@ def _without(
 
 
 def number_text(value: float, data_type: pa.DataType) -> str:
-    """Format an integral or float as Spark's messages do."""
+    """Format a number of the type ``data_type``, integral or float, as Spark's messages show it, with the
+    type's suffix."""
     text = str(value) if is_integral(data_type) else float_text(value, single=data_type.bit_width == 32)
     return sql_text(value, data_type, text)

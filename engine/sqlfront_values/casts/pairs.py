@@ -26,7 +26,7 @@ from sqlfront_values.types import is_interval, is_year_month
 
 
 class Family(Enum):
-    """A family of types that one rule converts."""
+    """A family of types: one rule makes the casts from all types of a family to all types of another."""
 
     VOID = "void"
     BOOLEAN = "boolean"
@@ -67,7 +67,8 @@ _FAMILIES: Final[dict[int, Family]] = {
 
 
 def family_of(data_type: pa.DataType) -> Family:
-    """Return the family of a logical type."""
+    """Return the family of a logical type. Raises InternalError for an Arrow type that no type of Spark SQL
+    has."""
     family = _FAMILIES.get(data_type.id)
     if family is not None:
         return family
@@ -256,7 +257,8 @@ def can_cast(source: pa.DataType, target: pa.DataType) -> bool:
 
 
 def cast_can_fail(source: pa.DataType, target: pa.DataType) -> bool:
-    """Return whether CAST may refuse a value of ``source``."""
+    """Return whether CAST from ``source`` to ``target`` (logical types that :func:`can_cast` allows) may
+    raise an error for some value; True also for pairs of types that no rule knows as safe."""
     match family_of(source), family_of(target):
         case (_F.BINARY, _F.STRING):
             return True
@@ -298,8 +300,9 @@ def cast_can_fail(source: pa.DataType, target: pa.DataType) -> bool:
 def compile_cast(
     source: pa.DataType, target: pa.DataType, *, safe: bool, settings: Settings
 ) -> Callable[[Datum], Datum]:
-    """Make the conversion of physical arrays, dictionary arrays and scalars of logical type ``source`` to
-    ``target``."""
+    """Make the cast of a logical type to another, as a function of a physical array, a dictionary array or a
+    scalar. A value that Spark refuses becomes null if ``safe``, else the function raises Spark's error.
+    ``settings`` has the session's time zone. Raises InternalError if :func:`can_cast` is False."""
     if source.equals(target):
         return lambda datum: datum
     convert = make_convert(source, target, safe=safe, settings=settings)
@@ -315,7 +318,7 @@ def compile_cast(
 
 
 def make_convert(source: pa.DataType, target: pa.DataType, *, safe: bool, settings: Settings) -> Convert:
-    """Make the conversion of plain physical arrays."""
+    """Make the cast like :func:`compile_cast`, as a function of physical arrays without a dictionary."""
     pair = family_of(source), family_of(target)
     if pair[0] is _F.VOID:
         null = nulls(target)

@@ -49,8 +49,12 @@ Parse = Callable[[str], object]
 def row_by_row(
     parse: Parse, target: pa.DataType, *, safe: bool, storage: pa.DataType | None = None
 ) -> Convert:
-    """Make a cast that parses each text; a text is malformed if ``parse`` raises ValueError. With
-    ``storage``, ``parse`` returns values of that type, whose bits are the target's."""
+    """Make a cast of texts to ``target`` that calls ``parse`` on each text that is not null. A text for which
+    ``parse`` raises ValueError is malformed: null if ``safe``, else the cast raises CAST_INVALID_INPUT.
+
+    ``parse`` returns Python values of the type ``storage`` (None = of the type ``target``), whose bits are
+    those of the target's values.
+    """
 
     def one(text: str | None) -> object:
         if text is None:
@@ -68,7 +72,7 @@ def row_by_row(
 
 
 def malformed(text: str, target: pa.DataType) -> DatabaseError:
-    """Build Spark's error for a text that is not a value of the target type."""
+    """Build Spark's error CAST_INVALID_INPUT for a text that is not a value of the type ``target``."""
     return invalid_input(f"'{text}'", STRING, target)
 
 
@@ -78,7 +82,9 @@ def _all_match(values: pa.Array, options: pc.MatchSubstringOptions) -> bool:
 
 
 def string_to_boolean(*, safe: bool) -> Convert:
-    """Cast true, t, yes, y, 1 and their opposites, in any case."""
+    """Make the cast of strings to booleans. Between blanks and in any case, t, true, y, yes and 1 are true;
+    f, false, n, no and 0 are false. Another text becomes null if ``safe``, else the cast raises
+    CAST_INVALID_INPUT."""
 
     def parse(text: str) -> bool:
         word = text.strip(BLANKS).lower()
@@ -96,7 +102,9 @@ _MOST_DIGITS: Final = 4000
 
 
 def string_to_integral(target: pa.DataType, *, safe: bool) -> Convert:
-    """Cast an optional sign and digits, within the type's bounds."""
+    """Make the cast of strings to ``target``, an integral. A text is well-formed if it is, between blanks, an
+    optional sign and digits, within the type's bounds. A malformed text becomes null if ``safe``, else the
+    cast raises CAST_INVALID_INPUT."""
     bound = 2 ** (target.bit_width - 1)
 
     def parse(text: str) -> int:
@@ -140,7 +148,7 @@ def string_to_float(target: pa.DataType, *, safe: bool) -> Convert:
 
 
 def parse_double(text: str) -> float:
-    """Parse a double like Spark's cast. Raises ValueError if malformed.
+    """Parse a double as Spark's cast does. Raises ValueError if the text is malformed.
 
     >>> parse_double(" 1d "), parse_double("0x1p3"), parse_double("-Infinity")
     (1.0, 8.0, -inf)
@@ -156,7 +164,8 @@ def parse_double(text: str) -> float:
 
 
 def parse_single(text: str) -> float:
-    """Parse a float like Spark's cast: the float nearest to the text, not to the text's double."""
+    """Parse a float as Spark's cast does: to the float nearest to the text, not to the text's double. Raises
+    ValueError if the text is malformed."""
     value = parse_double(text)
     nearest = round_to_single(value)
     word = text.strip(_JAVA_BLANKS).rstrip("fFdD")
@@ -214,15 +223,15 @@ def string_to_decimal(target: pa.DataType, *, safe: bool) -> Convert:
 
 
 def string_to_binary(values: pa.Array) -> pa.Array:
-    """Cast texts to their bytes."""
+    """Cast strings to the bytes of their UTF-8; zero-copy."""
     return values.view(pa.binary())
 
 
 def binary_to_string(values: pa.Array) -> pa.Array:
-    """Cast bytes to text.
+    """Cast binaries to strings, reading their bytes as UTF-8; zero-copy.
 
-    Raises NotSupportedError if the bytes aren't UTF-8: Spark's strings hold any bytes, strings of Arrow (and
-    Python) don't.
+    Raises NotSupportedError if the bytes of a value aren't UTF-8: Spark's strings hold any bytes, strings of
+    Arrow (and Python) don't.
     """
     texts = values.view(pa.string())
     try:

@@ -56,15 +56,17 @@ _filters = Memo[tuple[int, Settings], tuple[Expr, Filter]](_KEPT)
 def compile_expression(expression: Expr, settings: Settings) -> Evaluate:
     """Compile an expression to a function from a batch to a physical array of ``batch.num_rows`` values.
 
-    The function raises Spark's errors for the rows (:class:`~sqlfront_values.errors.DataError`).
+    The function raises Spark's errors for the rows (:class:`~sqlfront_values.errors.DataError`), and
+    BatchTooLargeError if the values are too large for one array.
     """
     run = _as_array(Compiler(settings).node(expression))
     return lambda batch: run(Rows(batch))
 
 
 def compile_filter(condition: Expr, settings: Settings) -> Filter:
-    """Compile a condition to a function that returns the rows of a batch for which the condition is true (the
-    batch itself if all rows are)."""
+    """Compile a condition to a function from a batch to the batch of the rows for which the condition is
+    true, neither false nor null. The function returns the batch itself if the condition is true for all
+    rows."""
     select = selection.compile_selection(condition, settings)
 
     def run(rows: Rows) -> pa.RecordBatch:
@@ -152,7 +154,8 @@ def evaluate_scalar(expression: Expr, settings: Settings) -> object:
 
 
 def check_constant(expression: Expr, settings: Settings) -> None:
-    """Evaluate an expression without columns only for its error, as :func:`evaluate_scalar`."""
+    """Evaluate an expression without columns, and drop the value. Raises what :func:`evaluate_scalar` raises,
+    except OverflowError."""
     _one_value(expression, settings)
 
 
@@ -162,7 +165,8 @@ def _one_value(expression: Expr, settings: Settings) -> pa.Array:
 
 
 def _evaluated(expression: Expr, settings: Settings) -> Callable[[Rows], pa.Array]:
-    """Compile and evaluate in one bounded step: either may refuse a constant's pattern or format."""
+    """Return a function that compiles and evaluates the expression in one bounded step, since either may
+    refuse a constant's pattern or format. The function returns an array of one row."""
     return bounded(lambda rows: plain(full_array(Compiler(settings).node(expression)(rows), 1)))
 
 

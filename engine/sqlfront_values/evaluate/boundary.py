@@ -16,7 +16,9 @@ _T = TypeVar("_T")
 
 
 def bounded(run: Callable[[Rows], _T]) -> Callable[[Rows], _T]:
-    """Wrap ``run``: raise only errors of the hierarchy and leave no room claimed."""
+    """Wrap ``run`` in a function that raises only errors of sqlfront
+    (:func:`~sqlfront_values.evaluation_errors.foreign_error` translates others) and gives back all room that
+    ``run`` claimed."""
 
     def evaluator(rows: Rows) -> _T:
         before = room.held()
@@ -33,8 +35,8 @@ def bounded(run: Callable[[Rows], _T]) -> Callable[[Rows], _T]:
 
 
 def in_pieces(run: Callable[[Rows], _T], rows: Rows) -> Iterator[_T]:
-    """Yield the result of ``run`` for the rows. Without room for all rows at once, cut the rows into pieces
-    and yield a result per piece."""
+    """Yield the result of ``run`` for the rows. If ``run`` raises BatchTooLargeError, cut the rows into
+    pieces and yield a result for each piece in order; a single row that is too large raises the error."""
     try:
         result = run(rows)
     except room.BatchTooLargeError as error:
@@ -50,8 +52,8 @@ def in_pieces(run: Callable[[Rows], _T], rows: Rows) -> Iterator[_T]:
 
 
 def _pieces(rows: Rows, size: int) -> Iterator[Rows]:
-    """Cut the rows into pieces so that each makes half of the allowed bytes, if all rows would make ``size``
-    bytes."""
+    """Cut the rows, which would make ``size`` bytes together, into pieces that each make about half of the
+    bytes that may be made at once."""
     count = max(2, 2 * size // room.MOST_AT_ONCE)
     step = max(1, rows.length // count)
     for start in range(0, rows.length, step):
@@ -59,8 +61,9 @@ def _pieces(rows: Rows, size: int) -> Iterator[Rows]:
 
 
 def joined(run: Callable[[Rows], pa.Array]) -> Callable[[Rows], pa.Array]:
-    """Wrap ``run``, a function of a column, like :func:`bounded`; join the values into a single array even if
-    computed in pieces."""
+    """Wrap ``run``, a function from rows to a column, like :func:`bounded`. If the rows have to be evaluated
+    in pieces, the wrapper concatenates the columns; it raises BatchTooLargeError if these are too large
+    together."""
     inner = bounded(run)
 
     def evaluator(rows: Rows) -> pa.Array:
@@ -73,7 +76,8 @@ def joined(run: Callable[[Rows], pa.Array]) -> Callable[[Rows], pa.Array]:
 
 
 def _together(arrays: Iterator[pa.Array], error: room.BatchTooLargeError) -> pa.Array:
-    """Concatenate the arrays; raise the error if they are too large together."""
+    """Concatenate the arrays; raise ``error`` if the arrays together have more than
+    :data:`~sqlfront_values.room.MOST_AT_ONCE` bytes."""
     found: list[pa.Array] = []
     size = 0
     for array in arrays:

@@ -46,7 +46,9 @@ _PREVIOUS: Final = sys.maxsize
 
 
 class Compiler:
-    """A compiler of expressions that are evaluated over the same rows; equal parts are computed once."""
+    """A compiler of ``expressions`` that are evaluated over the same rows: a part that occurs several times
+    in two or more expressions is computed once. For a single expression, or without ``expressions``, nothing
+    is shared."""
 
     def __init__(self, settings: Settings, expressions: Sequence[Expr] = ()) -> None:
         self._settings = settings
@@ -126,8 +128,8 @@ class Compiler:
                 raise unknown(expression)
 
     def _chain(self, chain: Chain) -> Evaluator:
-        """Compile the chain to a closure that goes from link to link; a link's operands may have chains of
-        their own."""
+        """Compile the chain to a closure that evaluates link after link, each with the previous value in the
+        rows' memo. A link's operands may have chains of their own."""
         first, links = self.node(chain.first), [self.node(link) for link in chain.links]
 
         def run(rows: Rows) -> Datum:
@@ -159,7 +161,9 @@ class Compiler:
         return self._kernel(call)
 
     def _among(self, call: Call) -> Evaluator:
-        """Compile ``x IN (...)``; many literals become a set."""
+        """Compile ``x IN (...)``: if a choice is no literal, as the alternatives ``x = a OR x = b``; else by
+        a look-up in a set of the literals, or by the call's kernel if the literals are few or no set serves
+        their type."""
         tested, *listed = call.arguments
         values = [choice.value for choice in listed if isinstance(choice, Literal)]
         if len(values) < len(listed):
@@ -170,8 +174,8 @@ class Compiler:
         return _placed(kernel, (self.node(tested),), call, (tested.type,))
 
     def _kernel(self, call: Call) -> Evaluator:
-        """Compile the call's kernel over its operands; dictionary strings are computed by distinct value
-        where allowed."""
+        """Compile the call to its kernel, which is called with the values of the operands; over dictionary
+        strings the kernel is called once per distinct value where the function allows."""
         arguments = call.arguments
         entry = entry_of(call)
         types = tuple([argument.type for argument in arguments])
@@ -187,7 +191,8 @@ class Compiler:
         return _placed(kernel, operands, call, types)
 
     def _decimal_comparison(self, call: Call) -> Evaluator:
-        """Compile a comparison of decimal expressions by their unscaled values."""
+        """Compile a comparison of decimals of one type by their unscaled values in int64; after the first
+        values that do not fit int64, and for different types, by the call's kernel."""
         left, right = call.arguments
         if not left.type.equals(right.type):
             return self._kernel(call)
@@ -207,8 +212,8 @@ class Compiler:
         return run
 
     def _lazy_form(self, call: Call) -> Evaluator | None:
-        """Compile a function that must not evaluate its later operands for all rows; None for other
-        functions."""
+        """Compile a function whose later operands must be evaluated only for the rows that need them (AND,
+        OR, if, nvl2, coalesce); None for other functions."""
         function, arguments = call.function, call.arguments
         match function:
             case "and" | "or":
@@ -248,7 +253,8 @@ def _placed(
     call: Call,
     types: tuple[pa.DataType, ...],
 ) -> Evaluator:
-    """Compile the call's kernel over operands of the given types."""
+    """Compile the call to ``kernel`` over operands of the given types: dictionary strings are computed by
+    distinct value if the function allows, else decoded before the kernel sees them."""
     if not any(data_type.id == _STRING_ID for data_type in types):
         return _applied(kernel, operands)
     entry = entry_of(call)
@@ -258,8 +264,8 @@ def _placed(
 
 
 def _applied(kernel: "registry.PreparedKernel", operands: tuple[Evaluator, ...]) -> Evaluator:
-    """Apply the kernel to its operands, with a closure per arity: small batches are sensitive to each Python
-    step."""
+    """Return an evaluator that calls the kernel with the operands' values as they are. Each arity has a
+    closure of its own: small batches are sensitive to each Python step."""
     match operands:
         case (only,):
             return lambda rows: kernel((only(rows),), rows.length)

@@ -19,12 +19,13 @@ from sqlfront_values.functions import registry
 
 
 def can_fail(expression: Expr) -> bool:
-    """Return whether evaluating the expression may raise a DataError for some rows."""
+    """Return whether evaluating the expression, its operands included, may raise an error for some rows."""
     return any(map(_fails_itself, walk(expression)))
 
 
 def _fails_itself(expression: Expr) -> bool:
-    """Return whether the expression itself may raise although its operands do not."""
+    """Return whether the expression may raise an error although its operands do not. Raises InternalError for
+    an expression that the engine does not know."""
     match expression:
         case Column() | Literal() | Parameter() | RunValue() | Case() | Chain() | Previous():
             return False
@@ -37,12 +38,13 @@ def _fails_itself(expression: Expr) -> bool:
 
 
 def is_deterministic(expression: Expr) -> bool:
-    """Return whether the expression has the same value for the same row at every evaluation."""
+    """Return whether the expression, its operands included, has the same value for the same row at every
+    evaluation."""
     return all(not isinstance(item, Call) or entry_of(item).deterministic for item in walk(expression))
 
 
 def entry_of(call: Call) -> "registry.ScalarFunction":
-    """Return the registry entry of a bound call."""
+    """Return the registry entry of a bound call. Raises InternalError if the function is not registered."""
     entry = registry.lookup(call.function)
     if entry is None:
         raise InternalError(f"the expression calls {call.function}, which is not registered")

@@ -26,7 +26,9 @@ _OR: Final = pc.get_function("or_kleene")
 def eager_case(
     branches: tuple[tuple[Evaluator, Evaluator], ...], otherwise: Evaluator, data_type: pa.DataType
 ) -> Evaluator:
-    """Compile CASE with all operands evaluated for all rows."""
+    """Compile CASE to an evaluator that evaluates all operands for all rows, except values of branches that
+    no row takes. ``branches`` are pairs of condition and value; ``data_type`` is the logical type of the
+    result."""
 
     def run(rows: Rows) -> Datum:
         result = otherwise(rows)
@@ -48,8 +50,8 @@ def eager_case(
 def lazy_case(
     branches: tuple[tuple[Evaluator, Evaluator], ...], otherwise: Evaluator, data_type: pa.DataType
 ) -> Evaluator:
-    """Compile CASE with each condition evaluated only for rows that no earlier branch took, and each value
-    only for the rows of its branch."""
+    """Compile CASE to an evaluator that evaluates each condition only for rows that no earlier branch took,
+    and each value only for the rows of its branch. The parameters are those of :func:`eager_case`."""
 
     def run(rows: Rows) -> Datum:
         if rows.length == 0:
@@ -65,8 +67,8 @@ def lazy_case(
 
 
 def lazy_coalesce(operands: tuple[Evaluator, ...], data_type: pa.DataType) -> Evaluator:
-    """Compile coalesce, the first value that is not null; an operand is evaluated only for rows where all
-    operands before are null."""
+    """Compile coalesce, the first value that is not null, to an evaluator that evaluates an operand only for
+    the rows in which all operands before are null. ``data_type`` is the logical type of the result."""
 
     def run(rows: Rows) -> Datum:
         if rows.length == 0:
@@ -84,8 +86,8 @@ def lazy_coalesce(operands: tuple[Evaluator, ...], data_type: pa.DataType) -> Ev
 
 
 def lazy_connective(left: Evaluator, right: Evaluator, *, conjunction: bool) -> Evaluator:
-    """Compile AND (OR) with the right operand evaluated only for rows where the left operand is not false
-    (not true)."""
+    """Compile AND (``conjunction``) or OR to an evaluator that evaluates the right operand only for the rows
+    in which the left operand is not false (for OR: not true)."""
     kernel, decisive = (_AND, False) if conjunction else (_OR, True)
 
     def run(rows: Rows) -> Datum:
@@ -130,7 +132,8 @@ class _Pieces:
         self._done: list[tuple[pa.Array | None, Datum, int]] = []
 
     def give(self, mask: Datum, value: Evaluator) -> bool:
-        """Evaluate ``value`` for the remaining rows where the mask is true; return whether no row remains."""
+        """Evaluate ``value`` for the remaining rows where ``mask`` is true, and keep the values; the other
+        rows remain. Return whether no row remains."""
         rest = self.rest
         count = (rest.length if mask.as_py() else 0) if is_scalar(mask) else mask.true_count
         if count == 0:
@@ -149,7 +152,7 @@ class _Pieces:
         return indices if self._indices is None else _TAKE.call([self._indices, indices])
 
     def assembled(self) -> Datum:
-        """Return the values in the order of the rows."""
+        """Return the values given so far, in the order of the rows; every row must have its value."""
         if len(self._done) == 1 and self._done[0][0] is None:
             return self._done[0][1]
         values = pa.concat_arrays([full_array(datum, count) for _, datum, count in self._done])

@@ -13,7 +13,7 @@ _TAKE: Final = pc.function("array_take", "TakeOptions", boundscheck=False)
 
 
 class Rows:
-    """All rows of a batch. ``memo`` keeps the values of repeated subexpressions."""
+    """All rows of a batch. ``memo`` keeps the values of repeated subexpressions by their numbers."""
 
     __slots__ = ("batch", "length", "memo")
 
@@ -27,7 +27,8 @@ class Rows:
         return self.batch.column(ordinal)
 
     def select(self, indices: pa.Array) -> "Rows":
-        """Select the rows at ``indices``; a column is gathered when it is first read."""
+        """Return the rows at ``indices`` (positions among these rows), with an empty memo; a column is
+        gathered when it is first read."""
         return _SelectedRows(self, indices)
 
     def part(self, start: int, length: int) -> "Rows":
@@ -36,7 +37,7 @@ class Rows:
 
 
 class _SelectedRows(Rows):
-    """A selection of other rows."""
+    """The rows of ``parent`` at the positions ``indices``; a column is gathered when it is first read."""
 
     __slots__ = ("_columns", "_indices", "_parent")
 

@@ -50,11 +50,12 @@ _DIGITS: Final = {8: 3, 16: 5, 32: 10, 64: 19}
 
 
 class TooWideError(Exception):
-    """An error for a value that does not fit int64."""
+    """An error for an unscaled value that does not fit int64."""
 
 
 class ScaledValues:
-    """Unscaled int64 values, and a bound of their magnitude."""
+    """The unscaled values of a decimal expression as an int64 datum, and a bound of their magnitudes (None =
+    not known yet)."""
 
     __slots__ = ("_bound", "values")
 
@@ -63,7 +64,8 @@ class ScaledValues:
         self._bound = bound
 
     def bound(self) -> int:
-        """Return a bound of the absolute values, computed at most once."""
+        """Return a bound of the absolute values; if none is known, compute the bound from the values,
+        once."""
         if self._bound is None:
             self._bound = _magnitude(self.values)
         return self._bound
@@ -82,8 +84,9 @@ Run = Callable[[Rows], ScaledValues]
 
 
 class Plan:
-    """A plan of computing a decimal expression: ``run``, and the bound that follows from the types alone. The
-    result has the expression's ``scale``."""
+    """A plan of computing a decimal expression in int64. ``run`` computes, from rows, the unscaled values at
+    the scale of the expression's type, or raises TooWideError; ``bound`` is the bound of their magnitudes
+    that follows from the types alone."""
 
     __slots__ = ("bound", "run")
 
@@ -97,8 +100,9 @@ def _on_another_stack(plan: Plan) -> Plan:
 
 
 class ScaledCompiler:
-    """A maker of plans; ``node`` compiles expressions that are not decimal arithmetic, ``slot`` tells the
-    values to keep."""
+    """A compiler of decimal expressions to plans. ``node`` compiles expressions that are not decimal
+    arithmetic; ``slot`` returns the number under which the memo keeps a repeated expression's value, None for
+    others."""
 
     def __init__(self, node: Callable[[Expr], Evaluator], slot: Callable[[Expr], int | None]) -> None:
         self._node = node
@@ -108,10 +112,11 @@ class ScaledCompiler:
     def evaluator(
         self, expression: Expr, fallback: Callable[[], Evaluator], *, compact: bool = False
     ) -> Evaluator:
-        """Compile a decimal expression to a closure that computes by int64 and, after the first batch that
-        did not fit, by the evaluator from ``fallback``.
+        """Compile a decimal expression to an evaluator that computes in int64 and, from the first batch that
+        does not fit on, by the evaluator that ``fallback`` makes.
 
-        ``compact``: the result may have the form of a decimal of 18 digits, for every precision of the type.
+        If ``compact``, what was computed in int64 comes as a decimal64 of 18 digits and the type's scale,
+        whatever the type's precision; else every result has the physical form of the type.
         """
         plan = self.plan(expression)
         wide: Evaluator | None = None
@@ -129,7 +134,8 @@ class ScaledCompiler:
         return run
 
     def plan(self, expression: Expr) -> Plan:
-        """Plan an expression that :func:`is_plannable` accepts, or another decimal expression as a leaf."""
+        """Make the plan of a decimal expression. An expression that :func:`is_plannable` refuses becomes a
+        leaf: evaluated the general way, and converted to unscaled values."""
         self._depth += 1
         if self._depth % LEVELS_OF_A_STACK:
             plan = self._plan(expression)
@@ -267,7 +273,8 @@ def _too_wide(rows: Rows) -> ScaledValues:
 
 
 def _narrow(datum: Datum) -> Datum:
-    """Return the unscaled values of a decimal128 datum."""
+    """Return the unscaled values of a decimal128 datum as an int64 datum. Raises TooWideError if a value does
+    not fit."""
     if is_scalar(datum):
         value = datum.as_py()
         number = None if value is None else unscale(value, datum.type.scale)

@@ -29,15 +29,16 @@ _NO_ROWS: Final = pa.nulls(0, pa.uint64())
 
 
 class Selection(msgspec.Struct, frozen=True):
-    """A selection among ``length`` rows: the rows where ``mask`` is true, or the rows at ``indices``; both
-    None: all."""
+    """A selection of ``count`` rows among some rows: the rows where ``mask`` is true, or the rows at
+    ``indices``; all rows if both are None. A ``count`` of 0 means no rows, whatever the other fields are."""
 
     count: int
     mask: pa.Array | None = None
     indices: pa.Array | None = None
 
     def of_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the selected rows of the batch that the selection was computed from."""
+        """Return the selected rows of ``batch``, the batch that the selection was computed from (unchanged if
+        all rows are selected)."""
         if self.count == batch.num_rows:
             return batch
         if self.count == 0:
@@ -45,7 +46,8 @@ class Selection(msgspec.Struct, frozen=True):
         return _TAKE_ROWS.call([batch, self.rows()], _UNCHECKED)
 
     def of_rows(self, rows: Rows) -> Rows:
-        """Return the selected rows of the rows that the selection was computed from."""
+        """Return the selected rows of ``rows``, the rows that the selection was computed from (the same
+        object if all rows are selected)."""
         if self.count == rows.length:
             return rows
         if self.count == 0:
@@ -53,7 +55,8 @@ class Selection(msgspec.Struct, frozen=True):
         return rows.select(self.rows())
 
     def rows(self) -> pa.Array:
-        """Return the numbers of the selected rows; not for a selection of all rows."""
+        """Return the numbers of the selected rows. Not for a selection of all rows or of no rows, which may
+        have neither mask nor indices."""
         return true_rows(self.mask) if self.indices is None else self.indices
 
 
@@ -99,8 +102,8 @@ def _cost(expression: Expr) -> int:
 
 
 class _Progress:
-    """The rows that passed so far: the rows of ``rows`` where ``mask`` (None = all) is true. ``rows`` are the
-    original rows at ``indices`` (None = all)."""
+    """The rows of a filter that passed the conjuncts so far: those of ``rows`` where ``mask`` is true (None =
+    all), ``count`` in number. ``rows`` are the filter's input rows at ``indices`` (None = all)."""
 
     def __init__(self, rows: Rows) -> None:
         self.rows = rows

@@ -9,7 +9,8 @@ from sqlfront_values.stacks import deep
 
 
 class Sharing:
-    """Numbers of the subexpressions that occur more than once; equal subexpressions have the same number.
+    """The numbers of the subexpressions that occur more than once in some expressions; equal subexpressions
+    have the same number.
 
     The argument of ``slot(node)`` is the very node object that the expressions hold.
     """
@@ -24,7 +25,8 @@ class Sharing:
             self._visit(expression)
 
     def slot(self, node: Expr) -> int | None:
-        """Return the number of a subexpression whose value is worth keeping, else None."""
+        """Return the number of a subexpression that occurs more than once and is deterministic, so that its
+        value is worth keeping; None for other nodes."""
         number = self._of_node.get(id(node))
         return number if number is not None and self._uses[number] > 1 and is_deterministic(node) else None
 
@@ -52,7 +54,8 @@ class Sharing:
 
     @deep
     def _forget_use(self, children: tuple[Expr, ...]) -> None:
-        """Undo the count of the nodes below a repeated node: they were counted with its first occurrence."""
+        """Subtract a use of the nodes below a repeated node: only the first occurrence computes its
+        operands."""
         for child in children:
             number = self._of_node.get(id(child))
             if number is not None:

@@ -27,7 +27,8 @@ def days_from_civil(year: int, month: int, day: int) -> int:
 
 
 def civil_from_days(days: int) -> tuple[int, int, int]:
-    """Return year, month and day of a number of days since 1970-01-01."""
+    """Return the year, month and day of the date that is ``days`` days after 1970-01-01 (before, if
+    negative)."""
     era, day_of_era = divmod(days + EPOCH_SHIFT, ERA_DAYS)
     year_of_era = (day_of_era - day_of_era // 1460 + day_of_era // 36524 - day_of_era // 146_096) // 365
     day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
@@ -38,17 +39,17 @@ def civil_from_days(days: int) -> tuple[int, int, int]:
 
 
 def is_leap(year: int) -> bool:
-    """Return whether February has 29 days."""
+    """Return whether the year's February has 29 days."""
     return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
 
 
 def days_in_month(year: int, month: int) -> int:
-    """The number of days of a month."""
+    """Return the number of days of a month, 1 to 12, of the year."""
     return 29 if month == 2 and is_leap(year) else _DAYS_IN_MONTH[month - 1]
 
 
 def checked_days(year: int, month: int, day: int) -> int:
-    """Return the days since 1970-01-01. Raises ValueError if there is no such date."""
+    """Return the days since 1970-01-01 of a date. Raises ValueError if there is no such date."""
     if not (1 <= month <= 12 and 1 <= day <= days_in_month(year, month)):
         raise ValueError(f"no date {year}-{month}-{day}")
     return days_from_civil(year, month, day)

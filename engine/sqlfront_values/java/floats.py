@@ -49,8 +49,8 @@ def float_text(value: float, *, single: bool = False) -> str:
 
 
 def _whole_digits(number: int, precision: int) -> tuple[str, int]:
-    """Return the digits of a whole number without the digits below its precision (in bits), and its power of
-    ten."""
+    """Return the digits of a whole number, cut off where they stop to matter at a precision of so many bits
+    and without trailing zeros, and the power of ten of the first digit."""
     surplus = number.bit_length() - 1 - precision - 1
     dropped = int(surplus * math.log10(2)) if surplus > 1 else 0
     unit = 10**dropped
@@ -61,8 +61,9 @@ def _whole_digits(number: int, precision: int) -> tuple[str, int]:
 
 
 def _javas_digits(magnitude: float, *, single: bool) -> tuple[str, int]:
-    """Return the digits of a number of 2^63 and more, or of less than 0.001, and its power of ten. Follows
-    the last part of ``FloatingDecimal.dtoa``, whose ``long`` overflows now and then."""
+    """Return the digits that Java prints for a number of 2^63 and more, or of less than 0.001, and the power
+    of ten of the first digit. Follows the last part of ``FloatingDecimal.dtoa``, whose ``long`` overflows now
+    and then."""
     mantissa, exponent = math.frexp(magnitude)
     binary = exponent - 1
     precision = min(24, binary + 150) if single else min(53, binary + 1075)

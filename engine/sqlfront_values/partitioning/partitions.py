@@ -41,8 +41,8 @@ _F2: Final = np.uint32(0xC2B2AE35)
 
 
 def partition_ids(columns: Sequence[pa.Array], length: int, count: int) -> npt.NDArray[np.int32]:
-    """Return the partition of each of ``length`` rows, 0 to ``count`` - 1; see :func:`hash_columns` for the
-    columns.
+    """Return for each of ``length`` rows the partition of the row's key, 0 to ``count`` - 1. ``columns`` are
+    the key's columns, as :func:`hash_columns` takes them.
 
     >>> partition_ids([pa.array([1, None, 3])], 3, 271).tolist()
     [131, 42, 154]
@@ -66,7 +66,8 @@ def hash_columns(columns: Sequence[pa.Array], length: int) -> npt.NDArray[np.int
 
 
 def _hash_column(column: pa.Array, seeds: Hashes, *, uniform: bool) -> Hashes:
-    """Chain a column. ``uniform``: all seeds are equal, so that equal values have equal hashes."""
+    """Hash the value of each row with the row's seed, and return the hashes; a null's hash is the seed.
+    ``uniform`` tells that all seeds are equal, so that equal values have equal hashes."""
     if len(column) == 0 or pa.types.is_null(column.type):
         return seeds
     if pa.types.is_dictionary(column.type):
@@ -78,7 +79,8 @@ def _hash_column(column: pa.Array, seeds: Hashes, *, uniform: bool) -> Hashes:
 
 
 def _hash_plain(column: pa.Array, seeds: Hashes) -> Hashes:
-    """Hash a column without a dictionary; the hashes under nulls are undefined."""
+    """Hash the value of each row, in a column without a dictionary, with the row's seed; the hashes under
+    nulls are undefined."""
     data_type = column.type
     if pa.types.is_string(data_type) or pa.types.is_binary(data_type):
         data, starts, lengths = _byte_ranges(column)
@@ -173,7 +175,7 @@ def _finish(hashes: Hashes, lengths: Hashes | np.uint32) -> Hashes:
 
 
 def _hash_bytes(data: npt.NDArray[np.uint8], starts: Positions, lengths: Positions, seeds: Hashes) -> Hashes:
-    """Hash byte strings given by their ranges in ``data``."""
+    """Hash byte strings, given by their ranges in ``data``, each with its row's seed."""
     result = np.empty_like(seeds)
     for start in range(0, len(seeds), _CHUNK):
         rows = slice(start, start + _CHUNK)
@@ -205,7 +207,8 @@ def _hash_some_bytes(
 def _mix_where(
     hashes: Hashes, active: npt.NDArray[np.bool_], words_of: Callable[[slice | Positions], Words]
 ) -> None:
-    """Mix a word into the hashes of the active rows; ``words_of`` fetches the words of some rows."""
+    """Mix a word into the hashes of the rows where the mask ``active`` is True, in place; ``words_of``
+    returns the words of some rows."""
     if active.all():
         _mix(hashes, words_of(slice(None)))
         return

@@ -31,8 +31,8 @@ _MICROSECOND: Final = dt.timedelta(microseconds=1)
 
 
 def key_hasher(types: Sequence[pa.DataType]) -> KeyHasher:
-    """Return the function that hashes keys of the given (logical or physical) column types. Raises
-    NotSupportedError for maps.
+    """Return the function from a key, with a Python value for each of the (logical or physical) column types
+    and None for null, to its hash, a signed 32-bit number. Raises NotSupportedError for maps.
 
     >>> key_hasher([pa.int64()])((1,)), key_hasher([pa.int64(), pa.string()])((1, "a"))
     (-1712319331, 573093329)
@@ -61,7 +61,8 @@ def _lone_hasher(hasher: ValueHasher) -> KeyHasher:
 
 
 def value_hasher(data_type: pa.DataType) -> ValueHasher:
-    """Return the function that chains a non-null value of the type to a seed."""
+    """Return the function that hashes a non-null Python value of the type with a seed; the hash is the seed
+    of the next value. Both are unsigned 32-bit numbers. Raises NotSupportedError for maps."""
     data_type = physical(data_type) if is_interval(data_type) else logical(data_type)
     simple = _HASHERS.get(data_type)
     if simple is not None:
@@ -80,7 +81,7 @@ def value_hasher(data_type: pa.DataType) -> ValueHasher:
 
 
 def hash_int(value: int, seed: int = SEED) -> int:
-    """Hash a 32-bit integer."""
+    """Hash a 32-bit integer with a seed; seed and hash are unsigned 32-bit numbers."""
     word = value & _MASK
     word = word * 0xCC9E2D51 & _MASK
     word = (word << 15 | word >> 17) * 0x1B873593 & _MASK
@@ -90,7 +91,7 @@ def hash_int(value: int, seed: int = SEED) -> int:
 
 
 def hash_long(value: int, seed: int = SEED) -> int:
-    """Hash a 64-bit integer."""
+    """Hash a 64-bit integer with a seed; seed and hash are unsigned 32-bit numbers."""
     word = (value & _MASK) * 0xCC9E2D51 & _MASK
     word = (word << 15 | word >> 17) * 0x1B873593 & _MASK
     seed ^= word
@@ -107,7 +108,8 @@ def hash_long(value: int, seed: int = SEED) -> int:
 
 
 def hash_bytes(value: bytes, seed: int = SEED) -> int:
-    """Hash a byte string: whole words first, then each remaining byte, sign-extended."""
+    """Hash a byte string with a seed: whole words first, then each remaining byte, sign-extended. Seed and
+    hash are unsigned 32-bit numbers."""
     length = len(value)
     whole = length >> 2
     words = struct.unpack_from(f"<{whole}I{length & 3}b", value)
@@ -199,7 +201,7 @@ def _decimal_hasher(data_type: pa.DataType) -> ValueHasher:
 
 
 def _unscaled(value: Decimal, scale: int) -> int:
-    """Return the number without its point; exact beyond the 28 digits of the default decimal context."""
+    """Return the integer ``value * 10**scale``, exact beyond the 28 digits of the default decimal context."""
     sign, digits, exponent = value.as_tuple()
     number = int("".join(map(str, digits))) * 10 ** (scale + int(exponent))
     return -number if sign else number

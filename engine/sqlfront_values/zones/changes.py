@@ -37,24 +37,24 @@ _FIRST, _MODERN, _RULES = _start_of(1800), _start_of(1970), _start_of(2040)
 
 
 class Changes(msgspec.Struct, frozen=True):
-    """The changes of a zone: at ``instants[n]`` the offset changes from ``offsets[n]`` to ``offsets[n + 1]``,
-    all in microseconds."""
+    """The changes of a zone's offset from UTC: at ``instants[n]`` the offset changes from ``offsets[n]`` to
+    ``offsets[n + 1]``. Instants are microseconds since 1970, offsets microseconds."""
 
     instants: Micros
     offsets: Micros
 
     def at_instants(self, instants: Micros) -> Micros:
-        """Return the offset at each instant."""
+        """Return the offset in force at each instant."""
         return self.offsets[_count_until(self.instants, instants)]
 
     def at_clock(self, clock: Micros) -> Micros:
-        """Return the offset at a wall-clock time: the earlier of two offsets, and in a gap the offset before
-        the gap."""
+        """Return the offset in force at each wall-clock time: of a time that the clock shows twice the
+        earlier instant's offset, of a time that the clock skips the offset before the gap."""
         return self.offsets[_count_until(self._clock_after(), clock)]
 
     def at_repeated_clock(self, clock: Micros, earlier: Micros) -> Micros:
-        """Return the offset when the wall clock shows a time for the second time; the ``earlier`` offset for
-        times that are not repeated."""
+        """Return the offset in force when the wall clock shows each time for the second time. For a time that
+        the clock shows once, return the offset in ``earlier``, which is the result of :meth:`at_clock`."""
         switches = self.instants + np.minimum(self.offsets[1:], self.offsets[:-1])
         offsets = self.offsets[_count_until(switches, clock)]
         return np.where(offsets < earlier, offsets, earlier)
@@ -66,7 +66,8 @@ class Changes(msgspec.Struct, frozen=True):
 
 
 def _count_until(switches: Micros, times: Micros) -> npt.NDArray[np.intp]:
-    """Count the switches (ascending, no two on one day) at or before each time."""
+    """Return for each time the number of switches at or before the time. The switches are ascending, no two
+    on one day."""
     if len(times) < _MANY_ROWS:
         return np.searchsorted(switches, times, side="right")
     days = times // _DAY
@@ -80,8 +81,9 @@ def _count_until(switches: Micros, times: Micros) -> npt.NDArray[np.intp]:
 
 
 def changes_for(times: Micros, zone: datetime.tzinfo) -> tuple[Changes, Micros]:
-    """Return the changes of a zone around some times (instants or wall-clock times), and the times moved by
-    whole cycles of the calendar into the years that the changes cover."""
+    """Return the changes of a zone around some ``times`` (instants or wall-clock times), and the times to
+    look up in them: the given times, moved by whole cycles of the calendar into the years that the changes
+    cover."""
     if not len(times) or (int(times.min()) >= _MODERN + _DAY and int(times.max()) < _RULES - _DAY):
         return _changes(zone, _MODERN, _RULES), times
     cycles = np.maximum((times - _RULES) // CYCLE, 0)
@@ -90,7 +92,8 @@ def changes_for(times: Micros, zone: datetime.tzinfo) -> tuple[Changes, Micros]:
 
 @lru_cache(maxsize=64)
 def _changes(zone: datetime.tzinfo, first: int, last: int) -> Changes:
-    """Find all changes between two times. The search uses wall-clock times, for which Python is quick."""
+    """Find all changes of the zone between the wall-clock times ``first`` and ``last``, in microseconds since
+    1970. The search uses wall-clock times, for which Python is quick."""
     samples = np.arange(first, last, _STEP)
     offsets = _offsets_at(zone, samples)
     places = np.flatnonzero(offsets[1:] != offsets[:-1])
@@ -105,7 +108,8 @@ def _changes(zone: datetime.tzinfo, first: int, last: int) -> Changes:
 
 
 def _offsets_at(zone: datetime.tzinfo, clock: Micros) -> Micros:
-    """Return the zone's offset in microseconds at each wall-clock time, the earlier of two."""
+    """Return the zone's offset in microseconds at each wall-clock time; for a time that the clock shows
+    twice, the offset of the earlier instant."""
     moments: list[datetime.datetime] = clock.view("datetime64[us]").tolist()
     offsets = [zone.utcoffset(moment) or _NO_OFFSET for moment in moments]
     return np.array([offset.days * _DAY + offset.seconds * _SECOND for offset in offsets], np.int64)

@@ -24,7 +24,7 @@ _PYTHON_YEARS: Final = (-62_104_060_800_000_000, 253_339_228_800_000_000)
 
 
 def is_utc(zone: str) -> bool:
-    """Return whether the zone's wall clock always shows UTC."""
+    """Return whether the zone's name is one of those whose wall clock always shows UTC."""
     return zone in _UTC_NAMES
 
 
@@ -43,14 +43,14 @@ def fixed_offset(name: str) -> int | None:
 
 
 def to_wall_clock(instants: pa.Array, zone: str) -> pa.Array:
-    """Convert timestamps to the zone's wall-clock times (timestamp_ntz)."""
+    """Convert timestamps to the times that the wall clock of the zone of that name shows (timestamp_ntz)."""
     if is_utc(zone):
         return instants.view(TIMESTAMP_NTZ)
     return from_numpy(wall_clock(_micros(instants), zone), TIMESTAMP_NTZ, valid_mask(instants))
 
 
 def from_wall_clock(clock: pa.Array, zone: str) -> pa.Array:
-    """Convert the zone's wall-clock times (timestamp_ntz) to instants (timestamp)."""
+    """Convert times of the wall clock of the zone of that name (timestamp_ntz) to instants (timestamp)."""
     if is_utc(zone):
         return clock.view(TIMESTAMP)
     return from_numpy(instants_of(_micros(clock), zone), TIMESTAMP, valid_mask(clock))
@@ -66,9 +66,10 @@ def wall_clock(instants: Micros, zone: str) -> Micros:
 
 
 def instants_of(clock: Micros, zone: str, preferred: Micros | None = None) -> Micros:
-    """Convert the zone's wall-clock times ``clock`` to instants, both in microseconds since 1970.
+    """Convert times of the zone's wall clock to instants, both in microseconds since 1970.
 
-    Of two instants the later is taken only if it has the ``preferred`` offset (in microseconds).
+    Of a time that the clock shows twice, the earlier instant is taken; the later one only if its offset is
+    the row's ``preferred`` offset (in microseconds; None = none is preferred).
     """
     offset = fixed_offset(zone)
     if offset is not None:
