@@ -50,7 +50,8 @@ def bind_filter(binder: ExpressionBinder, node: exp.Filter) -> Expr:
 
 @handles(exp.IgnoreNulls, exp.RespectNulls)
 def bind_ignore_nulls(binder: ExpressionBinder, node: exp.IgnoreNulls | exp.RespectNulls) -> Expr:
-    """Bind ``first(x) IGNORE NULLS``."""
+    """Bind ``first(x) IGNORE NULLS`` or ``RESPECT NULLS``. Raises NotSupportedError for functions other than
+    first, last, any_value and their synonyms."""
     call = node.this
     name = _aggregate_name(call) if isinstance(call, exp.Anonymous) else None
     if name not in EDGES:
@@ -71,7 +72,8 @@ def bind_aggregate(
     condition: exp.Expr | None = None,
     ignore_nulls: bool = False,
 ) -> Expr:
-    """Bind an aggregate call over the input's row.
+    """Bind an aggregate call over the input's row: the call is added to the SELECT's calls, and its stand-in
+    is returned. ``condition`` is the condition of FILTER, None without one.
 
     Raises ProgrammingError: NESTED_AGGREGATE_FUNCTION, and INVALID_WHERE_CONDITION or a similar error in
     clauses that allow no aggregate.
@@ -97,8 +99,8 @@ def bind_aggregate(
 
 
 def filter_condition(binder: ExpressionBinder, node: exp.Expr) -> Expr:
-    """The condition of FILTER (WHERE ...). Raises INVALID_AGGREGATE_FILTER.NOT_BOOLEAN if it isn't
-    boolean."""
+    """The bound condition of FILTER (WHERE ...). Raises INVALID_AGGREGATE_FILTER.NOT_BOOLEAN if the condition
+    isn't boolean."""
     condition = binder.bind(node)
     if condition.type != BOOLEAN:
         raise failure(
@@ -114,7 +116,8 @@ def filter_condition(binder: ExpressionBinder, node: exp.Expr) -> Expr:
 def aggregate_call(
     binder: ExpressionBinder, node: exp.Anonymous, name: str, *, ignore_nulls: bool = False
 ) -> AggregateCall:
-    """The typed call of an aggregate function, its arguments bound and coerced."""
+    """The typed call of the aggregate function ``name``, its arguments bound and cast to the types that the
+    function takes. ``ignore_nulls``: the call has IGNORE NULLS."""
     entry = functions.lookup_aggregate(name)
     assert entry is not None
     nodes, distinct = _arguments(node)
@@ -155,8 +158,9 @@ def aggregate_call(
 
 
 def _refuse_unbuilt(name: str, operands: Sequence[Expr], node: exp.Expr) -> None:
-    """Refuse arguments that Spark's aggregates accept and that aren't implemented here: percentile's
-    frequency, mode's order, percentages as strings, timestamps as numbers, and the median of intervals."""
+    """Raise NotSupportedError for arguments that Spark's aggregates accept and that aren't implemented here:
+    percentile's frequency, mode's order, percentages as strings, timestamps as numbers, and the median of
+    intervals."""
     if name in _PERCENTILES and len(operands) > 1 and not _are_numbers(operands[1].type):
         raise unsupported(f"{name} with a percentage of {sql_name(operands[1].type)}", node)
     if len(operands) == _MORE_ARGUMENTS.get(name):
@@ -171,7 +175,7 @@ def _are_numbers(data_type: pa.DataType) -> bool:
 
 
 def _arguments(node: exp.Anonymous) -> tuple[list[exp.Expr], bool]:
-    """The call's arguments, and whether they are DISTINCT."""
+    """The nodes of the call's arguments, and whether DISTINCT stands before them."""
     nodes = node.expressions
     if len(nodes) == 1 and isinstance(nodes[0], exp.Distinct):
         refuse_unknown(nodes[0], frozenset({"expressions"}))
@@ -180,7 +184,7 @@ def _arguments(node: exp.Anonymous) -> tuple[list[exp.Expr], bool]:
 
 
 def _expanded(binder: ExpressionBinder, nodes: Sequence[exp.Expr]) -> list[Expr]:
-    """The bound arguments; a star expands to all columns, or to the columns of a relation."""
+    """The bound arguments; ``*`` expands to all columns in scope, ``t.*`` to the columns of a relation."""
     operands: list[Expr] = []
     for part in nodes:
         if part.is_star:
@@ -193,8 +197,8 @@ def _expanded(binder: ExpressionBinder, nodes: Sequence[exp.Expr]) -> list[Expr]
 def constant_arguments(
     binder: ExpressionBinder, places: Sequence[int], arguments: tuple[Expr, ...], node: exp.Expr
 ) -> tuple[Expr, ...]:
-    """The arguments; those at ``places`` must be constant, else DATATYPE_MISMATCH.NON_FOLDABLE_INPUT is
-    raised."""
+    """The arguments, in which parameters at ``places`` become literals. Raises
+    DATATYPE_MISMATCH.NON_FOLDABLE_INPUT if an argument at one of these places reads a column."""
     result = list(arguments)
     for place in places:
         if place < len(result):
@@ -211,7 +215,8 @@ def constant_arguments(
 
 
 def bind_grouping_call(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
-    """Bind ``grouping(key)`` (tinyint) and ``grouping_id(keys)`` (bigint)."""
+    """Bind ``grouping(key)`` (tinyint) and ``grouping_id(keys)`` (bigint) to a stand-in for the value. Raises
+    UNSUPPORTED_GROUPING_EXPRESSION in clauses that allow no aggregate."""
     if binder.aggregates is None:
         raise no_grouping_sets(node)
     name = call_arguments.function_name(node)
@@ -249,7 +254,7 @@ def _grouping_argument(binder: ExpressionBinder, node: exp.Expr, name: str) -> E
 
 
 def no_grouping_sets(node: exp.Expr) -> Error:
-    """The error for ``grouping`` in a query without grouping sets."""
+    """The error UNSUPPORTED_GROUPING_EXPRESSION for ``grouping`` in a query without grouping sets."""
     return failure(
         "UNSUPPORTED_GROUPING_EXPRESSION",
         "grouping()/grouping_id() can only be used with GroupingSets/Cube/Rollup.",

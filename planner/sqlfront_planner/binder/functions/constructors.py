@@ -26,7 +26,7 @@ def _struct(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
 
 
 def struct_of(names: Sequence[str], values: Sequence[Expr]) -> Expr:
-    """A struct of bound values."""
+    """The call that makes a struct of bound values; ``names`` are the names of its fields."""
     kind = pa.struct([(name, value.type) for name, value in zip(names, values, strict=True)])
     return Call(kind, "struct", tuple(values))
 

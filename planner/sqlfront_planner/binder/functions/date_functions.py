@@ -66,7 +66,8 @@ def _date_part(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
 
 
 def extract(binder: ExpressionBinder, field: str, source: Expr, node: exp.Expr) -> Expr:
-    """Extract a field from a date, timestamp or interval."""
+    """Bind the extraction of a field, such as "YEAR", in any case, from a date, timestamp or interval. Raises
+    INVALID_EXTRACT_FIELD if the type has no such field."""
     function = _FIELDS.get(field.upper())
     if isinstance(source.type, types.IntervalType):
         unit = _INTERVAL_FIELDS.get(function or "", "")
@@ -89,8 +90,8 @@ def _unit(node: exp.Anonymous) -> str | None:
 
 
 def with_unit(name: str, node: exp.Anonymous) -> str | None:
-    """The function of a date function with a unit: ``timestampadd`` or ``timestampdiff``; None without a
-    unit."""
+    """The registry name of a date function called with a unit, ``timestampadd`` or ``timestampdiff``; None if
+    the call has no unit, or if ``name`` is another function."""
     if _unit(node) is None:
         return None
     return UNIT_FUNCTIONS.get(name)
@@ -137,7 +138,8 @@ def _date_sub(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
 
 
 def _days(binder: ExpressionBinder, operand: Expr, node: exp.Expr) -> Expr:
-    """The number of days for date_add and date_sub: an int or a smaller type, or a string."""
+    """The operand of date_add and date_sub as an INT number of days: an int or a smaller type, a string or
+    NULL. Raises UNEXPECTED_INPUT_TYPE for other types."""
     small = is_integral(operand.type) and operand.type != BIGINT
     if not small and operand.type not in (types.VOID, STRING):
         raise failure(

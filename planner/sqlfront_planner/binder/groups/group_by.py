@@ -40,8 +40,9 @@ _MOST_PLACES: Final = 100_000
 
 
 class Grouping(msgspec.Struct, frozen=True):
-    """The distinct keys over the input's row, the grouping sets as positions of keys (None: one set of all
-    keys), and whether the clause was GROUP BY ALL."""
+    """The keys and grouping sets of GROUP BY: ``keys`` are the distinct keys over the input's row, ``sets``
+    the grouping sets as positions of keys (None: one set of all keys). ``is_all``: the clause was GROUP BY
+    ALL."""
 
     keys: tuple[Expr, ...] = ()
     sets: tuple[tuple[int, ...], ...] | None = None
@@ -49,7 +50,8 @@ class Grouping(msgspec.Struct, frozen=True):
 
 
 def bind_grouping(binder: ExpressionBinder, group: exp.Expr, items: Sequence[Item]) -> Grouping:
-    """The grouping of a GROUP BY clause; ``items`` are the select list, for positions and ALL.
+    """The grouping of a GROUP BY clause; ``items`` are the select list's expressions with their nodes, to
+    which positions and ALL refer.
 
     Raises ProgrammingError: GROUP_BY_POS_OUT_OF_RANGE, GROUP_BY_POS_AGGREGATE, GROUP_BY_AGGREGATE.
     """
@@ -77,8 +79,9 @@ def bind_grouping(binder: ExpressionBinder, group: exp.Expr, items: Sequence[Ite
 
 
 def _refuse_mixture(parts: Sequence[exp.Expr], clauses: Sequence[exp.Expr], group: exp.Expr) -> None:
-    """Refuse several set clauses: ``a, b GROUPING SETS (...)`` or ``a, b WITH CUBE`` may end a list of plain
-    expressions, but only one of them."""
+    """Raise NotSupportedError for several set clauses: ``a, b GROUPING SETS (...)`` or ``a, b WITH CUBE`` may
+    end a list of plain expressions, but only one of them. ``parts`` is the list, ``clauses`` are the set
+    clauses behind it."""
     if len(clauses) > 1 or any(isinstance(part, _SETS) for part in parts):
         raise unsupported("GROUP BY with several of WITH CUBE, WITH ROLLUP and GROUPING SETS", group)
 
@@ -86,8 +89,8 @@ def _refuse_mixture(parts: Sequence[exp.Expr], clauses: Sequence[exp.Expr], grou
 def _sets_over(
     clause: exp.Expr, factors: list[list[tuple[int, ...]]], keys: "_Keys"
 ) -> list[tuple[int, ...]]:
-    """The sets of ``GROUP BY a, b GROUPING SETS (...)``, over keys of the list, or of ``WITH CUBE`` and
-    ``WITH ROLLUP``."""
+    """The grouping sets of a set clause behind a list: of ``GROUP BY a, b GROUPING SETS (...)``, over keys of
+    the list, or of ``WITH CUBE`` and ``WITH ROLLUP``. ``factors`` are the sets of each item of the list."""
     if isinstance(clause, exp.GroupingSets):
         if any(isinstance(part, _SETS) for part in clause.expressions):
             raise unsupported("A grouping set inside of GROUPING SETS after a list", clause)
@@ -96,8 +99,8 @@ def _sets_over(
 
 
 def _group_by_all(items: Sequence[Item], group: exp.Expr) -> Grouping:
-    """The grouping of GROUP BY ALL: every item without an aggregate is a key; the other items may read only
-    these keys."""
+    """The grouping of GROUP BY ALL: every item of the select list without an aggregate is a key. Raises
+    UNRESOLVED_ALL_IN_GROUP_BY if another item reads a column outside of these keys."""
     for expression, node in items:
         if any(isinstance(part, WindowOutput) for part in walk(expression)):
             raise unsupported("A window function with GROUP BY ALL", node)
@@ -130,7 +133,7 @@ def _is_all(parts: Sequence[exp.Expr], binder: ExpressionBinder) -> bool:
 
 @dataclass(slots=True)
 class _Keys:
-    """The keys found so far."""
+    """The distinct keys found so far (``found``), and their meanings, by which equal keys are recognized."""
 
     binder: ExpressionBinder
     items: Sequence[Item]
@@ -141,7 +144,8 @@ class _Keys:
         self.binder, self.items, self.found, self.meanings = binder, items, [], []
 
     def place(self, node: exp.Expr) -> int:
-        """The position of the key that an item of GROUP BY means."""
+        """The position of the key that an item of GROUP BY means, an expression or a position of the select
+        list; a new key is added. Raises GROUP_BY_AGGREGATE for an aggregate function."""
         expression = self._by_position(node)
         if expression is None:
             expression = self.binder.bind(node)
@@ -198,7 +202,8 @@ def _holds_call(expression: Expr) -> bool:
 
 
 def _sets_of(node: exp.Expr, keys: _Keys) -> list[tuple[int, ...]]:
-    """The grouping sets of one item of GROUP BY."""
+    """The grouping sets, as positions of keys, of one item of GROUP BY; a plain expression gives one set of
+    one key."""
     match node:
         case exp.Rollup() | exp.Cube() if not node.expressions:
             raise unresolved_routine(node.key, node)
@@ -225,21 +230,24 @@ def _is_empty(node: exp.Expr) -> bool:
 
 
 def _set_of(node: exp.Expr, keys: _Keys) -> list[tuple[int, ...]]:
-    """The sets of an element of GROUPING SETS; the element may be a set clause itself."""
+    """The grouping sets, as positions of keys, of an element of GROUPING SETS; the element may be a set
+    clause itself."""
     if isinstance(node, _SETS):
         return _sets_of(node, keys)
     return [_joined([_places(node, keys)])]
 
 
 def _places(node: exp.Expr, keys: _Keys) -> tuple[int, ...]:
-    """The keys of an element: of several in parentheses, or of one."""
+    """The positions of the keys of an element: of several expressions in parentheses, or of one
+    expression."""
     if isinstance(node, exp.Tuple):
         return _joined([(keys.place(part),) for part in node.expressions])
     return (keys.place(node.this if isinstance(node, exp.Paren) else node),)
 
 
 def _with_word(word: str, factors: list[list[tuple[int, ...]]]) -> list[tuple[int, ...]]:
-    """The sets of ``GROUP BY a, b WITH ROLLUP`` (or CUBE)."""
+    """The grouping sets of ``GROUP BY a, b WITH ROLLUP``, or of ``WITH CUBE`` if ``word`` is "cube";
+    ``factors`` holds one set for each item of the list."""
     groups = [factor[0] for factor in factors]
     if word == "cube":
         return _subsets(groups)
@@ -264,7 +272,7 @@ def _product(factors: list[list[tuple[int, ...]]]) -> list[tuple[int, ...]]:
 
 
 def _joined(groups: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
-    """All positions, without duplicates."""
+    """The union of the groups of positions, without duplicates, in order."""
     return tuple(dict.fromkeys(place for group in groups for place in group))
 
 

@@ -31,7 +31,8 @@ from sqlfront_values.expressions import AggregateCall, Cast, Column, Expr, Liter
 
 
 class BoundSelectList(msgspec.Struct, frozen=True):
-    """The select list, its aggregate calls, the presence of window functions, and HAVING if bound."""
+    """The bound select list, its aggregate calls, whether it has window functions, and the bound condition of
+    HAVING (None: there is none, or it isn't bound yet)."""
 
     items: Sequence[SelectItem]
     aggregates: Aggregates
@@ -44,7 +45,7 @@ class BoundSelectList(msgspec.Struct, frozen=True):
         return any(item.uses_alias for item in self.items)
 
     def outputs(self) -> dict[str, list[Expr]]:
-        """The expressions by lower-case name."""
+        """The select list's expressions by lower-case name; several if columns share a name."""
         outputs: dict[str, list[Expr]] = {}
         for item in self.items:
             outputs.setdefault(item.name.lower(), []).append(item.expression)
@@ -55,13 +56,14 @@ class BoundSelectList(msgspec.Struct, frozen=True):
         return tuple([item.expression for item in self.items if item.is_column])
 
     def aliases(self) -> frozenset[str]:
-        """The names of exactly one column, unless the column is an input column under its own name."""
+        """The lower-case names that exactly one column of the select list has, unless the column is an input
+        column under its own name."""
         names = self.outputs()
         found = [item.name.lower() for item in self.items if not item.is_column]
         return frozenset([name for name in found if len(names[name]) == 1])
 
     def before_windows(self) -> dict[str, list[Expr]]:
-        """The expressions, by lower-case name, that read no window function's result."""
+        """The select list's expressions, by lower-case name, that read no window function's result."""
         columns = [item.expression for item in self.items]
         kept: dict[str, list[Expr]] = {}
         for name, found in self.outputs().items():
@@ -115,7 +117,7 @@ def in_having(
 
 
 def in_order(selected: BoundSelectList, grouping: Grouping) -> OutputNames:
-    """The names that ORDER BY sees."""
+    """The names that ORDER BY sees over groups; the module's docstring has the rules."""
     is_projected = selected.has_windows or _having_adds(selected)
     columns, aliases = selected.columns(), selected.aliases()
     known = [key for key in grouping.keys if isinstance(key, Column)]
@@ -138,8 +140,9 @@ def in_order(selected: BoundSelectList, grouping: Grouping) -> OutputNames:
 def refuse_known_calls(
     selected: BoundSelectList, grouping: Grouping, binder: ExpressionBinder, order: exp.Expr
 ) -> None:
-    """Refuse aggregate functions in ORDER BY beside aliases that the select list reads. Spark only finds the
-    functions if ORDER BY has a name that isn't in the select list, or beside HAVING or grouping sets."""
+    """Raise UNSUPPORTED_EXPR_FOR_OPERATOR for aggregate functions in ORDER BY beside aliases that the select
+    list reads. Spark only finds the functions if ORDER BY has a name that isn't in the select list, or beside
+    HAVING or grouping sets."""
     names = binder.output
     if names is None or not selected.uses_alias or selected.having is not None or grouping.sets is not None:
         return
@@ -158,7 +161,8 @@ def refuse_known_calls(
 
 
 def refuse_grouping_id(selected: BoundSelectList, order: Sequence[OrderItem]) -> None:
-    """Refuse ``grouping_id()`` in ORDER BY, which Spark no longer has if HAVING has ``grouping``, too."""
+    """Raise MISSING_ATTRIBUTES for ``grouping_id()`` in ORDER BY outside of the select list, if HAVING has
+    ``grouping``: Spark no longer has the value then."""
     if not _has(GroupingOutput, selected.having):
         return
     outputs = [item.expression for item in selected.items]
@@ -185,7 +189,7 @@ def has_calls(binder: ExpressionBinder, node: exp.Expr) -> bool:
 
 
 def _needs_casts(binder: ExpressionBinder, names: OutputNames, node: exp.Expr) -> bool:
-    """Whether Spark adds an implicit cast to a part of the expression."""
+    """Whether the expression, bound with ``names`` in scope, has implicit casts; False if binding fails."""
     try:
         bound = replace(binder, output=names, aggregates=None, windows=None, aliases_used=[]).bind(node)
     except Error:

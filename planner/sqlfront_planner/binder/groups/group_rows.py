@@ -45,6 +45,7 @@ def grouped_plan(
     plan: LogicalPlan, grouping: Grouping, aggregates: Aggregates, *, grouped: bool
 ) -> tuple[LogicalPlan, "GroupRow"]:
     """The plan of the groups, and a rewriter of expressions from the input's row to the groups' row.
+    ``grouped``: the query has GROUP BY.
 
     Grouping sets are a UNION ALL with one Aggregate each. For many sets of few rows, the plan repeats the
     rows once per set, as Spark does (its Expand), and groups once: thousands of branches take seconds to
@@ -90,8 +91,9 @@ def _expanded(
     groupings: Sequence[GroupingCall],
     names: tuple[str, ...],
 ) -> LogicalPlan:
-    """One Aggregate over the cross join with a row per set: the set's number, the values of ``grouping``, and
-    a flag per key in the set. Equal sets differ by number, so each set gives its groups."""
+    """The plan of many grouping sets: one Aggregate over the cross join of ``plan`` with a table of the sets.
+    That table has a row per set: the set's number, the values of ``grouping``, and a flag per key in the set.
+    Equal sets differ by number, so each set gives its groups."""
     assert grouping.sets is not None
     keys = grouping.keys
     input_row = plan.row()
@@ -122,7 +124,7 @@ def _expanded(
 
 
 def _sets_table(grouping: Grouping, groupings: Sequence[GroupingCall]) -> LogicalValues:
-    """The grouping sets as rows, see :func:`_expanded`."""
+    """A table with a row per grouping set; its columns are described at :func:`_expanded`."""
     assert grouping.sets is not None
     schema = pa.schema(
         [
@@ -150,7 +152,8 @@ def _one_set(
     groupings: Sequence[GroupingCall],
     names: tuple[str, ...],
 ) -> LogicalPlan:
-    """The groups of one grouping set, with nulls for the keys outside of the set.
+    """The plan of the groups of one grouping set, whose keys have the positions ``places``, with nulls for
+    the other keys.
 
     The empty set groups by a constant: without input rows Spark has no row for it.
     """
@@ -194,7 +197,8 @@ def _key_name(key: Expr, place: int) -> str:
 
 
 class GroupRow(msgspec.Struct, frozen=True):
-    """The row of groups. ``grouped``: whether the query has GROUP BY."""
+    """The row of groups: the keys, the values of ``call_count`` aggregate calls, and the values of
+    ``grouping``, with their ``names``. ``grouped``: whether the query has GROUP BY."""
 
     keys: tuple[Expr, ...]
     call_count: int
@@ -226,7 +230,8 @@ class GroupRow(msgspec.Struct, frozen=True):
         return expression.with_children(changed)
 
     def over_order(self, expression: Expr, node: exp.Expr) -> Expr:
-        """Rewrite as :meth:`over`, for ORDER BY, where columns that aren't grouped are unresolved."""
+        """Rewrite an expression of ORDER BY as :meth:`over`, but raise UNRESOLVED_COLUMN for a column that
+        isn't grouped."""
         try:
             return self.over(expression, node)
         except ProgrammingError as error:
@@ -238,7 +243,8 @@ class GroupRow(msgspec.Struct, frozen=True):
         return Column(output.type, place, self.names[place])
 
     def _outer(self, column: OuterColumn, node: exp.Expr) -> OuterColumn:
-        """The outer column of a subquery, over the groups' row."""
+        """The column of the enclosing row that a subquery reads, over the groups' row. Raises
+        MISSING_AGGREGATION or MISSING_GROUP_BY if the column isn't a key."""
         for place, key in enumerate(self.keys):
             if isinstance(key, Column) and key.ordinal == column.ordinal:
                 return OuterColumn(column.type, place, column.name)

@@ -120,7 +120,7 @@ UNIT_FUNCTIONS: Final = {
 
 
 def call_text(node: exp.Expr, binder: Binder, text: Text) -> str:
-    """The text of a function call; ``text`` makes the text of an argument."""
+    """Spark's text of a function call; ``text`` makes the text of an argument."""
     written = node.this if isinstance(node.this, str) else node.this.name
     name = str(written).removeprefix(FUNCTION_MARK).lower()
     special = _CALLS.get(name)
@@ -172,7 +172,8 @@ def _struct_field(part: exp.Expr, text: Text) -> str:
 
 
 def _shown(name: str, count: int) -> tuple[str, tuple[str, ...]]:
-    """The displayed name of a function, and the defaults after the arguments."""
+    """The displayed name of a function called with ``count`` arguments, and the texts of the default
+    arguments that Spark shows after them."""
     entry = lookup_aggregate(name) or lookup_window(name)
     if entry is not None:
         missing = count - (len(entry.arguments) - entry.optional)
@@ -196,7 +197,7 @@ def _if(arguments: list[str]) -> str:
 
 
 def _array_sort(arguments: list[str]) -> str:
-    """The text of array_sort with Spark's default comparison."""
+    """The text of array_sort called with an array only, for which Spark shows its default comparison."""
     item = "namedlambdavariable()"
     compared = f"(IF(({item} < {item}), -1, (IF(({item} > {item}), 1, 0))))"
     nulls = f"(IF(({item} IS NULL), 1, (IF(({item} IS NULL), -1, {compared}))))"

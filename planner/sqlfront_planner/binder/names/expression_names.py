@@ -51,7 +51,8 @@ _BINARY: Final[dict[type[exp.Expr], str]] = {
 
 
 def result_name(node: exp.Expr, binder: "Binder") -> str:
-    """The name of a select list's column without an alias."""
+    """The name of a select list's column without an alias: the last part of a dotted name, also of a column
+    under a cast, or Spark's text of any other expression."""
     match node:
         case exp.Paren():
             return result_name(node.this, binder)
@@ -72,7 +73,8 @@ def _is_dotted(node: exp.Expr) -> bool:
 
 
 def name_of(node: exp.Expr, binder: "Binder") -> str:
-    """The text of an expression inside of a name or a message."""
+    """Spark's text of an expression inside of a name or a message; sqlglot's text for nodes without a
+    rule."""
     try:
         operator = _BINARY.get(type(node))
         if operator is not None:
@@ -84,7 +86,7 @@ def name_of(node: exp.Expr, binder: "Binder") -> str:
 
 
 def _text(binder: "Binder") -> Callable[[exp.Expr], str]:
-    """A function that applies :func:`name_of` with this binder."""
+    """Make the function that returns the text of a node by :func:`name_of` with this binder."""
     return lambda part: name_of(part, binder)
 
 
@@ -123,8 +125,8 @@ _OPERATORS: Final = frozenset(
 
 
 def _chain(node: exp.Expr, kinds: frozenset[type[exp.Expr]], binder: "Binder") -> str:
-    """The text of a chain of operators, which may be long: the left operand of each is the text of all
-    before."""
+    """The text of a chain of operators of ``kinds``, made in a loop, since the chain may be long: the left
+    operand of each operator is the text of all before."""
     links = chains.spine(node, kinds)
     opening, rest = list[str](), [name_of(precedence.left_of(links[0]), binder)]
     for link in links:
@@ -169,7 +171,8 @@ def _comparison(node: exp.Expr, operator: str, binder: "Binder") -> str:
 
 
 def _time_arithmetic(node: exp.Expr, left: str, right: str, binder: "Binder") -> str:
-    """The text of a date or timestamp moved by days or an interval, which Spark shows as a function."""
+    """The text of an operator that moves a date or timestamp, or multiplies an interval, which Spark shows in
+    a way of its own, often as a function. ``left`` and ``right`` are the operands' texts."""
     moved = binder.context.moved[id(node)]
     if moved.swapped:
         left, right = right, left
@@ -327,7 +330,8 @@ def _choices(quantifier: exp.Expr) -> list[exp.Expr]:
 
 
 def _only_strings(quantifier: exp.Expr) -> bool:
-    """Whether the patterns are literals, which Spark shows as ``likeany(s)``."""
+    """Whether all patterns of LIKE ANY or ALL are literals; Spark shows only these calls as
+    ``likeany(s)``."""
     return all(isinstance(choice, exp.Literal) for choice in map(unparenthesized, _choices(quantifier)))
 
 
@@ -432,7 +436,8 @@ def _exists(node: exp.Expr, binder: "Binder") -> str:
 
 
 def _outer_names(query: exp.Expr, binder: "Binder") -> str:
-    """The enclosing query's columns that a subquery reads, in the subquery's order."""
+    """The names of the enclosing query's columns that a subquery reads, separated by commas, in the
+    subquery's order."""
     return ", ".join(binder.queries.outer_names(query, binder.scope))
 
 

@@ -46,7 +46,7 @@ def unknown_relation(parts: Sequence[str], known: Sequence[str]) -> str:
 
 
 def nearest_words(wanted: str, known: Sequence[str], count: int = _SHOWN) -> tuple[str, ...]:
-    """The known words nearest to the wanted word."""
+    """The ``count`` known words nearest to the wanted word, nearest first; case is ignored."""
     return tuple(sorted(known, key=lambda word: distance(word.lower(), wanted.lower()))[:count])
 
 

@@ -8,7 +8,8 @@ from sqlfront_planner.tokens.marks import FUNCTION_MARK
 
 
 def window_text(node: exp.Expr, binder: Binder, text: Text) -> str:
-    """The text ``function(...) OVER (...)``, with the function's frame."""
+    """Spark's text ``function(...) OVER (...)`` of a window call, with the function's frame; ``text`` makes
+    the text of an operand."""
     assert isinstance(node, exp.Window)
     window = binder.window(node)
     function = text(node.this)
@@ -30,7 +31,8 @@ def _ordered(item: exp.Expr, text: Text) -> str:
 
 
 def _frame_text(node: exp.Window, window: exp.Window, text: Text) -> str:
-    """The text of the frame; ranking functions, lag and lead have fixed frames."""
+    """The text of the frame: as written, or the default; ranking functions, lag and lead have fixed
+    frames."""
     inner = node.this
     while not isinstance(inner, exp.Anonymous):
         inner = inner.this

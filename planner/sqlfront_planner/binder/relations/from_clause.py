@@ -33,7 +33,8 @@ from sqlfront_values.types import VOID, is_string
 
 
 def bind_from(queries: Queries, select: exp.Expr, parent: Scope | None) -> Relation:
-    """The relation of a SELECT's FROM clause and joins.
+    """The relation of a SELECT's FROM clause and joins; ``parent`` is the scope of the enclosing query, whose
+    columns conditions of joins may read.
 
     A comma binds like JOIN, unlike in standard SQL: ``a, b RIGHT JOIN c`` joins a and b first.
     """
@@ -50,7 +51,8 @@ def bind_from(queries: Queries, select: exp.Expr, parent: Scope | None) -> Relat
 
 
 def bind_relation(queries: Queries, node: exp.Expr) -> Relation:
-    """Bind one item of FROM."""
+    """Bind one item of FROM, a table, a query in parentheses or VALUES, to a relation. Raises
+    NotSupportedError for any other item."""
     match node:
         case exp.Table():
             return _table(queries, node)
@@ -124,8 +126,9 @@ def _view(queries: Queries, entry: ViewEntry, node: exp.Table) -> Relation:
 
 
 def _view_query(queries: Queries, entry: ViewEntry, node: exp.Table) -> BoundQuery:
-    """The view's query, bound anew for each use: two uses draw different random numbers, as in Spark. If uses
-    might differ for other reasons (the order in which floats are added), all uses share one plan."""
+    """The bound query of a view, bound anew for each use: two uses draw different random numbers, as in
+    Spark. If uses might differ for other reasons (the order in which floats are added), all uses share one
+    plan. Raises RECURSIVE_VIEW for a view that reads itself."""
     context = queries.context
     name = _view_key(entry)
     if name in context.views:
@@ -166,7 +169,7 @@ def _not_found(queries: Queries, parts: tuple[str, ...], node: exp.Expr) -> Exce
 
 
 def _derived(queries: Queries, node: exp.Subquery) -> Relation:
-    """Bind ``(SELECT ...) AS t(a, b)``, and joins in parentheses."""
+    """Bind ``(SELECT ...) AS t(a, b)``, or a relation or joins in parentheses."""
     inner = node.this
     if isinstance(inner, exp.Table | exp.Subquery | exp.Values) and not _is_query(inner):
         refuse_unknown(node, frozenset({"this", "alias"}))
@@ -181,7 +184,7 @@ def _is_query(node: exp.Expr) -> bool:
 
 
 def _with_modifiers(node: exp.Subquery) -> exp.Expr:
-    """The query in the parentheses, or the parentheses themselves if clauses follow inside the outer
+    """The query inside of the parentheses; the node itself if WITH, ORDER BY, LIMIT or OFFSET belong to the
     parentheses."""
     return node if any(node.args.get(name) for name in ("with_", "order", "limit", "offset")) else node.this
 
@@ -200,7 +203,9 @@ def _parenthesized(queries: Queries, node: exp.Expr) -> Relation:
 
 
 def _aliased(source: Relation, node: exp.Expr, *, rename_values: bool = False) -> Relation:
-    """The relation under the alias; the columns are renamed if the alias lists names."""
+    """The relation under the alias of ``node``, its columns renamed if the alias lists names; ``source``
+    itself without an alias. ``rename_values``: the relation is VALUES, for which a wrong number of names is
+    INVALID_INLINE_TABLE instead of ASSIGNMENT_ARITY_MISMATCH."""
     alias = node.args.get("alias")
     if alias is None:
         return source
@@ -254,7 +259,9 @@ _NOT_IN_VALUES: Final = frozenset(
 
 
 def inline_table(queries: Queries, node: exp.Values) -> Relation:
-    """Bind ``VALUES (1, 'a'), (2, 'b')``; the columns are ``col1``, ``col2``, ..."""
+    """Bind ``VALUES (1, 'a'), (2, 'b')`` to a relation with the columns ``col1``, ``col2``, ... Raises
+    INVALID_INLINE_TABLE for rows of different lengths, values of incompatible types and nondeterministic
+    values."""
     for value in node.find_all(exp.Between, exp.Anonymous):
         if isinstance(value, exp.Between) or str(value.this).lower() in _NOT_IN_VALUES:
             raise unsupported("An expression that Spark doesn't evaluate in VALUES", value)
@@ -297,7 +304,8 @@ def _row_parts(row: exp.Expr) -> list[exp.Expr]:
 
 
 def _inline_column(values: list[Expr], name: str, node: exp.Expr) -> list[Expr]:
-    """A column's values in the common type; strings and other types have no common type here."""
+    """The values of the column ``name`` of VALUES, cast to their common type. Raises INVALID_INLINE_TABLE if
+    there is none; strings have no common type with other types here."""
     kinds = {value.type for value in values if value.type != VOID}
     kind = _tightest_type(kinds)
     if kind is None or (not is_string(kind) and any(is_string(other) for other in kinds)):
@@ -311,7 +319,7 @@ def _inline_column(values: list[Expr], name: str, node: exp.Expr) -> list[Expr]:
 
 def _tightest_type(kinds: Set[pa.DataType]) -> pa.DataType | None:
     """The common type of a column of VALUES: Spark's common type, except that whole numbers beside FLOAT
-    become FLOAT."""
+    become FLOAT; None if there is no common type."""
     if kinds and all(pa.types.is_list(kind) for kind in kinds):
         element = _tightest_type({kind.value_type for kind in kinds})
         return None if element is None else pa.list_(element)

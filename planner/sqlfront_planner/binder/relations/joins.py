@@ -41,7 +41,8 @@ _CROSS: Final = ("CROSS", EXPLICIT_CROSS)
 
 
 def join_kind(node: exp.Join) -> JoinKind:
-    """The kind given by the words before JOIN. Raises NotSupportedError."""
+    """The kind of join given by the words before JOIN. Raises INCOMPATIBLE_JOIN_TYPES for NATURAL CROSS,
+    NotSupportedError for unknown words."""
     refuse_unknown(node, frozenset({"this", "side", "kind", "method", "on", "using"}))
     method = _method(node)
     words = (str(node.args.get("side") or "").upper(), str(node.args.get("kind") or "").upper())
@@ -54,7 +55,7 @@ def join_kind(node: exp.Join) -> JoinKind:
 
 
 def _method(node: exp.Join) -> str:
-    """The word NATURAL, or an empty text; :func:`join_kind` has checked it."""
+    """The word NATURAL, or an empty text without it; :func:`join_kind` has refused other words."""
     return str(node.args.get("method") or "").upper()
 
 
@@ -66,7 +67,11 @@ def bind_join(
     node: exp.Join,
     parent: Scope | None,
 ) -> Relation:
-    """The join on the condition of ON, USING or NATURAL; without any of these, the join of all pairs."""
+    """The join of two relations on the condition of ON, USING or NATURAL; without any of these, the join of
+    all pairs. ``parent`` is the scope of the enclosing query.
+
+    Raises JOIN_CONDITION_IS_NOT_BOOLEAN_TYPE, UNRESOLVED_USING_COLUMN_FOR_JOIN.
+    """
     using = [item.name for item in node.args.get("using") or []]
     if _method(node):
         if kind in FILTERING_JOINS:
@@ -96,7 +101,8 @@ def bind_join(
 
 
 def side_by_side(left: Relation, right: Relation, kind: JoinKind) -> Relation:
-    """The join without a condition."""
+    """The join of ``kind`` without a condition. Its columns are those of both sides, or of the left side for
+    the kinds that only filter the left rows (SEMI, ANTI)."""
     plan = LogicalJoin(left.plan, right.plan, kind)
     if kind in FILTERING_JOINS:
         return Relation(plan, left.columns)
@@ -129,8 +135,8 @@ def _join_using(
     queries: Queries,
     node: exp.Join,
 ) -> Relation:
-    """Join by ``USING (a, b)``: the compared columns come first and once; each side's own column remains
-    reachable by its qualifier."""
+    """Join by ``USING (a, b)``, whose columns are ``names``: the compared columns come first and once; each
+    side's own column remains reachable by its qualifier."""
     binder = ExpressionBinder(queries, Scope((), 0), Clause.USING)
     ours = [_side_column(left, name, "left", node) for name in names]
     moved = Relation(right.plan, _shifted(right.columns, left.plan.width))
@@ -157,7 +163,8 @@ def _join_using(
 
 
 def _merged(name: str, left: ScopeColumn, right: ScopeColumn, kind: JoinKind) -> ScopeColumn:
-    """The merged column of two compared columns: the column of the side whose rows are all kept."""
+    """The merged column ``name`` of two compared columns: the column of the side whose rows are all kept; for
+    a full join the first of the two columns that isn't null."""
     if kind is JoinKind.RIGHT:
         return right
     if kind is JoinKind.FULL:
@@ -168,7 +175,8 @@ def _merged(name: str, left: ScopeColumn, right: ScopeColumn, kind: JoinKind) ->
 
 
 def _side_column(side: Relation, name: str, which: str, node: exp.Join) -> ScopeColumn:
-    """The side's first column of that name; Spark accepts several."""
+    """The first column called ``name`` of one side of a join, ``which`` being "left" or "right"; Spark
+    accepts several columns of the name. Raises UNRESOLVED_USING_COLUMN_FOR_JOIN if there is none."""
     match = side.scope().resolve((name,))
     if match is None:
         known = ", ".join(shown_names.quoted((column.name,)) for column in side.columns if not column.hidden)

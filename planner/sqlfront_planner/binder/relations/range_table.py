@@ -35,7 +35,7 @@ class RangeTable:
 
     @property
     def statistics(self) -> TableStatistics:
-        """Exact statistics."""
+        """Exact statistics: the number of rows, their bytes, and the bounds of ``id``."""
         numbers = self._numbers
         count = len(numbers)
         ends = (numbers[0], numbers[-1]) if numbers else (None, None)
@@ -47,11 +47,11 @@ class RangeTable:
         return self
 
     def exact_filters(self, filters: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        """None of the filters: the scan applies no filter exactly."""
+        """No filters, an empty tuple: the scan applies none of ``filters`` exactly."""
         return ()
 
     def scan(self, request: ScanRequest) -> ScanPlan:
-        """The plan of a source of the numbers, up to the limit."""
+        """The plan of a source that makes the numbers, at most as many as the request's limit."""
         numbers = self._numbers
         count = len(numbers) if request.limit is None else min(len(numbers), request.limit)
         source = Range(numbers.start, numbers.step, count, bool(request.columns))

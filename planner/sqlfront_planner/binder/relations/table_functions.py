@@ -18,7 +18,8 @@ from sqlfront_values.types import BIGINT, VOID, sql_name
 
 
 def table_function(queries: Queries, call: exp.Anonymous, node: exp.Expr) -> RangeTable:
-    """The table of a table function. Its arguments are constants.
+    """The table of a table function's call; ``node`` is the item of FROM, for messages. The arguments must be
+    constant.
 
     Raises WRONG_NUM_ARGS, UNEXPECTED_INPUT_TYPE, FAILED_FUNCTION_CALL; NotSupportedError for Spark's other
     table functions, NOT_A_TABLE_FUNCTION and UNRESOLVABLE_TABLE_VALUED_FUNCTION for names of no table
@@ -58,7 +59,8 @@ def _no_such_function(name: str, call: exp.Anonymous) -> Error:
 
 
 def _constant(queries: Queries, node: exp.Expr, place: int) -> int:
-    """The value of the argument as a bigint."""
+    """The value of the argument at position ``place`` (from 0), cast to a bigint. Raises
+    UNEXPECTED_INPUT_TYPE for null and for a type that can't be cast."""
     binder = ExpressionBinder(queries, EMPTY_SCOPE, Clause.RANGE)
     bound = transform(binder.bind(node), queries.context.known_value)
     value = None

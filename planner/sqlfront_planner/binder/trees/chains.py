@@ -15,7 +15,8 @@ _LINK: Final = 48
 
 
 def spine(node: exp.Expr, kinds: Container[type[exp.Expr]]) -> list[exp.Expr]:
-    """The operators of a chain that groups to the left, innermost first; ``node`` is the last operator."""
+    """The operators of a chain that groups to the left, innermost first; ``node`` is the last operator,
+    ``kinds`` are the classes of operators that continue the chain."""
     chain = [node]
     while type(chain[-1].this) in kinds:
         chain.append(chain[-1].this)
@@ -37,8 +38,8 @@ def fold_chain(chain: list[exp.Expr], first: Expr, apply: Callable[[Expr, exp.Ex
 
 
 def _applied(left: Expr, node: exp.Expr, apply: Callable[[Expr, exp.Expr], Expr]) -> Expr:
-    """Apply one operator with the checks of a separate binding: unread arguments are refused, errors get a
-    position."""
+    """The expression of one operator by ``apply``, given the left operand, with the checks of a separate
+    binding: unread arguments are refused, errors get a position."""
     entry = handler_of(type(node))
     assert entry is not None
     try:

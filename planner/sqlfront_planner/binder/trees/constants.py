@@ -42,7 +42,8 @@ CURRENT: Final[dict[type[exp.Expr], tuple[str, pa.DataType]]] = {
 
 
 def number(text: str, node: exp.Expr) -> Literal:
-    """The literal of a number as written, with its sign and suffix."""
+    """The literal of a number as written, with its sign and suffix. Raises INVALID_NUMERIC_LITERAL_RANGE for
+    a value out of the suffix' range, DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION for more than 38 digits."""
     if len(text) <= INT_DIGITS and text.isascii() and text.isdigit():
         return Literal(INT, int(text))
     match = re.fullmatch(_NUMBER, text, re.IGNORECASE)
@@ -115,8 +116,8 @@ def _too_precise(precision: str, node: exp.Expr) -> Error:
 
 
 def negative_literal(node: exp.Neg) -> Literal | None:
-    """The literal of ``-1``, one literal in Spark's grammar; None if the operand isn't a number as
-    written."""
+    """The literal of a minus sign before a number as written, such as ``-1``, one literal in Spark's grammar;
+    None for any other operand."""
     operand = node.this
     if isinstance(operand, exp.Literal) and not operand.is_string:
         return number(f"-{operand.this}", operand)
@@ -132,7 +133,8 @@ def may_be_position(node: exp.Expr) -> bool:
 
 
 def constant_text(value: object, kind: pa.DataType, time_zone: str = "UTC") -> str:
-    """The text of a value in names of result columns, in the session's time zone.
+    """Spark's text of a value of type ``kind`` in names of result columns; timestamps are shown in
+    ``time_zone``.
 
     >>> constant_text(date(2020, 1, 1), types.DATE), constant_text(1e3, types.DOUBLE)
     ("DATE '2020-01-01'", '1000.0')
@@ -181,7 +183,8 @@ def _moment(value: datetime) -> str:
 
 
 def _float_text(value: float, kind: pa.DataType) -> str:
-    """The text of a float as Java prints it."""
+    """The text of a double, or of a float if ``kind`` is FLOAT, as Java prints it; NaN and infinities as a
+    cast."""
     shortest = _shortest_single(value) if kind == FLOAT else repr(value)
     if value != value or value in (float("inf"), float("-inf")):
         text = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[repr(value)]
@@ -207,5 +210,5 @@ def single(value: float) -> float:
 
 
 def _shortest_single(value: float) -> str:
-    """The shortest text of a float."""
+    """The shortest decimal text that reads back as the same float."""
     return next(text for digits in range(1, 10) if single(float(text := f"{value:.{digits}g}")) == value)

@@ -48,8 +48,9 @@ _CLAUSES: Final = {"pivots": "PIVOT or UNPIVOT", "sample": "TABLESAMPLE"}
 
 
 def handles(*classes: type[exp.Expr], arguments: str = "this") -> Callable[[HandlerType], HandlerType]:
-    """Register a function that binds nodes of the classes and reads the nodes' ``arguments`` (separated by
-    spaces)."""
+    """Make a decorator that registers a function as the binder of nodes of the classes. ``arguments`` are the
+    names of the nodes' arguments that the function reads, separated by spaces; other arguments are refused if
+    set."""
 
     def decorate(function: HandlerType) -> HandlerType:
         for node_class in classes:
@@ -60,7 +61,7 @@ def handles(*classes: type[exp.Expr], arguments: str = "this") -> Callable[[Hand
 
 
 def handler_of(node_class: type[exp.Expr]) -> Entry | None:
-    """The handler of a node class and the arguments that the handler reads, or None."""
+    """The handler of a node class and the arguments that the handler reads; None if the class is unknown."""
     return _HANDLERS.get(node_class) or _all_handlers().get(node_class)
 
 
@@ -92,7 +93,8 @@ def construct(node: exp.Expr) -> str:
 
 
 def unsupported(what: str, node: exp.Expr | None = None) -> NotSupportedError:
-    """The error for an unsupported construct, pointing at ``node``."""
+    """The error "``what`` is not supported.", pointing at ``node``; without a position if ``node`` is
+    None."""
     return NotSupportedError(
         f"{what} is not supported.", sqlstate="0A000", position=None if node is None else span(node)
     )
@@ -115,7 +117,8 @@ def _places(node: exp.Expr) -> Iterator[tuple[int, int]]:
 
 
 def failure(condition: str, message: str, node: exp.Expr | None = None) -> DatabaseError:
-    """An error with a condition of Spark, pointing at ``node``."""
+    """The error of Spark's condition ``condition``, pointing at ``node``; without a position if ``node`` is
+    None."""
     return spark_error(condition, message, position=None if node is None else span(node))
 
 
@@ -127,8 +130,8 @@ def unparenthesized(node: exp.Expr) -> exp.Expr:
 
 
 def field_name(node: exp.Expr, place: int) -> str:
-    """The name of a struct's field made of an expression: the name of a column, of a field, or of a key in
-    brackets, else ``col1``, ``col2``, ..."""
+    """The name of the field that an expression becomes in a struct: its alias, the name of a column or field,
+    or a string key in brackets; else ``col`` and ``place``, its position from 1."""
     node = unparenthesized(node)
     if isinstance(node, exp.Bracket):
         key = node.expressions[0]

@@ -42,7 +42,7 @@ class IntervalLiteral(msgspec.Struct, frozen=True):
         return IntervalLiteral(-self.amount, self.type)
 
     def literal(self) -> Literal:
-        """The bound expression."""
+        """The bound expression: a whole number of months, or a timedelta."""
         in_months = is_year_month(self.type)
         return Literal(self.type, self.amount if in_months else timedelta(microseconds=self.amount))
 
@@ -59,8 +59,9 @@ class IntervalLiteral(msgspec.Struct, frozen=True):
 def interval_literal(node: exp.Interval) -> IntervalLiteral:
     """The interval literal of sqlglot's node.
 
-    Raises ProgrammingError (INVALID_INTERVAL_FORMAT) for a text that isn't an interval, NotSupportedError for
-    one that mixes months with days or is too long, and for a value that isn't a literal.
+    Raises ProgrammingError (INVALID_TYPED_LITERAL, INVALID_INTERVAL_FORMAT) for a text that isn't an
+    interval, NotSupportedError for one that mixes months with days or is out of its type's range, and for a
+    value that isn't a literal.
     """
     value, unit = node.this, node.args.get("unit")
     sign = 1
@@ -83,7 +84,8 @@ def interval_literal(node: exp.Interval) -> IntervalLiteral:
 
 
 def _pairs(text: str, node: exp.Expr) -> IntervalLiteral:
-    """Parse ``'1 day 2 hours'``."""
+    """Parse the text of an interval without a unit, such as ``'1 day 2 hours'``. Raises
+    INVALID_TYPED_LITERAL."""
     body = re.sub(r"^\s*interval\s", "", text, flags=re.IGNORECASE)
     pairs, position = [], 0
     while position < len(body):
@@ -111,7 +113,8 @@ def _of_units(pairs: list[tuple[Decimal, str]], node: exp.Expr) -> IntervalLiter
 
 
 def _span(text: str, first: str, last: str, node: exp.Expr) -> IntervalLiteral:
-    """Parse ``'1 02:03:04' DAY TO SECOND``."""
+    """Parse the text of ``'1 02:03:04' DAY TO SECOND``, from the unit ``first`` to ``last``. Raises
+    INVALID_INTERVAL_FORMAT for a text of another form."""
     match = _SPAN[first].fullmatch(text) if first in _SPAN else None
     if match is None:
         raise _bad_span(text, first, last, node)

@@ -67,15 +67,16 @@ def regrouped(node: exp.Expr) -> exp.Expr:
 
 
 def refuse_predicate_operands(node: exp.Binary) -> None:
-    """Refuse a comparison with an IN, LIKE, BETWEEN or IS as an operand without parentheses, which Spark
-    reads differently."""
+    """Raise NotSupportedError if an operand of a comparison is an IN, LIKE, BETWEEN or IS without
+    parentheses, which Spark reads differently."""
     for side in (node.this, node.expression):
         refuse_predicate(side, node)
 
 
 def refuse_predicate(operand: exp.Expr, node: exp.Expr) -> None:
-    """Refuse a predicate directly in a predicate: its operand is a comparison or binds tighter. (sqlglot adds
-    parentheses to IS DISTINCT FROM.)"""
+    """Raise NotSupportedError if ``operand``, of the predicate ``node``, is a predicate without parentheses:
+    in Spark's grammar the operand is a comparison or binds tighter. (sqlglot adds parentheses to IS DISTINCT
+    FROM.)"""
     inner = operand.this if isinstance(operand, exp.Not | exp.Paren) else operand
     if isinstance(inner, exp.NullSafeNEQ if isinstance(operand, exp.Paren) else _PREDICATES):
         raise unsupported("A predicate without parentheses as an operand of another predicate", node)
@@ -89,7 +90,7 @@ def _is_grouped(node: exp.Expr) -> bool:
 
 
 def _loosest(node: exp.Expr) -> int:
-    """The level of the loosest operator of a chain, -1 for an operand."""
+    """The level of the loosest operator of a chain, -1 for a node that is no operator."""
     loosest, waiting = -1, [node]
     while waiting:
         item = waiting.pop()
@@ -101,7 +102,7 @@ def _loosest(node: exp.Expr) -> int:
 
 
 def _flatten(node: exp.Expr, operands: list[exp.Expr], operators: list[exp.Expr]) -> None:
-    """Append the operands and operators of a chain from left to right."""
+    """Append the operands and operators of a chain to the two lists, from left to right."""
     around: list[exp.Expr] = []
     while True:
         while type(node) in _LEVELS:
@@ -115,7 +116,8 @@ def _flatten(node: exp.Expr, operands: list[exp.Expr], operators: list[exp.Expr]
 
 
 def _group(operands: list[exp.Expr], operators: list[exp.Expr]) -> exp.Expr:
-    """Group the flat chain by precedence climbing."""
+    """The tree of a flat chain, grouped by precedence climbing; ``operators`` has one item less than
+    ``operands``."""
     output, waiting = [operands[0]], list[exp.Expr]()
     for operator, operand in zip(operators, operands[1:], strict=True):
         while waiting and _LEVELS[type(waiting[-1])] <= _LEVELS[type(operator)]:

@@ -70,7 +70,8 @@ def data_type_of(node: exp.Expr) -> pa.DataType:
 
 
 def interval_type(node: exp.Interval) -> pa.DataType:
-    """The type ``INTERVAL DAY``, ``INTERVAL YEAR TO MONTH``, ...."""
+    """The type of ``INTERVAL DAY``, ``INTERVAL YEAR TO MONTH``, ... Raises NotSupportedError for units that
+    aren't a type of Spark."""
     unit = node.args.get("unit")
     if unit is None:
         raise unsupported("INTERVAL without units as a type", node)
