@@ -69,7 +69,8 @@ Parts = list[object]
 
 class StatementBuilder(lark.Transformer[lark.Token, object]):
     """A transformer that turns the tree of the text from offset ``start`` into a statement, bottom-up. Each
-    method handles the rule or terminal of the same name. A labelled part is a pair of its name and value."""
+    method handles the rule or terminal of the same name, given the results of its parts. A labelled part is a
+    pair of its name, a field of the statement, and its value."""
 
     def __init__(self, sql: str, start: int) -> None:
         super().__init__()
@@ -103,7 +104,7 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
         return parts[0]
 
     def name(self, parts: Parts) -> Part:
-        """A dotted name as one text, with backticks where a part needs them."""
+        """A dotted name as one text, with backticks where a part needs them, labelled "name"."""
         return "name", dotted([str(part) for part in parts])
 
     def name_list(self, parts: Parts) -> Part:
@@ -363,7 +364,8 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
         return UseDatabase(str(_named(parts)["name"]))
 
     def _once(self, parts: Parts) -> dict[str, object]:
-        """The clauses of a statement by their labels. Raises DUPLICATE_CLAUSES if a clause stands twice."""
+        """The values of a statement's clauses by their labels. Raises DUPLICATE_CLAUSES if a clause stands
+        twice."""
         names = [part[0] for part in parts if isinstance(part, tuple)]
         for name in names:
             if names.count(name) > 1:
@@ -376,17 +378,19 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
 
 
 def _wrong_show(what: str, message: str) -> Error:
-    """The error for an invalid SHOW FUNCTIONS."""
+    """Make the error INVALID_SQL_SYNTAX.SHOW_FUNCTIONS_INVALID_SCOPE or _PATTERN (``what``) for SHOW
+    FUNCTIONS."""
     return spark_error(f"INVALID_SQL_SYNTAX.SHOW_FUNCTIONS_INVALID_{what}", f"Invalid SQL syntax: {message}")
 
 
 def _named(parts: Parts) -> dict[str, object]:
-    """The labelled parts of a statement."""
+    """The values of the labelled parts of a statement by their labels; other parts are left out."""
     return dict(part for part in parts if isinstance(part, tuple))
 
 
 def _clustering(given: dict[str, object]) -> dict[str, object]:
-    """CLUSTERED BY's columns and number of buckets as two fields."""
+    """The statement's fields with the part "clustered_by", a pair, split into the columns ``clustered_by``
+    and the number ``buckets``; unchanged without CLUSTERED BY."""
     clustered = given.pop("clustered_by", None)
     if isinstance(clustered, tuple):
         given["clustered_by"], given["buckets"] = clustered

@@ -71,8 +71,8 @@ _BESIDE: Final = frozenset({"OR", "REPLACE", "IF", "EXISTS", "GLOBAL", "EXTERNAL
 
 
 def parse_command(sql: str, word: str, start: int, parse_from: ParseFrom) -> Statement:
-    """Parse the statement that begins at offset ``start``, whose first word (in upper case) is ``word``.
-    ``parse_from(sql, start)`` parses the statement inside EXPLAIN.
+    """Parse the statement that begins at offset ``start``, whose first word (in upper case) is ``word``: any
+    statement but a query. ``parse_from(sql, start)`` parses the statement inside EXPLAIN.
 
     Raises NotSupportedError for a statement that isn't implemented.
     """
@@ -109,8 +109,12 @@ def _parser() -> lark.Lark:
 
 
 def _refreshed_path(sql: str, start: int) -> RefreshPath | None:
-    """The path behind REFRESH: strings, or else the text as written, with comments and semicolons. None if
-    REFRESH names a table or a function or the text has parameters."""
+    """The path behind REFRESH, which stands at offset ``start``: the joined strings, or else the text as
+    written, with comments and semicolons. None if REFRESH names a table or a function or the text has
+    parameters.
+
+    Raises INVALID_SQL_SYNTAX for an empty path, and for blanks in an unquoted path.
+    """
     tokens = tokens_of(sql, start)
     kinds = tokens.kinds[1:]
     if kinds and kinds[-1] == "<unknown>" and sql.startswith("/*", tokens.starts[-1]):
@@ -143,7 +147,8 @@ def _refreshed_path(sql: str, start: int) -> RefreshPath | None:
 
 
 def _explain(sql: str, start: int, parse_from: ParseFrom) -> Statement:
-    """Parse EXPLAIN, its options, and the statement inside."""
+    """Parse EXPLAIN, its options, and the statement inside, which has to be a query: NotSupportedError for
+    any other."""
     _, end = _word(sql, start)
     options: dict[str, str] = {}
     word, begin, after = _next(sql, end)
@@ -170,7 +175,8 @@ def _explain(sql: str, start: int, parse_from: ParseFrom) -> Statement:
 
 
 def _explain_options(sql: str, start: int, options: dict[str, str]) -> int:
-    """Add the options in the parentheses behind EXPLAIN to ``options``; return the end of the parentheses."""
+    """Add the options in the parentheses behind EXPLAIN to ``options``, FORMAT with its value, others with an
+    empty text; return the end of the parentheses. ``start`` is the offset behind the opening parenthesis."""
     separator, end = ",", start
     while separator == ",":
         word, begin, end = _next(sql, end)
@@ -184,19 +190,21 @@ def _explain_options(sql: str, start: int, options: dict[str, str]) -> int:
 
 
 def _next(sql: str, start: int) -> tuple[str, int, int]:
-    """The first word (or character) from ``start`` in upper case, and its range."""
+    """The first word (or character) from ``start`` in upper case, and its range (start, end); an empty text
+    at the end of the text."""
     begin, end = _word(sql, start)
     return sql[begin:end].upper(), begin, end
 
 
 def _word(sql: str, start: int) -> tuple[int, int]:
-    """The range of the first word (or character) from ``start``; comments are skipped."""
+    """The range (start, end) of the first word (or character) from ``start``, behind comments; an empty range
+    at the end of the text."""
     place = lead(sql, start)
     return place if place is not None else (len(sql), len(sql))
 
 
 def _not_built(sql: str, start: int, place: tuple[int, int] | None = None) -> NotSupportedError:
-    """The error for a statement that isn't implemented, or for the clause of the statement at ``place``."""
+    """Make the error for a statement that isn't implemented, or for its clause at the range ``place``."""
     what, words = _named(sql, start)
     if place is not None and place[0] >= words[1] and sql[place[0]].isalpha():
         what = f"{what} with {_named(sql, place[0])[0]}"
@@ -207,7 +215,7 @@ def _not_built(sql: str, start: int, place: tuple[int, int] | None = None) -> No
 
 def _named(sql: str, start: int) -> tuple[str, tuple[int, int]]:
     """The words that name the statement or clause at ``start``, and the words' range: keywords up to the
-    first name, three at most."""
+    first name, three at most; an empty text if no keyword stands there."""
     tokens = tokens_of(sql, start)
     keywords = spark_grammar().kinds
     found: list[tuple[int, int]] = []
@@ -222,7 +230,7 @@ def _named(sql: str, start: int) -> tuple[str, tuple[int, int]]:
 
 
 def _place(error: lark.UnexpectedInput, sql: str, start: int) -> tuple[int, int] | None:
-    """The position at which the grammar rejected the text; None for the end of the text."""
+    """The range of the word at which the grammar rejected the text; None for the end of the text."""
     if isinstance(error, lark.UnexpectedToken):
         return None if error.token.type == "$END" else lead(sql, start + int(error.token.start_pos or 0))
     if isinstance(error, lark.UnexpectedCharacters):

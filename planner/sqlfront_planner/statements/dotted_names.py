@@ -15,7 +15,7 @@ _PERMANENT: Final = re.compile(r"[A-Za-z0-9_]+")
 
 
 def name_parts(name: str) -> tuple[str, ...]:
-    """The parts of a dotted name, without backticks.
+    """The parts of a dotted name as statements hold it, without backticks.
 
     >>> name_parts("a.`b.c`.`d``e`"), name_parts("``")
     (('a', 'b.c', 'd`e'), ('',))
@@ -26,7 +26,7 @@ def name_parts(name: str) -> tuple[str, ...]:
 
 
 def last_part(name: str) -> str:
-    """The name without its qualifiers, and without backticks.
+    """The last part of a dotted name, without its qualifiers and without backticks.
 
     >>> last_part("a.`b.c`")
     'b.c'
@@ -35,7 +35,7 @@ def last_part(name: str) -> str:
 
 
 def dotted(parts: Sequence[str]) -> str:
-    """Join the parts with dots. A part that needs backticks gets them.
+    """Join the parts of a name with dots. A part that isn't an ASCII identifier gets backticks.
 
     >>> dotted(("a", "b.c", "d`e", ""))
     'a.`b.c`.`d``e`.``'
@@ -46,9 +46,9 @@ def dotted(parts: Sequence[str]) -> str:
 
 
 def check_permanent(name: str) -> None:
-    """Raise ProgrammingError if the name of a relation that outlives its session has other characters than
-    letters, digits and underscores: INVALID_SCHEMA_OR_RELATION_NAME, or INVALID_ATTRIBUTE_NAME_SYNTAX for a
-    name that Spark can't put into that message, as ``a..b``."""
+    """Raise ProgrammingError if the last part of ``name``, a relation's that outlives its session, has other
+    characters than letters, digits and underscores: INVALID_SCHEMA_OR_RELATION_NAME, or
+    INVALID_ATTRIBUTE_NAME_SYNTAX for a name that Spark can't put into that message, as ``a..b``."""
     last = last_part(name)
     if _PERMANENT.fullmatch(last) is not None:
         return

@@ -22,8 +22,8 @@ _CLOSING: Final = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET})
 
 
 def parse_delete(sql: str, start: int = 0) -> Delete:
-    """Parse ``DELETE FROM table [[AS] alias] [WHERE condition]``. Raises PARSE_SYNTAX_ERROR for anything
-    else."""
+    """Parse ``DELETE FROM table [[AS] alias] [WHERE condition]`` from offset ``start`` to the end of the
+    text. Raises NotSupportedError for anything else."""
     tokens = statement_tokens(sql, start)
     if len(tokens) < 2 or tokens[1].token_type != TokenType.FROM:
         raise unread_at(tokens[1] if len(tokens) > 1 else None, sql)
@@ -33,7 +33,8 @@ def parse_delete(sql: str, start: int = 0) -> Delete:
 
 
 def parse_update(sql: str, start: int = 0) -> Update:
-    """Parse ``UPDATE table [[AS] alias] SET column = value, ... [WHERE condition]``."""
+    """Parse ``UPDATE table [[AS] alias] SET column = value, ... [WHERE condition]`` from offset ``start`` to
+    the end of the text. Raises NotSupportedError for anything else."""
     tokens = statement_tokens(sql, start)
     place = _find(tokens, TokenType.SET)
     if place is None:
@@ -50,7 +51,9 @@ def parse_update(sql: str, start: int = 0) -> Update:
 
 
 def _rows(first: Token, relation: list[Token], values: list[list[Token]], sql: str) -> tuple[Query, str]:
-    """The query for all rows of the table, with the values as further columns, and the table's name."""
+    """The query for all rows of the table, with the values as further columns, and the table's dotted name.
+    ``relation`` are the tokens of the table and its alias, each of ``values`` the tokens of an expression,
+    none: TRUE. ``first`` is the statement's first token."""
     if not relation:
         raise unread_at(None, sql)
     selected = [replaced(first, TokenType.SELECT, "SELECT"), replaced(first, TokenType.STAR, "*")]
@@ -74,7 +77,8 @@ def _rows(first: Token, relation: list[Token], values: list[list[Token]], sql: s
 
 
 def _refuse_aggregates(tree: exp.Select, first: Token) -> None:
-    """Raise UNSUPPORTED_EXPR_FOR_OPERATOR for aggregate functions, window functions and generators."""
+    """Raise UNSUPPORTED_EXPR_FOR_OPERATOR for aggregate functions, window functions and generators in the
+    values of DELETE or UPDATE, whose first token is ``first``."""
     for value in tree.expressions[1:]:
         for node in value.walk(prune=lambda node: isinstance(node, exp.Query)):
             if isinstance(node, exp.AggFunc | exp.Window | exp.UDTF):
@@ -88,8 +92,8 @@ def _refuse_aggregates(tree: exp.Select, first: Token) -> None:
 
 
 def _assignment(tokens: list[Token], sql: str) -> tuple[str, list[Token]]:
-    """The column's name and the tokens of its value. DEFAULT becomes NULL, since every column's default is
-    null."""
+    """The column's name and the tokens of its value in the tokens of ``column = value``; qualifiers of the
+    column are dropped. DEFAULT becomes NULL, since every column's default is null."""
     place = _find(tokens, TokenType.EQ)
     target = tokens[:place]
     names = target[::2]
@@ -115,7 +119,7 @@ def _where(tokens: list[Token], sql: str) -> tuple[list[Token], list[Token]]:
 
 
 def _find(tokens: list[Token], kind: TokenType) -> int | None:
-    """The position of the first token of that type outside of brackets."""
+    """The position of the first token of the type ``kind`` outside of brackets; None if there is none."""
     depth = 0
     for place, token in enumerate(tokens):
         depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
@@ -125,6 +129,6 @@ def _find(tokens: list[Token], kind: TokenType) -> int | None:
 
 
 def _split(tokens: list[Token]) -> list[list[Token]]:
-    """The parts between commas."""
+    """The tokens between the commas outside of brackets, as one list per part."""
     place = _find(tokens, TokenType.COMMA)
     return [tokens] if place is None else [tokens[:place], *_split(tokens[place + 1 :])]

@@ -68,8 +68,9 @@ def parse_query(sql: str, start: int = 0) -> Query:
 
 
 def statement_tokens(sql: str, start: int = 0) -> list[Token]:
-    """The tokens of the only statement between offset ``start`` and the end of the text; at least one
-    token."""
+    """The tokens of the only statement between offset ``start`` and the end of the text, without trailing
+    semicolons; positions are offsets in the whole text. Raises NotSupportedError for a semicolon between
+    statements."""
     blank = re.sub(r"[^\n]", " ", sql[:start]) + sql[start:] if start else sql
     return _single_statement(tokenize(blank), sql)
 
@@ -129,8 +130,9 @@ def _trees(tokens: list[Token], sql: str) -> list[exp.Expr | None]:
 
 
 def with_names(tokens: list[Token], sql: str) -> list[Token] | None:
-    """Quote the keywords that are names in the text: no word is reserved in Spark, and sqlglot reads most
-    keywords as keywords. None if no keyword is a name."""
+    """The tokens with quotes around the keywords that are names in the text: no word is reserved in Spark,
+    and sqlglot reads most keywords as keywords. None if no keyword is a name, the text is too long for the
+    search, or sqlglot has merged such a keyword with a word that isn't a name."""
     found = tokens_of(sql)
     if len(found.kinds) > _MOST_TOKENS_WITH_NAMES:
         return None
@@ -152,7 +154,8 @@ def with_names(tokens: list[Token], sql: str) -> list[Token] | None:
 
 
 def _single_statement(tokens: list[Token], sql: str) -> list[Token]:
-    """The tokens without trailing semicolons."""
+    """The tokens without trailing semicolons. Raises NotSupportedError for a semicolon before other
+    tokens."""
     while tokens and tokens[-1].token_type == TokenType.SEMICOLON:
         tokens = tokens[:-1]
     for token in tokens:
@@ -162,8 +165,8 @@ def _single_statement(tokens: list[Token], sql: str) -> list[Token]:
 
 
 def _unread(error: ParseError, tokens: list[Token], sql: str) -> DatabaseError:
-    """The error at the token at which sqlglot's parser fails, or at the end of the text if sqlglot misses
-    something after the last token."""
+    """Make the error at the token at which sqlglot's parser failed, or at the end of the text if sqlglot
+    misses something after the last token."""
     detail = error.errors[0]
     description = str(detail.get("description"))
     if description.startswith("Expected TYPE"):
@@ -180,7 +183,8 @@ def _unread(error: ParseError, tokens: list[Token], sql: str) -> DatabaseError:
 
 
 def _unknown_type(detail: Mapping[str, object], tokens: list[Token], sql: str) -> DatabaseError:
-    """Spark's UNSUPPORTED_DATATYPE for a word that sqlglot doesn't know as a type."""
+    """Make Spark's error UNSUPPORTED_DATATYPE for a word that sqlglot doesn't know as a type; ``detail`` is
+    sqlglot's description of its error. NotSupportedError if no word stands in the place of the type."""
     place = (detail.get("line"), detail.get("col"))
     token = next((token for token in tokens if (token.line, token.col) == place), None)
     if token is None or token.token_type == TokenType.R_PAREN:

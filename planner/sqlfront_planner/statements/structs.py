@@ -55,7 +55,7 @@ class ExplainFormat(Enum):
 
 class Explain(msgspec.Struct, frozen=True):
     """``EXPLAIN [EXTENDED | ANALYZE] [(option, ...)] query``; an option is ``EXTENDED``, ``ANALYZE`` or
-    ``FORMAT text | json | dot | mermaid``."""
+    ``FORMAT text | json | dot | mermaid``. ``mode`` combines EXTENDED and ANALYZE from both places."""
 
     mode: ExplainMode
     query: Query
@@ -122,7 +122,9 @@ class CreateView(msgspec.Struct, frozen=True):
 
 
 class CacheTable(msgspec.Struct, frozen=True):
-    """``CACHE [LAZY] TABLE name [CLUSTERED BY (columns) [INTO n BUCKETS]] [AS query]``."""
+    """``CACHE [LAZY] TABLE name [CLUSTERED BY (columns) [INTO n BUCKETS]] [AS query]``. ``buckets`` is n,
+    None without INTO; ``query`` is None if the name's own relation is cached; ``lazy``: the word LAZY was
+    given."""
 
     name: str
     clustered_by: tuple[str, ...] = ()
@@ -156,7 +158,8 @@ class Drop(msgspec.Struct, frozen=True):
 
 
 class CreateIndex(msgspec.Struct, frozen=True):
-    """``CREATE INDEX [IF NOT EXISTS] index ON [TABLE] name [USING format] (columns)``."""
+    """``CREATE INDEX [IF NOT EXISTS] index ON [TABLE] name [USING format] (columns)``; ``name`` is the
+    table's."""
 
     index: str
     name: str
@@ -166,7 +169,7 @@ class CreateIndex(msgspec.Struct, frozen=True):
 
 
 class DropIndex(msgspec.Struct, frozen=True):
-    """``DROP INDEX [IF EXISTS] index ON [TABLE] name``."""
+    """``DROP INDEX [IF EXISTS] index ON [TABLE] name``; ``name`` is the table's."""
 
     index: str
     name: str
@@ -180,7 +183,8 @@ class ShowIndexes(msgspec.Struct, frozen=True):
 
 
 class Insert(msgspec.Struct, frozen=True):
-    """``INSERT INTO | OVERWRITE [TABLE] name [(columns)] query``."""
+    """``INSERT INTO | OVERWRITE [TABLE] name [(columns)] query``; ``columns`` is empty if the statement lists
+    none, ``overwrite`` is true for OVERWRITE."""
 
     name: str
     query: Query
@@ -206,7 +210,7 @@ class Update(msgspec.Struct, frozen=True):
 
 
 class ShowTables(msgspec.Struct, frozen=True):
-    """``SHOW TABLES [IN | FROM database] [[LIKE] 'pattern']``."""
+    """``SHOW TABLES [IN | FROM database] [[LIKE] 'pattern']``; None for a part that isn't there."""
 
     database: str | None = None
     pattern: str | None = None
@@ -246,8 +250,8 @@ class DescribeQuery(msgspec.Struct, frozen=True):
 
 
 class SetOption(msgspec.Struct, frozen=True):
-    """``SET key = value``. Without a value the statement shows the setting, without a key all settings. A
-    query as the value gives an interval, the offset of a time zone."""
+    """``SET key = value``. ``value`` None: the statement shows the setting; ``key`` None: it shows all
+    settings. A query as the value gives an interval, the offset of a time zone."""
 
     key: str | None = None
     value: str | Query | None = None
@@ -281,7 +285,7 @@ class KillQuery(msgspec.Struct, frozen=True):
 
 
 class UseDatabase(msgspec.Struct, frozen=True):
-    """``USE database``."""
+    """``USE database``; the only database that a session accepts is the default one."""
 
     database: str
 

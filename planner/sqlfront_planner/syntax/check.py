@@ -63,7 +63,8 @@ def _has_too_many_commas(sql: str) -> bool:
 
 
 def _refuse_deep(tokens: Tokens) -> None:
-    """Raise FAILED_TO_PARSE_TOO_COMPLEX for deep CASE within CASE, whose readings multiply."""
+    """Raise FAILED_TO_PARSE_TOO_COMPLEX for more than 400 levels of CASE within CASE, whose readings
+    multiply."""
     level = 0
     for kind in tokens.kinds:
         level += (kind == "CASE") - (kind == "END" and level > 0)
@@ -72,13 +73,14 @@ def _refuse_deep(tokens: Tokens) -> None:
 
 
 def _is_hives(tokens: Tokens) -> bool:
-    """Whether the text is a Hive statement that Spark's parser recognizes and refuses."""
+    """Whether the text is a Hive statement that Spark's parser recognizes only to refuse it."""
     is_hives = first_wrong_token(tokens, "hive_statement") is None
     return is_hives and first_wrong_token(tokens, "built_text") is not None
 
 
 def _wrong_at(tokens: Tokens, place: int, sql: str) -> DatabaseError:
-    """The error at the token at that position, or at the end of the text."""
+    """The error for the token at position ``place``, the first that doesn't fit; at the end of the text if
+    ``place`` is the number of tokens."""
     if place == len(tokens.kinds):
         end = len(sql.rstrip())
         return _error("PARSE_SYNTAX_ERROR", "Syntax error at or near end of input.", (end, end + 1), sql)
@@ -95,24 +97,26 @@ def _wrong_at(tokens: Tokens, place: int, sql: str) -> DatabaseError:
 
 
 def unclosed_comment(start: int, sql: str) -> DatabaseError:
-    """Spark's UNCLOSED_BRACKETED_COMMENT for a comment that begins at ``start``."""
+    """Spark's error UNCLOSED_BRACKETED_COMMENT for a comment that begins at the offset ``start`` of the
+    text."""
     message = "Found an unclosed bracketed comment. Please, append */ at the end of the comment."
     return _error("UNCLOSED_BRACKETED_COMMENT", message, (start, start + 1), sql)
 
 
 def wrong_at(place: tuple[int, int], sql: str) -> DatabaseError:
-    """Spark's PARSE_SYNTAX_ERROR for a range of the text."""
+    """Spark's error PARSE_SYNTAX_ERROR for the range ``place`` (start, end) of the text."""
     return _error("PARSE_SYNTAX_ERROR", f"Syntax error at or near '{sql[slice(*place)]}'.", place, sql)
 
 
 def _is_bang(tokens: Tokens, place: int) -> bool:
-    """Whether the text would be valid with NOT in that position."""
+    """Whether the text would be valid with NOT instead of ``!`` as the token at position ``place``."""
     kinds = [*tokens.kinds[:place], "<bang>", *tokens.kinds[place + 1 :]]
     return first_wrong_token(Tokens(kinds, tokens.starts, tokens.ends)) is None
 
 
 def _dashed_name(tokens: Tokens, place: int, sql: str) -> tuple[int, int] | None:
-    """The range of a name like ``a-b`` if the text would be valid with the whole as one name; else None."""
+    """The range (start, end) in the text of an unquoted name like ``a-b`` whose dash is the token at position
+    ``place``, if the text would be valid with the whole as one name; else None."""
     kinds, starts, ends = list(tokens.kinds), list(tokens.starts), list(tokens.ends)
     found: tuple[int, int] | None = None
     wrong: int | None = place

@@ -49,8 +49,9 @@ _SYMBOL: Final = re.compile(r"'[^']+'|<[a-z ]+>|\w+|[(){}|*+?]")
 
 
 class State:
-    """A state of a rule's automaton. ``skips``: states that are reached from it without a token; ``edges``: a
-    set of token kinds or the name of a rule, and the state behind it."""
+    """A state of a rule's automaton. ``skips`` are the states that are reached from this state without a
+    token; ``edges`` are pairs of a label (a set of token kinds, or the name of a rule) and the state behind
+    it."""
 
     __slots__ = ("edges", "is_last", "known_end", "moves", "skips")
 
@@ -76,7 +77,7 @@ class State:
         return reached
 
     def is_end(self) -> bool:
-        """Whether the rule may end here."""
+        """Whether the rule may end in this state, perhaps after skips."""
         known = self.known_end
         if known is None:
             known = self.known_end = any(state.is_last for state in self.reached())
@@ -102,8 +103,8 @@ class _Unread:
 
 
 class Grammar:
-    """The network of states. The states of an alternative are built when a text reaches it: a process that
-    runs a single statement pays for little more than the rules of that statement."""
+    """The network of states of a grammar's text. The states of an alternative are built when a text reaches
+    it: a process that runs a single statement pays for little more than the rules of that statement."""
 
     def __init__(self, text: str) -> None:
         self._rules = _rules_of(text)
@@ -129,7 +130,8 @@ class Grammar:
         return tuple(self._rules)
 
     def start(self, rule: str) -> State:
-        """The first state of a rule."""
+        """The first state of a rule; its alternatives that begin with a token stay unread until a text needs
+        them."""
         known = self._starts.get(rule)
         if known is None:
             known = self._starts[rule] = State()
@@ -144,12 +146,12 @@ class Grammar:
         return known
 
     def _read(self, start: State, end: State, text: str) -> None:
-        """Build the states of an alternative."""
+        """Build the states of the alternative ``text`` between the states ``start`` and ``end``."""
         _RuleParser(self, _SYMBOL.findall(text)).alternatives(start).skip_to(end)
 
     def moves(self, state: State, kind: int) -> tuple[Move, ...]:
-        """The transitions of a state by a token of that kind; for ``~kind``: by the keyword itself, not as a
-        name."""
+        """The transitions of a state by a token of the kind ``kind``; for ``~kind``: by the keyword itself,
+        not as a name. Empty if the token doesn't fit."""
         if state.moves is None:
             state.moves = {}
         known = state.moves.get(kind)
@@ -174,7 +176,8 @@ class Grammar:
                     yield (), target
 
     def label(self, symbol: str) -> frozenset[int] | str:
-        """The label of an edge: the set of token kinds of a symbol, or the rule of that name."""
+        """The label of an edge for a symbol: the symbol itself if it names a rule, else the set of token
+        kinds that it stands for."""
         if symbol in self._rules:
             return symbol
         known = self._sets.get(symbol)
@@ -199,7 +202,7 @@ def _rules_of(text: str) -> dict[str, str]:
 
 
 def _alternatives_of(rule: str) -> list[str]:
-    """The texts between the outer bars of a rule."""
+    """The texts of a rule's alternatives, which bars outside of parentheses and braces separate."""
     found: list[str] = []
     for text in rule.split(_BAR):
         if " | " not in text:
@@ -217,7 +220,7 @@ def _alternatives_of(rule: str) -> list[str]:
 
 
 class _RuleParser:
-    """A parser that builds the states of one rule from its text."""
+    """A parser that builds the states of one alternative from the symbols of its text."""
 
     def __init__(self, grammar: Grammar, symbols: list[str]) -> None:
         self._grammar = grammar
@@ -225,7 +228,8 @@ class _RuleParser:
         self._position = 0
 
     def alternatives(self, start: State) -> State:
-        """Build the alternatives between bars; return the state behind all of them."""
+        """Build the alternatives between bars from the state ``start`` on; return the state behind all of
+        them."""
         end = self._sequence(start)
         if self._symbols[self._position] == "|":
             first, end = end, State()
@@ -241,7 +245,8 @@ class _RuleParser:
         return state
 
     def _repeated(self, state: State) -> State:
-        """Build an item with its repetition mark."""
+        """Build an item with its repetition mark, if any, behind ``state``; return the state behind the
+        item."""
         mark = self._mark()
         if not mark:
             return self._item(state)
@@ -269,7 +274,8 @@ class _RuleParser:
         return mark if mark in ("?", "*", "+") else ""
 
     def _item(self, state: State) -> State:
-        """Build one symbol, a choice in parentheses, or a list."""
+        """Build one symbol, a choice in parentheses, or a list with commas in braces behind ``state``; return
+        the state behind the item."""
         symbol = self._symbols[self._position]
         self._position += 1
         if symbol == "(":
@@ -285,7 +291,7 @@ class _RuleParser:
         return end
 
     def _taken(self, state: State, symbol: str) -> State:
-        """Add an edge for a symbol; return the state behind it."""
+        """Add an edge for a symbol to ``state``; return the state behind the edge."""
         target = State()
         state.edges += ((self._grammar.label(symbol), target),)
         return target

@@ -62,7 +62,7 @@ _NESTING: Final = frozenset({"ARRAY", "MAP", "STRUCT"})
 
 class Tokens(msgspec.Struct, frozen=True):
     """The tokens of a text: the name of each token's kind (a word in capitals, a sign, a class as
-    ``<string>``), and the positions of its begin and end."""
+    ``<string>``), and the offsets of each token's begin and end in the text."""
 
     kinds: list[str]
     starts: list[int]
@@ -134,8 +134,8 @@ def usual_tokens(sql: str) -> list[str]:
 
 
 def without_comments(sql: str) -> str:
-    """The text with blanks in the place of comments and odd spaces, so that positions stay valid: other
-    parsers have other comments. Hints stay.
+    """The text with blanks in the place of comments and odd spaces, which other parsers read differently;
+    positions stay valid. Line breaks and hints stay.
 
     >>> without_comments("SELECT 1 /* /* a */ */ + 2 -- b")
     'SELECT 1               + 2     '
@@ -153,7 +153,8 @@ def without_comments(sql: str) -> str:
 
 
 def _kind_of_word(text: str) -> str:
-    """The kind of a word: the word in capitals, or its class. The grammar decides whether the word is a
+    """The kind of a token of letters, digits and underscores: the word in capitals, or a class for a number,
+    for a name that begins with a digit, and ``<unknown>``. The grammar decides whether the word is a
     keyword."""
     if text[0].isdigit():
         number = re.fullmatch(_INTEGER, text)

@@ -16,7 +16,8 @@ from sqlfront_planner.syntax.lexer import SAME, Tokens
 
 
 class _Call:
-    """An entry of the stack: the state to return to, and the entries below."""
+    """An entry of the stack of calls: the state to return to, and the entries below, one per caller of the
+    same rule from the same position."""
 
     __slots__ = ("below", "state")
 
@@ -43,7 +44,7 @@ Reading = tuple[State, _Call]
 
 
 class _Beginning:
-    """The readings after a beginning of texts, and the longer beginnings by the kind of the next token."""
+    """The readings of a beginning of texts, and the longer beginnings by the kind of the next token."""
 
     __slots__ = ("_may_end", "following", "readings")
 
@@ -53,7 +54,7 @@ class _Beginning:
         self._may_end: bool | None = None
 
     def may_end(self) -> bool:
-        """Whether a text may end here."""
+        """Whether the beginning is a whole text."""
         known = self._may_end
         if known is None:
             known = self._may_end = _is_whole(self.readings)
@@ -71,7 +72,8 @@ class _Beginnings:
         self.first = _Beginning(self._start)
 
     def longer(self, beginning: _Beginning, kind: int) -> _Beginning:
-        """Add the beginning with one more token to the cache; if the cache is full, drop all others."""
+        """Add the beginning with one more token, of the kind ``kind``, to the cache and return it; if the
+        cache is full, drop all others."""
         with uncollected():  # the grammar's states are never freed
             made = _Beginning(_after(self._grammar, beginning.readings, kind))
         self._count += 1
@@ -87,8 +89,8 @@ def _beginnings(grammar: Grammar, rule: str) -> _Beginnings:
 
 
 def is_right(tokens: list[str]) -> bool:
-    """Whether the tokens, as :func:`~.lexer.usual_tokens` returns them, form a valid text; False if an
-    unusual token is among them.
+    """Whether the tokens, as :func:`~.lexer.usual_tokens` returns them, form a valid text. False if an
+    unusual token is among them, even if the text is valid.
 
     >>> is_right(["SELECT", "A"]), is_right(["SELECT", "SELECT", "A", "A"]), is_right(["SELECT", ""])
     (True, False, False)
@@ -105,8 +107,8 @@ def is_right(tokens: list[str]) -> bool:
 
 @cache
 def _usual() -> tuple[dict[str, int], _Beginnings]:
-    """The kinds of keywords and signs, and of other tokens by their first characters; and the cached
-    beginnings."""
+    """The number of each kind of token by its text, or by its first character for names and literals; and the
+    cached beginnings of the rule "text"."""
     grammar = spark_grammar()
     kinds = grammar.kinds
     known = {
@@ -121,7 +123,7 @@ def _usual() -> tuple[dict[str, int], _Beginnings]:
 
 def first_wrong_token(tokens: Tokens, rule: str = "text") -> int | None:
     """The position of the first token that Spark's parser can't accept, or the number of tokens if the text
-    ends too early; None if the text is valid by the rule."""
+    ends too early; None if the text is valid by the grammar's rule ``rule``."""
     grammar = spark_grammar()
     kinds, word = grammar.kinds, grammar.kinds["<word>"]
     numbers = [kinds.get(name, word) for name in tokens.kinds]
@@ -143,7 +145,8 @@ def _first_wrong(grammar: Grammar, kinds: list[int], rule: str) -> int | None:
 
 
 def _first_wrong_later(grammar: Grammar, readings: list[Reading], kinds: list[int]) -> int | None:
-    """The position of the first wrong token, as in :func:`_first_wrong`, behind the cached beginning."""
+    """The position of the first wrong token, as :func:`_first_wrong`, from the token at position ``_LONG``
+    on; ``readings`` are those after the tokens before."""
     with uncollected():
         for position, kind in enumerate(kinds[_LONG:], _LONG):
             readings = _after(grammar, readings, kind)
@@ -153,8 +156,9 @@ def _first_wrong_later(grammar: Grammar, readings: list[Reading], kinds: list[in
 
 
 def shortened(grammar: Grammar, kinds: list[int]) -> list[int]:
-    """Remove the repetitions of long lists and chains, as ``IN (1, 2, 3, ...)``: four equal items in a row
-    are as valid as more items, since the grammar counts to three at most."""
+    """Return the kinds of a text's tokens without the repetitions of long lists and chains, as ``IN (1, 2, 3,
+    ...)``: four equal items in a row are as valid as more items, since the grammar counts to three at
+    most."""
     repeated = _repetition(grammar)
     opening, closing = chr(grammar.kinds["("]), chr(grammar.kinds[")"])
 
@@ -167,14 +171,15 @@ def shortened(grammar: Grammar, kinds: list[int]) -> list[int]:
 
 @cache
 def _repetition(grammar: Grammar) -> re.Pattern[str]:
-    """The pattern of an item, with the separator before it, and its repetitions."""
+    """The pattern of an item, with the separator before it, that stands five times or more in a row."""
     separators = "".join(re.escape(chr(grammar.kinds[kind])) for kind in _SEPARATORS)
     simple = "".join(re.escape(chr(grammar.kinds[kind])) for kind in (*_SEPARATORS, *_SIMPLE))
     return re.compile(f"([{separators}][{simple}]{{1,32}}?)\\1{{4,}}")
 
 
 def keywords_as_names(tokens: Tokens) -> list[int]:
-    """The positions of the keywords in a valid text that are names in each reading."""
+    """The positions of the keywords in a valid text that are names, not keywords, in each reading of the
+    text."""
     grammar = spark_grammar()
     kinds = [grammar.kinds.get(name, grammar.kinds["<word>"]) for name in tokens.kinds]
     found, readings = [], _at_start(grammar, "text")
@@ -194,7 +199,7 @@ def _at_start(grammar: Grammar, rule: str) -> list[Reading]:
 
 
 def _after(grammar: Grammar, readings: list[Reading], kind: int) -> list[Reading]:
-    """The readings after one more token."""
+    """The readings after one more token of the kind ``kind``; none if the token doesn't fit."""
     entered: dict[State, _Call] = {}
     behind: dict[Reading, None] = {}
     seen, readings = set(readings), list(readings)
@@ -219,7 +224,7 @@ def _after(grammar: Grammar, readings: list[Reading], kind: int) -> list[Reading
 
 
 def _is_whole(readings: list[Reading]) -> bool:
-    """Whether the text may end here."""
+    """Whether a text with these readings may end here."""
     seen, readings = set(readings), list(readings)
     for state, call in readings:  # grows
         if state.is_end():

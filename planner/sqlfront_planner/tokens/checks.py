@@ -33,13 +33,14 @@ def check(tokens: Sequence[Token], sql: str) -> None:
 
 
 def begins_query(tokens: Sequence[Token], position: int) -> bool:
-    """Whether a query may begin at the position."""
+    """Whether a query may begin at the token ``position``: at the start, behind a parenthesis or a set
+    operation."""
     return not position or tokens[position - 1].token_type in _SET_WORDS | {_T.L_PAREN}
 
 
 def _comma(tokens: Sequence[Token], position: int, sql: str) -> None:
-    """Refuse a comma beside SELECT or FROM, where Spark reads SELECT or FROM as a name; sqlglot drops the
-    comma."""
+    """Raise NotSupportedError for a comma beside SELECT or FROM, where Spark reads SELECT or FROM as a name;
+    sqlglot drops the comma."""
     following = _at(tokens, position + 1)
     if tokens[position - 1].token_type == _T.SELECT:
         raise unread_at(tokens[position], sql)
@@ -48,7 +49,8 @@ def _comma(tokens: Sequence[Token], position: int, sql: str) -> None:
 
 
 def _select(tokens: Sequence[Token], position: int, sql: str) -> None:
-    """Refuse SELECT with nothing behind it: Spark reads a name, sqlglot an empty query."""
+    """Raise NotSupportedError for SELECT with nothing behind it: Spark reads a name, sqlglot an empty
+    query."""
     if begins_query(tokens, position) and _ends_query(tokens, position + 1):
         raise unread_at(_at(tokens, position + 1), sql)
 
@@ -73,7 +75,8 @@ def _trim(tokens: Sequence[Token], position: int, sql: str) -> None:
 
 
 def _current_path(tokens: Sequence[Token], position: int, sql: str) -> None:
-    """Refuse CURRENT_PATH: Spark reads a function, even if a column has that name."""
+    """Raise NotSupportedError for CURRENT_PATH, except behind AS: Spark reads a function, even if a column
+    has that name."""
     if not position or tokens[position - 1].token_type != _T.ALIAS:
         raise unsupported_at(tokens[position], "CURRENT_PATH", sql)
 
@@ -85,14 +88,16 @@ def _hexadecimal(tokens: Sequence[Token], position: int, sql: str) -> None:
 
 
 def _window(tokens: Sequence[Token], position: int, sql: str) -> None:
-    """Refuse the function ``window``. The keyword of the WINDOW clause, in contrast, stands before a name."""
+    """Raise NotSupportedError for a call of the function ``window``. The keyword of the WINDOW clause, in
+    contrast, stands before a name."""
     following = _at(tokens, position + 1)
     if following is not None and following.token_type == _T.L_PAREN:
         raise unsupported_at(tokens[position], "The function window", sql)
 
 
 def _not(tokens: Sequence[Token], position: int, sql: str) -> None:
-    """Refuse NOT behind an operator, where Spark reads a name; sqlglot negates the next expression."""
+    """Raise NotSupportedError for NOT (but not ``!``) behind an operator, where Spark reads a name; sqlglot
+    negates the next expression."""
     if position and tokens[position - 1].token_type in _OPERATORS and tokens[position].text != "!":
         raise unread_at(tokens[position], sql)
 
@@ -103,8 +108,8 @@ def _pipe(tokens: Sequence[Token], position: int, sql: str) -> None:
 
 
 def _from(tokens: Sequence[Token], position: int, sql: str) -> None:
-    """Refuse ``FROM t INSERT ...`` and ``FROM t SELECT a SELECT b``, in which several queries read one
-    relation."""
+    """Raise NotSupportedError for a text like ``FROM t INSERT ...`` or ``FROM t SELECT a SELECT b``, in which
+    several queries read one relation."""
     if position:
         return
     depth = selects = 0
@@ -125,7 +130,7 @@ def _ends_query(tokens: Sequence[Token], position: int) -> bool:
 
 
 def _depth(token: Token) -> int:
-    """The change in the number of open parentheses by the token."""
+    """The change in the number of open parentheses by the token: 1, -1 or 0."""
     return (token.token_type == _T.L_PAREN) - (token.token_type == _T.R_PAREN)
 
 

@@ -53,7 +53,8 @@ _FRAMES: Final = (
 
 def bounded(tokens: list[Token], sql: str) -> list[Token]:
     """Return the tokens without redundant parentheses. Raises FAILED_TO_PARSE_TOO_COMPLEX if the tokens are
-    nested deeper than :data:`MOST_LEVELS`, or if there are more keywords than are planned within seconds."""
+    nested deeper than :data:`MOST_LEVELS`, or types deeper than :data:`MOST_TYPE_LEVELS`, or if there are
+    more keywords than are planned within seconds."""
     words = Counter([token.token_type for token in tokens])
     if any(words[kind] > most for kind, most in _MOST_WORDS.items()):
         raise too_complex()
@@ -65,7 +66,8 @@ def bounded(tokens: list[Token], sql: str) -> list[Token]:
 
 
 def _without_repeated_pairs(tokens: list[Token]) -> list[Token]:
-    """Remove the middle ones of many pairs of parentheses directly around each other."""
+    """Return the tokens without the middle ones of more than :data:`_PAIRS_KEPT` pairs of parentheses
+    directly around each other."""
     partners = _pairs(tokens)
     needless: set[int] = set()
     around = 0
@@ -110,9 +112,10 @@ def _refuse_deep(tokens: Sequence[Token], sql: str) -> None:
 
 
 def refuse_deep_tree(tree: exp.Expr, tokens: Sequence[Token]) -> None:
-    """Raise FAILED_TO_PARSE_TOO_COMPLEX for a tree that is deeper than its text is nested, as the trees of
-    ``a[0][0][0]`` and ``x::int::int`` are. The left operand of an operator adds no level: the binder follows
-    chains of operators in loops."""
+    """Raise FAILED_TO_PARSE_TOO_COMPLEX if ``tree``, parsed from ``tokens``, has more than
+    :data:`MOST_LEVELS` levels: trees like those of ``a[0][0][0]`` and ``x::int::int`` are deeper than their
+    text is nested. The left operand of an operator adds no level: the binder follows chains of operators in
+    loops."""
     if len(tokens) <= MOST_LEVELS:
         return
     waiting = [(tree, 0)]

@@ -110,12 +110,15 @@ _WORD: Final = re.compile(r"[^\W\d]\w*")
 
 
 def rewrite(tokens: list[Token], sql: str) -> list[Token]:
-    """Rewrite the tokens for sqlglot's parser, see the module's docstring."""
+    """Return the tokens of the text ``sql``, rewritten for sqlglot's parser as the module's docstring says.
+    Raises NotSupportedError or ProgrammingError for the texts named there."""
     return _Rewriter(tokens, sql).run()
 
 
 class _Rewriter:
-    """A rewriter that passes once over the tokens."""
+    """A rewriter that passes once over the tokens of a text; :meth:`run` returns the rewritten tokens. A
+    handler (:data:`_HANDLERS`) returns the next position, or None if its token has no special meaning in its
+    place."""
 
     def __init__(self, tokens: list[Token], sql: str) -> None:
         self._source = tokens
@@ -143,8 +146,8 @@ class _Rewriter:
         return self._output
 
     def _word(self, position: int, token: Token) -> int:
-        """Write a token without a handler, or left alone by its handler: the name of a call, or any other
-        word."""
+        """Write a token without a handler, or one that its handler left alone: the name of a call, or any
+        other word. Returns the next position."""
         source = self._source
         if position + 1 < len(source) and source[position + 1].token_type == _T.L_PAREN:
             if token.text.upper() == "EXTRACT" and self._is_extract(position):
@@ -184,7 +187,8 @@ class _Rewriter:
         return position + 1
 
     def _colon(self, _: int, token: Token) -> None:
-        """Refuse ``a:b``, which reads a field of a variant, and ``:name`` beside ``?``. In a type a colon has
+        """Record a named parameter. Raises NotSupportedError for ``a:b``, which reads a field of a variant,
+        and the error of :meth:`_refuse_mixed_parameters` for ``:name`` beside ``?``. In a type a colon has
         another meaning."""
         if self._type_depth is not None:
             return
@@ -194,7 +198,8 @@ class _Rewriter:
         self._refuse_mixed_parameters(token)
 
     def _values(self, position: int, token: Token) -> int | None:
-        """Rewrite VALUES as the query of a WITH into a SELECT, as sqlglot requires."""
+        """Rewrite VALUES behind the common table expressions of a WITH as ``SELECT * FROM VALUES``, as
+        sqlglot requires; None for any other VALUES."""
         after_with = self._has_with and self._output and self._output[-1].token_type == _T.R_PAREN
         if not after_with or not self._follows(position, _T.L_PAREN):
             return None
@@ -207,7 +212,7 @@ class _Rewriter:
         return position + 1
 
     def _not(self, position: int, token: Token) -> int | None:
-        """Rewrite ``!>`` and ``!<`` as ``<=`` and ``>=``."""
+        """Rewrite ``!>`` and ``!<`` as ``<=`` and ``>=``; None for any other NOT."""
         following = self._at(position + 1)
         if token.text != "!" or following is None or following.start != token.end + 1:
             return None
@@ -218,14 +223,16 @@ class _Rewriter:
         return position + 2
 
     def _name(self, position: int, token: Token) -> int | None:
-        """Turn a keyword into a name: ``SELECT 1 ISNULL`` gives the column that name."""
+        """Turn a keyword that begins no call into a name: ``SELECT 1 ISNULL`` gives the column that name.
+        None before a parenthesis."""
         if self._follows(position, _T.L_PAREN):
             return None
         self._output.append(replaced(token, _T.VAR, token.text))
         return position + 1
 
     def _known_type(self, position: int) -> None:
-        """Refuse a type's name that Spark doesn't have: sqlglot knows types by the names of many dialects."""
+        """Raise UNSUPPORTED_DATATYPE if the word at ``position`` is no name of a Spark type: sqlglot knows
+        types by the names of many dialects."""
         token = self._at(position)
         if token is not None and _WORD.match(token.text) and token.text.upper() not in _TYPES:
             raise unknown_type_at(token, self._sql)
@@ -239,7 +246,7 @@ class _Rewriter:
 
     def _from(self, position: int, token: Token) -> int | None:
         """Turn FROM into a name in the place of a product's operand: ``* * FROM t`` multiplies a star with
-        that column."""
+        that column. None in other places."""
         if [before.token_type for before in self._output[-2:]] != [_T.STAR, _T.STAR]:
             return None
         self._output.append(replaced(token, _T.VAR, token.text))
@@ -252,7 +259,8 @@ class _Rewriter:
         return position + 1
 
     def _is(self, position: int, token: Token) -> int | None:
-        """Mark ``IS NOT NULL``. Refuse an operator after an IS predicate: sqlglot would accept it as a
+        """Mark the NULL of ``IS NOT NULL`` and ``IS NOT UNKNOWN``; None for other predicates. Raises
+        NotSupportedError for an operator after an IS predicate, which sqlglot would accept as a
         comparison."""
         negated = self._follows(position, _T.NOT)
         after = self._at(position + (3 if negated else 2))
@@ -268,7 +276,7 @@ class _Rewriter:
         return position + 3
 
     def _triple(self, position: int, token: Token) -> int | None:
-        """Rewrite ``>>>``, unless it is three closing brackets of a type."""
+        """Rewrite ``>>>`` as one operator; None for other signs, and for closing brackets of a type."""
         if self._type_depth is not None or not self._follows(position, _T.GT, _T.GT):
             return None
         second, third = self._source[position + 1 : position + 3]
@@ -284,7 +292,8 @@ class _Rewriter:
         return position + 1
 
     def _table(self, position: int, token: Token) -> int | None:
-        """Rewrite ``TABLE name`` as a query."""
+        """Rewrite ``TABLE name`` as the query ``SELECT * FROM name``; None if TABLE isn't the start of a
+        query."""
         named = self._at(position + 1)
         if not begins_query(self._source, position) or named is None or named.token_type == _T.L_PAREN:
             return None
@@ -296,7 +305,7 @@ class _Rewriter:
         return position + 1
 
     def _sized_type(self, position: int, token: Token) -> None:
-        """Refuse VARCHAR and CHAR without their length."""
+        """Raise DATATYPE_MISSING_SIZE for the types VARCHAR and CHAR without their length."""
         if self._type_depth is None or self._follows(position, _T.L_PAREN):
             return
         name = token.text.upper()
@@ -333,8 +342,8 @@ class _Rewriter:
         return end
 
     def _sign_of_cast(self) -> str:
-        """The minus sign before a number that ``::`` casts. The sign belongs to the number: sqlglot would
-        negate the cast."""
+        """Take the minus sign before a number that ``::`` casts from the output, and return it as a text,
+        empty if there is none. The sign belongs to the number: sqlglot would negate the cast."""
         before = [token.token_type for token in self._output[-2:]]
         if before[-1:] != [_T.DASH] or (len(before) == 2 and before[0] not in _BEFORE_SIGN):
             return ""
@@ -358,8 +367,8 @@ class _Rewriter:
             raise unread_at(following, self._sql)
 
     def _string(self, position: int, token: Token) -> int:
-        """Join adjacent string literals into one. A quote that touches the quote of the literal before is an
-        escaped quote, except after a raw string."""
+        """Join adjacent string literals into one; returns the position behind them. A quote that touches the
+        quote of the literal before is an escaped quote, except after a raw string."""
         if position:
             self._refuse_after_word(self._source[position - 1], position, token)
         source, end = self._source, position + 1
@@ -380,7 +389,8 @@ class _Rewriter:
 
     def _interval(self, position: int, token: Token) -> int:
         """Rewrite ``INTERVAL 1 DAY 2 HOURS`` as ``INTERVAL '1 DAY 2 HOURS'``: sqlglot reads several units as
-        a sum."""
+        a sum. An interval of one unit stays as written. Raises NotSupportedError for an interval plus a
+        string."""
         self._output.append(token)
         units, end = 0, position + 1
         while (following := self._after_unit(end)) is not None:
@@ -400,7 +410,7 @@ class _Rewriter:
         return end
 
     def _after_unit(self, position: int) -> int | None:
-        """The position after ``[+ | -] number unit``, None if the tokens at ``position`` differ."""
+        """The position after ``[+ | -] number unit`` at ``position``, None if other tokens stand there."""
         source = self._source
         position += position < len(source) and source[position].token_type in (_T.DASH, _T.PLUS)
         if position + 1 >= len(source) or source[position].token_type not in (_T.NUMBER, _T.STRING):
@@ -435,7 +445,8 @@ class _Rewriter:
     # ---- types
 
     def _type_after(self, position: int, token: Token) -> int:
-        """Copy ``:: type`` up to the end of the type's angle brackets, since names in a type aren't calls."""
+        """Copy ``:: type`` up to the end of the type's angle brackets, since names in a type aren't calls;
+        returns the position behind the type."""
         source, depth, end = self._source, 0, position + 1
         self._output.append(token)
         self._known_type(end)
@@ -505,7 +516,7 @@ class _Rewriter:
         return any(token.token_type == _T.WITH for token in self._source)
 
     def _is_cte_name(self, position: int) -> bool:
-        """Whether the word begins ``name (columns) AS (query)``."""
+        """Whether ``name (columns) AS (query)``, a common table expression, begins at ``position``."""
         close = self._closing(position + 1)
         return self._follows(close, _T.ALIAS, _T.L_PAREN) and self._opens_query(close + 2)
 
@@ -517,7 +528,7 @@ class _Rewriter:
         return following < len(self._source) and self._source[following].token_type in _QUERY_STARTS
 
     def _contains(self, position: int, kinds: frozenset[TokenType]) -> bool:
-        """Whether one of the words stands directly inside the parenthesis at ``position``."""
+        """Whether a token of one of the ``kinds`` stands directly inside the parenthesis at ``position``."""
         depth = 0
         for token in self._source[position : self._closing(position)]:
             depth += (token.token_type == _T.L_PAREN) - (token.token_type == _T.R_PAREN)

@@ -29,8 +29,8 @@ _ESCAPED: Final = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "
 
 
 class _Tools(threading.local):
-    """The tokenizer and the parser of each thread. Making new ones takes a fourth of the parsing time of a
-    short text."""
+    """The tokenizer and the parser of each thread. They are kept, because making new ones takes a fourth of
+    the parsing time of a short text."""
 
     def __init__(self) -> None:
         self.tokenizer = SPARK.tokenizer()
@@ -73,13 +73,14 @@ def refuse_unread(sql: str) -> None:
 
 
 def parse_tokens(tokens: list[Token], sql: str) -> list[exp.Expr | None]:
-    """Parse the statements of a text into trees with sqlglot's Spark parser. Raises sqlglot's ParseError."""
+    """Parse the tokens of the text ``sql`` with sqlglot's Spark parser into the trees of its statements, None
+    for an empty statement. Raises sqlglot's ParseError."""
     return _TOOLS.parser.parse(tokens, sql)
 
 
 def unread_at(token: Token | None, sql: str) -> NotSupportedError:
-    """The error for text that Spark's grammar accepts and sqlglot's doesn't, at a token (None: at the end of
-    the text)."""
+    """Make the error for text that Spark's grammar accepts and sqlglot's doesn't, at a token (None: at the
+    end of the text)."""
     if token is not None:
         return unsupported_at(token, f"'{sql[token.start : token.end + 1]}' in this place", sql)
     end = len(sql.rstrip())
@@ -89,21 +90,21 @@ def unread_at(token: Token | None, sql: str) -> NotSupportedError:
 
 
 def error_at(token: Token, condition: str, message: str, sql: str) -> DatabaseError:
-    """Spark's error of the condition ``condition``, at a token."""
+    """Make Spark's error of the condition ``condition``, at a token of ``sql``."""
     error = spark_error(condition, message, position=(token.start, token.end + 1))
     error.locate(sql)
     return error
 
 
 def unsupported_at(token: Token, what: str, sql: str) -> NotSupportedError:
-    """The error that says that ``what`` is not supported, at a token."""
+    """Make the error "``what`` is not supported.", at a token of ``sql``."""
     error = NotSupportedError(f"{what} is not supported.", position=(token.start, token.end + 1))
     error.locate(sql)
     return error
 
 
 def unknown_type_at(token: Token, sql: str) -> DatabaseError:
-    """Spark's UNSUPPORTED_DATATYPE for a word in the place of a type."""
+    """Make Spark's error UNSUPPORTED_DATATYPE for ``token``, a word in the place of a type."""
     return error_at(token, "UNSUPPORTED_DATATYPE", f'Unsupported data type "{token.text.upper()}".', sql)
 
 
@@ -140,5 +141,5 @@ def _of_code_point(code: int) -> str:
 
 
 def replaced(token: Token, kind: TokenType, text: str) -> Token:
-    """A token of another type and text in the same place."""
+    """A copy of the token with another type and text, at the same place in the statement."""
     return Token(kind, text, token.line, token.col, token.start, token.end, [])
