@@ -51,7 +51,8 @@ class EncodedBatch(msgspec.Struct, frozen=True):
 
 
 class BatchEncoder:
-    """The sending end of a stream."""
+    """The encoder of a stream's batches, at the sending end; it remembers the schema and the dictionaries
+    that the receiver has."""
 
     __slots__ = ("_columns", "_schema", "_sent", "_seen")
 
@@ -65,7 +66,8 @@ class BatchEncoder:
         self._seen: list[pa.Array | None] = []
 
     def encode(self, batch: pa.RecordBatch) -> EncodedBatch:
-        """Encode a batch. Batches have to be decoded in the order of their encoding."""
+        """Encode the next batch of the stream. Batches have to be decoded in the order of their encoding.
+        Raises InternalError for a dictionary inside of a nested type."""
         schema = None
         if self._schema is None or not batch.schema.equals(self._schema):
             schema = self._change_schema(batch.schema)
@@ -108,7 +110,8 @@ class BatchEncoder:
 
 
 class BatchDecoder:
-    """The receiving end of a stream."""
+    """The decoder of a stream's batches, at the receiving end; it remembers the last schema and the last
+    dictionaries."""
 
     __slots__ = ("_columns", "_dictionaries", "_schema", "_stored")
 
@@ -122,8 +125,9 @@ class BatchDecoder:
     def decode(
         self, schema: bytes | None, body: pa.Buffer | bytes | bytearray | memoryview
     ) -> pa.RecordBatch:
-        """Decode a batch, whose columns lie in ``body``; ``schema`` is from the same message. Raises
-        OperationalError for all data not made by a :class:`BatchEncoder`."""
+        """Decode the next batch of the stream; its columns refer to ``body`` without a copy. ``schema`` is
+        from the same message, None = the stream's last schema. Raises OperationalError for all data not made
+        by a :class:`BatchEncoder`."""
         try:
             if schema is not None:
                 self._change_schema(schema)
@@ -171,7 +175,8 @@ class BatchDecoder:
 
 
 def _written(schema: pa.Schema) -> tuple[pa.Schema, tuple[int, ...], bytes]:
-    """The schema, the ordinals of its dictionary columns, and its bytes."""
+    """Encode the schema, or find its encoding in the cache; returns the schema, the ordinals of its
+    dictionary columns, and its bytes."""
     for known in tuple(_written_schemas):
         if schema.equals(known[0], check_metadata=True):
             return known
@@ -183,8 +188,8 @@ def _written(schema: pa.Schema) -> tuple[pa.Schema, tuple[int, ...], bytes]:
 
 
 def dictionary_columns(schema: pa.Schema) -> tuple[int, ...]:
-    """The ordinals of the dictionary columns. Raises InternalError for dictionaries inside of nested types,
-    which no operator makes."""
+    """Return the ordinals of the schema's dictionary columns. Raises InternalError for dictionaries inside of
+    nested types, which no operator makes."""
     found = []
     for ordinal, data_type in enumerate(schema.types):
         if pa.types.is_dictionary(data_type):

@@ -78,7 +78,8 @@ class _Encoded:
         self.processors: dict[str, tuple[Processor, bytes]] = {}
 
     def processor(self, vertex: Vertex) -> msgspec.Raw:
-        """The vertex's processor in msgpack, from the cache if unchanged."""
+        """Return the vertex's processor in msgpack: from the cache if the processor is the vertex's last
+        encoded one, else newly encoded."""
         known = self.processors.get(vertex.name)
         if known is None or known[0] is not vertex.processor:
             known = self.processors[vertex.name] = vertex.processor, encode(vertex.processor)
@@ -86,7 +87,7 @@ class _Encoded:
 
 
 def encode_dag(dag: DAG) -> bytes:
-    """Encode the DAG, and lock it.
+    """Lock the DAG, and encode it for :func:`decode_dag`.
 
     Raises InterfaceError if a processor isn't registered or holds data without an encoding. Resources are not
     included.
@@ -138,7 +139,8 @@ class _Template(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, message: _Travelling, user_code: bool) -> Self:
-        """The template made from a message."""
+        """Decode all processors of ``message``, and make the template. ``user_code``: user functions may run
+        here. Raises ValueError or an error of sqlfront for a malformed message."""
         shape = decode(message.shape, _Shape)
         kinds = tuple(processor_class(vertex.tag) for vertex in shape.vertices)
         encoded = tuple(map(bytes, message.processors))
@@ -151,7 +153,8 @@ class _Template(msgspec.Struct, frozen=True):
         return cls(_dag_of(shape, processors), tuple(vertex.name for vertex in shape.vertices), kinds, kept)
 
     def bind(self, message: _Travelling, user_code: bool) -> DAG:
-        """The DAG of another message of the same shape."""
+        """Return the DAG of another message of the same shape; only processors whose bytes differ from the
+        template's are decoded. ``user_code``: user functions may run here."""
         if len(message.processors) != len(self.kinds):
             raise ValueError(f"{len(message.processors)} processors for {len(self.kinds)} vertices")
         changed: dict[str, Processor] = {}
@@ -189,7 +192,9 @@ def decode_dag(data: bytes | bytearray | memoryview, *, user_code: bool = False)
 
 
 def _dag_of(shape: _Shape, processors: Sequence[Processor]) -> DAG:
-    """Build the DAG by its public methods, so that all rules of DAGs are checked."""
+    """Build the locked DAG of the shape, with one processor per vertex, by the public methods of DAGs, so
+    that all rules of DAGs are checked. Raises ValueError, IndexError or InterfaceError for an invalid
+    shape."""
     dag = DAG()
     vertices = [
         dag.vertex(vertex.name, processor, vertex.local_parallelism, vertex.only_on)

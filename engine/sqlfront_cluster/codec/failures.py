@@ -48,7 +48,7 @@ class ErrorData(msgspec.Struct, frozen=True, array_like=True):
 
     @classmethod
     def of(cls, error: BaseException) -> Self:
-        """The data of any exception.
+        """Return the data of ``error``, which may be any exception.
 
         An error of a derived class is encoded as its nearest class in the hierarchy of errors. A foreign
         exception becomes an OperationalError if the environment failed (``OSError``, ``MemoryError``), else
@@ -77,7 +77,7 @@ class ErrorData(msgspec.Struct, frozen=True, array_like=True):
         )
 
     def error(self) -> Error:
-        """The error again, a new object at each call."""
+        """Return the error with this data, a new object at each call."""
         error = _KINDS[self.kind](
             self.message, condition=self.condition, sqlstate=self.sqlstate, position=self.position
         )

@@ -34,8 +34,8 @@ _schemas: Final = Memo[bytes, pa.Schema](_KEPT)
 
 
 def encode_hook(value: object) -> object:
-    """The encodable form of a value, for ``msgspec.msgpack.Encoder(enc_hook=...)``. Raises TypeError for
-    values without one."""
+    """Return the encodable form of an Arrow type, a schema, a user function or an empty mapping proxy, for
+    ``msgspec.msgpack.Encoder(enc_hook=...)``. Raises TypeError for any other value."""
     known = _encoded.get(id(value))
     if known is not None:
         return known[1]
@@ -51,8 +51,9 @@ def encode_hook(value: object) -> object:
 
 
 def decode_hook(kind: type, encoded: object) -> object:
-    """The value of an encoded form, for ``msgspec.msgpack.Decoder(dec_hook=...)``, from untrusted bytes.
-    Raises NotSupportedError for user functions, ValueError for malformed data."""
+    """Return the value of type ``kind`` (an Arrow type or a schema) from its encoded form in untrusted bytes,
+    for ``msgspec.msgpack.Decoder(dec_hook=...)``. Raises NotSupportedError for user functions, ValueError for
+    malformed data, TypeError for another ``kind``."""
     if kind is pa.DataType:
         data_type = _types.get(encoded)  # type: ignore[call-overload]
         return _decode_type(encoded) if data_type is None else data_type
@@ -101,7 +102,8 @@ def _decode_type(encoded: object) -> pa.DataType:
 
 
 def read_schema(encoded: object) -> pa.Schema:
-    """The schema of an IPC message; raises ValueError for other data."""
+    """Return the schema in ``encoded``, the bytes of an Arrow IPC message. Raises ValueError for other
+    data."""
     if not isinstance(encoded, bytes):
         raise ValueError(f"a schema travels as bytes, not as {type(encoded).__name__}")
     try:

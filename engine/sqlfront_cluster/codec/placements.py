@@ -20,7 +20,7 @@ _decoded: Final = Memo[bytes, Placement](_KEPT)
 
 
 def encode_placement(placement: Placement) -> bytes:
-    """Encode a placement."""
+    """Encode a placement for :func:`decode_placement`, or find its encoding in the cache."""
     data = _encoded.get(placement)
     if data is None:
         data = encode(placement)

@@ -66,8 +66,8 @@ def encode_rows(rows: Sequence[Row] | Sequence[Sequence[Row]]) -> bytes:
 
 
 def rows_decoder(types: Sequence[pa.DataType]) -> Callable[[Encoded], list[Row]]:
-    """A decoder of rows of :func:`encode_rows` with these (logical) types. The decoder raises
-    OperationalError for any other bytes."""
+    """Return a decoder of rows encoded by :func:`encode_rows`, whose columns have these (logical) types. The
+    decoder raises OperationalError for any other bytes."""
     return _rows_decoder(tuple(types))
 
 
@@ -87,7 +87,8 @@ def _rows_decoder(types: tuple[pa.DataType, ...]) -> Callable[[Encoded], list[Ro
 
 
 def groups_decoder(types: Sequence[pa.DataType]) -> Callable[[Encoded], list[list[Row]]]:
-    """A decoder of several sequences of rows, otherwise like :func:`rows_decoder`."""
+    """Return a decoder of several sequences of rows, encoded together by :func:`encode_rows`; otherwise like
+    :func:`rows_decoder`."""
     return _groups_decoder(tuple(types))
 
 

@@ -53,8 +53,9 @@ def _decoder(kind: object, user_code: bool) -> Callable[[Any], Any]:
 
 
 def malformed(what: str, error: BaseException | str) -> Error:
-    """The error for bytes from a peer that are no ``what``. An OperationalError or NotSupportedError (the
-    refusal of a user function) is returned unchanged."""
+    """Return the OperationalError (SQLSTATE 08P01) for bytes from a peer that are no ``what``; ``error`` is
+    the failure of decoding, or its text. An OperationalError or NotSupportedError (the refusal of a user
+    function) is returned unchanged."""
     if isinstance(error, OperationalError | NotSupportedError):
         return error
     return OperationalError(f"malformed {what} from a peer: {error}", sqlstate=MALFORMED)

@@ -13,7 +13,8 @@ from sqlfront_engine.scheduler import SystemClock
 
 
 def new_name(address: str) -> str:
-    """A new member's name, from its address and a random part: names are never reused."""
+    """Return a name for a new member at ``address``: the address and a random part, since names are never
+    reused."""
     return f"{address}#{secrets.token_hex(2)}"
 
 
@@ -26,9 +27,10 @@ def join(
     *,
     user_code: bool = False,
 ) -> RunningMember:
-    """A member at the address ``bind`` (port 0: a free port), in the cluster with its keeper at ``keeper``.
-    ``files``: the files that the member may open; ``user_code``: whether the member runs other members'
-    functions."""
+    """Start a member at the address ``bind`` (port 0: a free port) and wait until it has joined the cluster
+    whose keeper is at the address ``keeper``. ``service``: the member's service, None = none; ``files``: the
+    files that the member may open; ``user_code``: whether the member runs other members' functions. Raises
+    OperationalError if the member can't join."""
     options = MemberOptions(new_name(bind), keeper, bind, files=files, user_code=user_code)
     return RunningMember(options, security, service)
 
@@ -66,7 +68,7 @@ class FirstMember:
             raise
 
     def close(self) -> None:
-        """End the cluster."""
+        """End the first member, then the keeper and with it the cluster."""
         self.running.close()
         self.keeper.close()
 

@@ -37,7 +37,8 @@ class ChildOrders(msgspec.Struct, frozen=True):
 
 
 def main() -> int:
-    """Run a member until its end; return the exit code."""
+    """Run the member ordered on standard input until its end; return the exit code of the process: 1 if the
+    member could not join or ended with an error, else 0."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     orders = msgspec.json.decode(sys.stdin.buffer.readline(), type=ChildOrders)
     for module in orders.preload:
@@ -51,8 +52,9 @@ def main() -> int:
 
 
 def serve(running: RunningMember, *, wait_for_input: bool, ready: Callable[[], None] | None = None) -> int:
-    """Let the member work until it ends, SIGTERM (leave first) or SIGINT comes, or the input ends. ``ready``
-    is called once the signal handlers are installed. Return the exit code."""
+    """Let the member work until it ends by itself, or SIGTERM (the member leaves first) or SIGINT comes, or,
+    with ``wait_for_input``, standard input ends. ``ready`` is called once the signal handlers are installed.
+    Returns the exit code: 1 if the member ended with an error, else 0."""
     wake = threading.Event()
     asked: list[int] = []
 

@@ -48,7 +48,9 @@ class LocalCluster(KeptCluster):
     certificates made from the secret, unless ``insecure``. The members end with the launcher's process,
     however it ends.
 
-    ``workers``: cooperative threads of each member. ``files``: the files that members may open;
+    ``workers``: cooperative threads of each member, None = one per core. ``memory_limit``: bytes for the jobs
+    of each member, None = six tenths of the machine's memory. ``silence_limit``: seconds after which a silent
+    member is removed. ``files``: the files that members may open;
     ``user_code``: whether members run clients' functions. ``preload`` and ``service``: see
     :class:`~sqlfront_cluster.launchers.child.ChildOrders`. Raises OperationalError, with the end of the log,
     if a member can't be started.
@@ -112,7 +114,9 @@ class LocalCluster(KeptCluster):
     # ---- members
 
     def add(self, size: int) -> tuple[str, ...]:
-        """Start more members, and wait until they have joined; returns their names."""
+        """Start ``size`` more members, and wait until all have joined; returns their names. Raises
+        OperationalError, with the end of the log, if a member ends or doesn't join within
+        :data:`JOIN_TIMEOUT` seconds."""
         names = tuple(self._start() for _ in range(size))
         with self._changed:
             in_time = self._changed.wait_for(
@@ -154,8 +158,8 @@ class LocalCluster(KeptCluster):
         return name
 
     def _watch(self, name: str, process: subprocess.Popen[bytes]) -> None:
-        """Tell the keeper about the end of the process, so that the keeper need not wait for the silence
-        limit."""
+        """Wait for the end of the member's process, and tell the keeper about it, so that the keeper need not
+        wait for the silence limit."""
         code = process.wait()
         if not self._closing:
             how = f"exit code {code}" if code >= 0 else signal.Signals(-code).name
@@ -163,7 +167,7 @@ class LocalCluster(KeptCluster):
         self._notify()
 
     def log(self, name: str) -> str:
-        """The log of a member so far."""
+        """Return the text that the member ``name`` has logged so far."""
         return (self._folder / f"{name}.log").read_text(errors="replace")
 
     # ---- the end

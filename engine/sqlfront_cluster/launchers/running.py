@@ -53,10 +53,10 @@ class MemberService(Protocol):
         """The member's own objects for the processors of jobs, by key."""
 
     def attach(self, running: "RunningMember") -> None:
-        """Take the member; called once, before the member joins its cluster."""
+        """Give the service its member ``running``; called once, before the member joins its cluster."""
 
     def close(self) -> None:
-        """Note that the member ends."""
+        """End the service, since its member ends."""
 
 
 class Resources:
@@ -73,7 +73,8 @@ class Resources:
 
 
 def network_settings(security: Security) -> NetworkSettings:
-    """The network settings of a cluster with this security."""
+    """Return the network settings that all members, clients and the keeper of a cluster with this security
+    use."""
     return NetworkSettings(
         cluster="sqlfront",
         secret=security.secret,
@@ -155,7 +156,8 @@ class RunningMember:
         self.ended.set()
 
     def leave(self, timeout: float) -> bool:
-        """Leave when the jobs here have ended; False if they haven't after ``timeout`` seconds."""
+        """Begin to leave the cluster, and wait at most ``timeout`` seconds until the jobs here have ended and
+        the member has left; returns whether the member has ended by then."""
         self.membership.leave()
         return self.ended.wait(timeout)
 
@@ -223,5 +225,6 @@ class KeptCluster(ClosingContext):
 
 
 def reason_of(error: Error | None) -> str:
-    """The reason of a member's end, for the last line of the log."""
+    """Return the reason of a member's end for the last line of the log; ``error`` None: the member has
+    left."""
     return "it has left" if error is None else error.message

@@ -15,8 +15,8 @@ from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 
 class JoinCluster(Message, frozen=True):
     """Newcomer: I want to be a member; ``address``, ``lite``, ``memory`` and ``files`` as in
-    :class:`~sqlfront_cluster.members.member_list.MemberInfo`. The answers are the documents, then the
-    list."""
+    :class:`~sqlfront_cluster.members.member_list.MemberInfo`. The keeper answers with the documents, then the
+    member list, or with :class:`Removed`."""
 
     address: str
     lite: bool
@@ -25,7 +25,8 @@ class JoinCluster(Message, frozen=True):
 
 
 class ListAdopted(Message, frozen=True):
-    """Member: I use this version of the list. From a newcomer also: I am connected with all its members."""
+    """Member: I use this version of the member list. From a newcomer also: I am connected with all members of
+    the list."""
 
     version: int
 
@@ -117,8 +118,9 @@ class DocumentChanged(Message, frozen=True):
 
 
 class DocumentAnswer(Message, frozen=True):
-    """Keeper: the answer to :class:`PutDocument`, sent when every member has the change. ``stored`` False:
-    the document has the other ``version`` (0: there is no document)."""
+    """Keeper: the answer to :class:`PutDocument`. ``stored`` True: every member has the change, whose version
+    is ``version``. ``stored`` False: nothing was changed, since the document has not the expected version but
+    ``version`` (0: there is no document)."""
 
     request: int
     stored: bool

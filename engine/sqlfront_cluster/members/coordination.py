@@ -12,8 +12,8 @@ from sqlfront_values.errors import OperationalError
 
 
 class Coordination:
-    """The Init messages and their answers of one job. The coordinator's own part is an execution whose end
-    also waits for the answers."""
+    """The Init messages of one job, and their answers. The coordinator's own part is ``execution``, whose end
+    also waits for the answers of the participants ``others``. ``call`` has a worker call a function soon."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class Coordination:
         execution.on_stop = self._terminate
 
     def begin(self, message: Init) -> None:
-        """Send the same Init to all other participants."""
+        """Send ``message`` to all other participants; a participant without a connection is lost."""
         for name in sorted(self._waiting):
             peer = self._peers.get(name)
             if peer is None:
@@ -45,7 +45,8 @@ class Coordination:
                 peer.send(message)
 
     def completed(self, sender: str, message: Completed) -> None:
-        """Take an answer. The first real error is the job's."""
+        """Take the answer of the participant ``sender``: keep its counters, and fail the job if the
+        participant failed, or stopped without being told to. The job keeps its first error."""
         if not self._answered(sender):
             return
         self.execution.note(sender, message.tasklets)

@@ -3,8 +3,8 @@
 Each cluster has one keeper. The keeper is no member: it runs no jobs and takes no part in light jobs. The
 keeper acts only on messages and timers.
 
-* A newcomer sends ``Join``, gets the documents and the list, connects with all listed members, and reports
-  the connections; the next version of the list contains the newcomer as a member. If the list has changed
+* A newcomer sends ``JoinCluster``, gets the documents and the list, connects with all listed members, and
+  reports the connections; the next version of the list has the newcomer as a member. If the list has changed
   meanwhile, the newcomer goes on with the newer list.
 * A member is removed from the list for good after :attr:`KeeperSettings.silence_limit` seconds of silence, or
   when its process is known to have ended (:meth:`Keeper.remove`). A silent member stops by itself before its
@@ -71,14 +71,17 @@ DEFAULT_SETTINGS: Final = KeeperSettings()
 
 
 class Document(msgspec.Struct, frozen=True):
-    """A replicated document, such as a table's definition."""
+    """A replicated document, such as a table's definition, and the version of its last change. Versions count
+    the changes of all documents together."""
 
     version: int
     content: bytes
 
 
 class _Known(msgspec.Struct):
-    """A member, or a newcomer that is joining."""
+    """A member, or (``joined`` False) a newcomer that is joining: its connection (None: lost), the time of
+    its last message in seconds, the versions of the member list that it uses and of the documents that it has
+    seen, and the members that it doesn't reach."""
 
     info: MemberInfo
     peer: Peer | None
@@ -205,7 +208,8 @@ class Keeper:
             self._tell_all(known)
 
     def _tell_all(self, known: _Known) -> None:
-        """Send all documents, then the list, so that a listed member has the documents."""
+        """Send all documents, then the member list, to a member or newcomer, so that a listed member has the
+        documents."""
         assert known.peer is not None
         for key, document in sorted(self.documents.items(), key=lambda item: item[1].version):
             known.peer.send(DocumentChanged(key, document.version, document.content))
@@ -227,8 +231,8 @@ class Keeper:
     def _publish(
         self, members: tuple[MemberInfo, ...], owners: tuple[str, ...], *, invalidate: bool = False
     ) -> None:
-        """Make a new version of the list and send it to all; ``invalidate``: earlier planned jobs are
-        refused."""
+        """Make a new version of the list with these members and owners of partitions, and send it to all
+        members and newcomers. ``invalidate``: members refuse jobs planned with earlier versions."""
         version = self.members.version + 1
         valid_from = version if invalidate else self.members.valid_from
         dealt = self.members.dealt if owners == self.members.owners else version
@@ -262,7 +266,8 @@ class Keeper:
                 known.peer.send(LeaveAllowed())
 
     def remove(self, name: str, reason: str) -> None:
-        """Remove a member known to have ended; the member can't come back."""
+        """Remove the member ``name``, which is known to have ended, for ``reason``; the member can't come
+        back. Does nothing if there is no such member."""
         with self._lock:
             self._take_out(name, f"member {name} was removed: {reason}", lost=True)
 
@@ -286,7 +291,8 @@ class Keeper:
         self._answer_writers()
 
     def _refuse(self, peer: Peer, reason: str) -> None:
-        """Tell the peer about its removal, so that the peer closes; close the connection later otherwise."""
+        """Tell the peer that it is no member, and why, so that the peer closes the connection; close the
+        connection here one heartbeat period later."""
         peer.send(Removed(reason))
         self._clock.call_at(self._clock.now() + self._period, lambda: peer.close(reason))
 
@@ -314,7 +320,7 @@ class Keeper:
         self._tell(DocumentChanged(message.key, self._version, message.content))
 
     def _answer_writers(self) -> None:
-        """Answer the writers whose changes all members have seen."""
+        """Answer the writers of the changes of documents that all members have seen."""
         seen = min((known.seen for known in self._known.values() if known.joined), default=self._version)
         while self._changes and self._changes[0].version <= seen:
             change = self._changes.pop(0)
@@ -329,7 +335,8 @@ class Keeper:
         return self.settings.silence_limit / BEATS
 
     def _look(self) -> None:
-        """Remove members after too long a silence, and one member of each pair without a connection."""
+        """Remove the members that were silent for the silence limit, and one member of each pair without a
+        connection; repeated once per heartbeat period."""
         with self._lock:
             if self._closed:
                 return
@@ -363,7 +370,7 @@ class Keeper:
                     self._take_out(later, reason, lost=True)
 
     def end(self, reason: str = "its keeper was closed") -> None:
-        """End the cluster: tell all members."""
+        """End the cluster: tell all members the end and its ``reason``. A second call does nothing."""
         with self._lock:
             if not self._closed:
                 self._closed = True
@@ -371,11 +378,12 @@ class Keeper:
                 self._tell(ClusterEnded(reason))
 
     def close(self) -> None:
-        """End the cluster, and the keeper's transport."""
+        """End the cluster, and close the keeper's transport."""
         self.end()
         self._transport.close()
 
 
 def _inherited(owners: tuple[str, ...], name: str, members: Iterable[MemberInfo]) -> tuple[str, ...]:
-    """The owners after the loss of the member ``name``."""
+    """Return the owners of the partitions after the loss of the member ``name``, whose partitions go to those
+    of ``members`` that are neither lite nor leaving."""
     return inherit(owners, name, [each.name for each in members if not each.lite and not each.leaving])

@@ -61,14 +61,16 @@ class Listings:
         return len(self._rounds)
 
     def begin(self, done: Callable[[JobListing], None], timeout: float) -> None:
-        """Ask all members; ``done`` is called once, on any thread."""
+        """Ask all connected members for their queries. ``done`` is called once, on any thread, with the
+        listing: when all have answered or are lost, or after ``timeout`` seconds."""
         for_clients = self._member.name in self._clients()
         # A connected process that is no member has no queries.
         members = tuple(name for name in tuple(self._member.peers) if name in self._member.members)
         self._ask(members, timeout, done, for_clients=for_clients)
 
     def asked(self, peer: Peer, message: ListJobs) -> None:
-        """Answer a question for this member and, if requested, for the other clients."""
+        """Answer a peer's question with the queries coordinated here and, if the question asks for them, with
+        the queries of the other clients, which are asked first."""
 
         def answer(listing: JobListing) -> None:
             peer.send(JobList(message.request, listing.jobs, listing.silent))
@@ -77,7 +79,7 @@ class Listings:
         self._ask(clients, CLIENT_TIMEOUT, answer)
 
     def answered(self, member: str, message: JobList) -> None:
-        """Take an answer; ignored if too late."""
+        """Take the answer of ``member`` to a question; ignored if its listing has ended."""
         asked = self._rounds.get(message.request)
         if asked is not None and asked.answered(member, message.jobs, message.silent):
             self._finish(message.request)
@@ -144,7 +146,9 @@ class _Round:
         return not self._waiting
 
     def answered(self, member: str, jobs: Iterable[JobSummary] = (), silent: Iterable[str] = ()) -> bool:
-        """Take an answer; return whether the round is complete."""
+        """Take the answer of ``member``, or its loss: its queries ``jobs``, and the clients ``silent`` that
+        it got no answer from. Returns whether this answer completes the round; False also for a second
+        answer."""
         with self._lock:
             if member not in self._waiting:
                 return False
@@ -156,7 +160,7 @@ class _Round:
             return not self._waiting
 
     def finish(self) -> None:
-        """Hand over the listing so far."""
+        """Call ``done`` with the listing so far; members without an answer are silent ones."""
         if self.forget_timer is not None:
             self.forget_timer()
         with self._lock:
@@ -168,8 +172,9 @@ class _Round:
 def wait_for_jobs(
     begin: Callable[[Callable[[JobListing], None], float], None], timeout: float = LISTING_TIMEOUT
 ) -> JobListing:
-    """The listing of ``begin``, a member's :meth:`~sqlfront_cluster.members.member.Member.list_jobs`, for
-    callers that may wait. Raises OperationalError if no listing comes."""
+    """Call ``begin``, a member's :meth:`~sqlfront_cluster.members.member.Member.list_jobs`, wait for the
+    listing and return it. ``timeout``: seconds in which members have to answer. Raises OperationalError if no
+    listing comes, because this member has ended."""
     found: list[JobListing] = []
     heard = Event()
 

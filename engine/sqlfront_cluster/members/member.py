@@ -154,13 +154,15 @@ class Member:
         return self.coordinate(self.engine.next_number(), dag, config)
 
     def needed(self, dag: DAG, config: JobConfig = DEFAULT_CONFIG) -> tuple[str, ...]:
-        """The members that a job of the DAG would need now. Raises OperationalError as :meth:`submit`."""
+        """Return the names of the members that would run a part of a job of the DAG now; locks the DAG.
+        Raises OperationalError as :meth:`submit`."""
         dag.lock()
         demands = dag.derive(demands_of, demands_of)
         return participants(dag, self._placements.of(self.members, demands, config))
 
     def coordinate(self, number: int, dag: DAG, config: JobConfig = DEFAULT_CONFIG) -> LightJob:
-        """Submit a job as :meth:`submit` does, under an id chosen before and unique in the cluster."""
+        """Submit a job as :meth:`submit` does, under the id ``number``, chosen before and unique in the
+        cluster. Raises InterfaceError if a job has this id already."""
         self.check_usable()
         dag.lock()
         members = self.members
@@ -192,8 +194,8 @@ class Member:
         return job
 
     def _attend(self, others: Sequence[str], done: Callable[[], bool]) -> bool:
-        """Handle these members' messages on the waiting thread; see
-        :meth:`~sqlfront_cluster.network.transport.Transport.attend`."""
+        """Handle the messages of the members ``others`` on the calling thread until ``done()``; the result is
+        that of :meth:`~sqlfront_cluster.network.transport.Transport.attend`."""
         peers = [peer for name in others if (peer := self.peers.get(name)) is not None]
         return self._transport.attend(peers, done)
 
@@ -281,13 +283,15 @@ class Member:
         return number in self._participations or number in self._reserved
 
     def _reserve(self, number: int) -> None:
-        """With the lock held: note that the job's part here is being prepared."""
+        """With the lock held: note that the part of job ``number`` here is being prepared. Raises
+        InterfaceError if this member has or prepares a part of such a job."""
         if self._has_part(number):
             raise InterfaceError(f"there is a job {number} already")
         self._reserved.add(number)
 
     def _never_begun(self, number: int) -> None:
-        """Drop all data sent to a job, since the job never begins here."""
+        """Drop all data sent to job ``number``, which never begins here, now and for as long as ended jobs
+        are remembered."""
         with self._lock:
             self._early.pop(number, None)
             self._ended[number] = self._clock.now()
@@ -387,8 +391,8 @@ class Member:
             self.engine.call(partial(self._pump_on_worker, participation))
 
     def _pump_listening(self, participation: Participation, peer: Peer) -> bool:
-        """Run an inline job on the thread that reads from a peer: see
-        :meth:`~sqlfront_engine.jobs.execution.Execution.pump`."""
+        """Run an inline job on the thread that reads from ``peer``, and handle the peer's messages now and
+        then meanwhile. The result is that of :meth:`~sqlfront_engine.jobs.execution.Execution.pump`."""
         due = self._clock.now() + LISTENING_PERIOD
 
         def listen() -> None:
@@ -439,7 +443,8 @@ class Member:
         self.requests.lost(peer.name)
 
     def _lose(self, peer: Peer) -> None:
-        """Fail the jobs here that can't go on without a peer."""
+        """Fail the jobs here that can't go on without ``peer``: jobs that it coordinates, or whose data it
+        was still sending."""
         with self._lock:
             participations = tuple(self._participations.values())
         for participation in participations:
@@ -583,7 +588,8 @@ class Member:
         self._transport.close()
 
     def cancel_all(self) -> None:
-        """Cancel all jobs and requests of this member; the other participants are told, and answer."""
+        """Cancel all jobs and requests of this member, which stays a member; the other participants are told,
+        and answer."""
         self.engine.cancel_all()
         self.requests.cancel()
 
@@ -612,7 +618,8 @@ class _Chain(Mapping[str, object]):
 
 
 def _init_call(number: int, version: int, dag: DAG, placement: Placement, config: JobConfig) -> Init:
-    """The Init message for the other participants; ``version`` is the member list's version."""
+    """Make the Init message of job ``number`` for the other participants; ``version`` is the version of the
+    member list that the placement was made with."""
     return Init(
         number,
         version,
@@ -628,7 +635,8 @@ def _init_call(number: int, version: int, dag: DAG, placement: Placement, config
 
 
 def participants(dag: DAG, placement: Placement) -> tuple[str, ...]:
-    """The members on which some vertex of the DAG exists."""
+    """Return the names of the members that run some vertex of the DAG under the placement; kept with the
+    DAG."""
     return dag.derive(("participants", placement), lambda dag: _participants(dag, placement))
 
 

@@ -41,14 +41,15 @@ class MemberList(msgspec.Struct, frozen=True):
 
     @property
     def data_members(self) -> tuple[str, ...]:
-        """The members that new jobs may use."""
+        """The names of the members that may own partitions and run parts of new jobs: neither lite nor
+        leaving."""
         return tuple(member.name for member in self.members if not member.lite and not member.leaving)
 
     def __contains__(self, name: object) -> bool:
         return any(member.name == name for member in self.members)
 
     def is_client(self, name: str) -> bool:
-        """Return whether ``name`` is a member without data."""
+        """Return whether ``name`` is a lite member of this list."""
         return any(member.name == name and member.lite for member in self.members)
 
     def accepts(self, version: int) -> bool:
@@ -57,17 +58,18 @@ class MemberList(msgspec.Struct, frozen=True):
 
 
 def alone(name: str, partition_count: int = DEFAULT_PARTITIONS) -> MemberList:
-    """The list of a cluster with a single member."""
+    """Return the list of a cluster with the single member ``name``, the owner of all partitions."""
     return MemberList(0, (MemberInfo(name),), (name,) * partition_count)
 
 
 def nobody(partition_count: int = DEFAULT_PARTITIONS) -> MemberList:
-    """The list of a cluster without members."""
+    """Return the list of a cluster without members, whose partitions have no owners."""
     return MemberList(0, (), (NOBODY,) * partition_count)
 
 
 def topology_changed(theirs: int, ours: int) -> OperationalError:
-    """The error of a job or request planned with an outdated member list."""
+    """Return the error (SQLSTATE 40001) of a job or request planned with the member list's version
+    ``theirs``, which a member with version ``ours`` doesn't accept."""
     return OperationalError(
         f"the cluster has changed (member list {theirs} is now {ours}); run the query again", sqlstate="40001"
     )

@@ -178,7 +178,7 @@ class Membership:
     # ---- joining and leaving
 
     def join(self) -> None:
-        """Begin to join the cluster."""
+        """Begin to join the cluster, and return at once: ``on_joined`` or ``on_end`` is called later."""
         self._transport.start(self)
         self._transport.connect(self.settings.keeper)
         self._later(self._period, self._beat)
@@ -193,8 +193,8 @@ class Membership:
         return self._state is MembershipState.ENDED
 
     def leave(self) -> None:
-        """Begin to leave: new jobs avoid this member, and it goes when the jobs here have ended. A newcomer
-        goes at once."""
+        """Begin to leave, and return at once: new jobs avoid this member, and the membership ends when the
+        jobs here have ended. The membership of a newcomer ends at once."""
         with self._lock:
             if self._state is MembershipState.JOINED:
                 self._state = MembershipState.LEAVING
@@ -224,9 +224,13 @@ class Membership:
         expected: int | None,
         done: Callable[[PutOutcome], None],
     ) -> None:
-        """Change a document; see :class:`~sqlfront_cluster.members.cluster_messages.PutDocument`. ``done`` is
-        called, on any thread, with the answer; by then every member has the change. If no answer can come,
-        ``done`` gets an OperationalError; then the change may have been made or not."""
+        """Have the keeper store ``content`` (None: remove the document) under ``key``, if the document's
+        version is ``expected`` (0: there is no document, None: any version).
+
+        ``done`` is called, on any thread, with the keeper's answer; if the answer says that the change was
+        made, every member has the change by then. If no answer can come, ``done`` gets an OperationalError:
+        with SQLSTATE 08006 nothing was changed, with 08007 the change may have been made or not.
+        """
         with self._lock:
             keeper = None if self._ended else self._keeper
             if keeper is not None:
@@ -277,7 +281,7 @@ class Membership:
     # ---- the transport's calls
 
     def connected(self, peer: Peer) -> None:
-        """Note a connection to the keeper or a member."""
+        """Note a connection to the keeper or a member; a connection to a removed member is closed."""
         if peer.name == KEEPER:
             self._keeper_connected(peer)
             return
@@ -310,7 +314,8 @@ class Membership:
                 peer.send(Leave())
 
     def disconnected(self, peer: Peer, reason: str) -> None:
-        """Note a broken or failed connection, and try again later."""
+        """Note a broken or failed connection, and try again later, unless the keeper has refused this member
+        before it joined: then the membership ends."""
         if peer.name == KEEPER or peer.name == self.settings.keeper:
             self._keeper_lost(peer, reason)
             return
@@ -340,7 +345,9 @@ class Membership:
             self._transport.connect(self.settings.keeper)
 
     def received(self, peer: Peer, message: msgspec.Struct, body: Body) -> None:
-        """Handle a message of the keeper, or forward a message to the member."""
+        """Handle a message of the keeper, or forward another member's message to this member: a job or
+        request planned with a later list only once that list is used here; messages of removed members are
+        dropped."""
         if peer.name == KEEPER:
             self._hear_keeper(message)
         elif peer.name in self._removed or self._ended:
@@ -356,7 +363,8 @@ class Membership:
             self.member.received(peer, message, body)
 
     def _is_early(self, message: Init | Request) -> bool:
-        """Return whether the sender uses a later list than this member."""
+        """Return whether the message was planned with a later version of the member list than this member
+        uses."""
         return message.list_version is not None and message.list_version > self.member.members.version
 
     def _hear_keeper(self, message: msgspec.Struct) -> None:
@@ -499,7 +507,7 @@ class Membership:
             self._clock.call_at(self._clock.now() + seconds, function)
 
     def _beat(self) -> None:
-        """Send the keeper a heartbeat; stop if the keeper doesn't answer any more."""
+        """Send the keeper a heartbeat, now and once per period; end the membership if the lease is over."""
         now = self._clock.now()
         if self._ended:
             return

@@ -41,8 +41,9 @@ class Init(Message, frozen=True):
 
 
 class Completed(Message, frozen=True):
-    """Participant to coordinator, the answer to :class:`Init`: every tasklet has ended. ``error`` None: the
-    job succeeded or was cancelled."""
+    """Participant to coordinator, the answer to :class:`Init`: every tasklet of the job here has ended, or
+    the job could not begin. ``error`` None: the job's part succeeded or was cancelled. ``tasklets``: the
+    counters, if the Init asked for them."""
 
     job: int
     status: JobStatus
@@ -61,7 +62,8 @@ class Data(Message, frozen=True):
 
 
 class Acknowledge(Message, frozen=True):
-    """Receiver to sender: up to ``limit`` bytes of the stream may be sent."""
+    """Receiver to sender: up to ``limit`` bytes may be sent since the start of the stream, the edge number
+    ``edge`` of the job between these two members."""
 
     job: int
     edge: int
@@ -69,26 +71,29 @@ class Acknowledge(Message, frozen=True):
 
 
 class InputClosed(Message, frozen=True):
-    """Receiver to sender: the receiver takes no more of the stream."""
+    """Receiver to sender: the receiver takes no more batches of the stream."""
 
     job: int
     edge: int
 
 
 class Terminate(Message, frozen=True):
-    """Coordinator to participant: stop; there is no answer."""
+    """Coordinator to participant: stop your part of the job. This message has no answer of its own; the Init
+    is answered as always."""
 
     job: int
 
 
 class CheckJobs(Message, frozen=True):
-    """Participant to coordinator: do you know these jobs?"""
+    """Participant to coordinator: do these jobs still run? Only unknown jobs are answered, by
+    :class:`UnknownJobs`."""
 
     jobs: tuple[int, ...]
 
 
 class UnknownJobs(Message, frozen=True):
-    """Coordinator to participant: these jobs are unknown or were cancelled."""
+    """Coordinator to participant, the answer to :class:`CheckJobs`: these jobs are unknown here or were
+    cancelled; stop them."""
 
     jobs: tuple[int, ...]
 

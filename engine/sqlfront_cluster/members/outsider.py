@@ -22,8 +22,8 @@ TIMEOUT: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class ServiceAccess:
-    """The access data for requests from outside to a cluster's members, on behalf of its member
-    ``coordinator``."""
+    """The data with which a process outside of the cluster makes requests to members: the network settings of
+    the cluster, and the name of the member ``coordinator`` on whose behalf the process asks."""
 
     coordinator: str
     network: NetworkSettings
@@ -53,14 +53,15 @@ class Outsider(ClosingContext):
         return len(self._asked)
 
     def send(self, service: str, content: bytes, body: Sequence[Part] = ()) -> None:
-        """Ask a :class:`~sqlfront_cluster.members.requests.RequestService`; receive the answer later with
-        :meth:`hear`."""
+        """Send a question to the member's :class:`~sqlfront_cluster.members.requests.RequestService` called
+        ``service``; receive the answer later with :meth:`hear`."""
         self._count += 1
         self._line.send(Request(self._count, None, service, content), body)
         self._asked.append(self._count)
 
     def hear(self) -> tuple[bytes, pa.Buffer | None]:
-        """The answer to the oldest unanswered question. Raises the service's error."""
+        """Wait for the answer to the oldest unanswered question; returns its content and its body (None: no
+        body). Raises the service's error, or OperationalError if the connection breaks."""
         while True:
             frame = self._line.receive()
             message = frame.message
@@ -73,7 +74,8 @@ class Outsider(ClosingContext):
         return message.content, frame.body
 
     def ask(self, service: str, content: bytes, body: Sequence[Part] = ()) -> tuple[bytes, pa.Buffer | None]:
-        """Ask, and return the answer; no other answer may be pending."""
+        """Send a question as :meth:`send` does, and return the answer as :meth:`hear` does; no other answer
+        may be pending."""
         self.send(service, content, body)
         return self.hear()
 

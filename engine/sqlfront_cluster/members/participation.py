@@ -55,11 +55,12 @@ class Participation:
         execution.hold(len(self._inputs))
 
     def start(self, on_end: Callable[[Execution], None]) -> None:
-        """Start the tasklets."""
+        """Start the tasklets of the job's part here; ``on_end`` is called when the execution has ended."""
         self._engine.start(self.execution, self._plan, self._config, on_end)
 
     def check_connected(self, peers: Container[str]) -> None:
-        """Fail the job if a member of its streams isn't connected (any more)."""
+        """Fail the job if a member that sends or receives one of its streams is not among ``peers``, the
+        connected members."""
         for stream in (*self._inputs, *self._outputs):
             if stream.member not in peers:
                 self.execution.fail(member_lost(stream.member))
@@ -67,7 +68,8 @@ class Participation:
     # ---- messages of the other members
 
     def hear(self, sender: str, message: Data | InputClosed | Acknowledge, body: Body) -> None:
-        """Handle a message about a stream."""
+        """Handle a message of the member ``sender`` about a stream of the job; ignored if there is no such
+        stream here."""
         match message:
             case Data():
                 self._data(sender, message, body)
@@ -79,7 +81,7 @@ class Participation:
                 assert_never(message)
 
     def _data(self, sender: str, message: Data, body: Body) -> None:
-        """Take a batch of a stream, or its end."""
+        """Take a batch of a stream, or the end of the stream."""
         stream = self._inputs.get(EdgeStream(message.edge, sender))
         if stream is not None and not stream.finished:
             stream.arrived(parcel(message, body))
@@ -87,13 +89,13 @@ class Participation:
                 self.execution.release()
 
     def _acknowledged(self, sender: str, message: Acknowledge) -> None:
-        """Take a receiver's new limit."""
+        """Take a receiver's new limit on the bytes sent to it."""
         output = self._outputs.get(EdgeStream(message.edge, sender))
         if output is not None:
             output.allow(message.limit)
 
     def _input_closed(self, sender: str, message: InputClosed) -> None:
-        """Note that a receiver wants no more."""
+        """Note that the receiver of a stream wants no more batches."""
         output = self._outputs.get(EdgeStream(message.edge, sender))
         if output is not None:
             output.close()
@@ -124,11 +126,13 @@ class Participation:
         return any(not remote.finished for remote in self._inputs.values())
 
     def adapt(self, now: float) -> None:
-        """Once per flow-control period: adapt the receive windows."""
+        """Adapt the receive windows of all incoming streams; to be called once per flow-control period.
+        ``now``: the clock's seconds."""
         for remote in self._inputs.values():
             remote.adapt(now)
 
 
 def member_lost(member: str) -> OperationalError:
-    """The error of a job whose member has left the cluster, or can't be reached."""
+    """Return the error (SQLSTATE 08006) of a job or request that needs ``member``, which has left the cluster
+    or can't be reached."""
     return OperationalError(f"member {member} was lost while the query ran on it", sqlstate="08006")

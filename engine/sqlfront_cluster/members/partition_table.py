@@ -18,21 +18,23 @@ from sqlfront_cluster.members.member_list import NOBODY
 
 
 def deal(members: Sequence[str], count: int) -> tuple[str, ...]:
-    """A new table: partition p belongs to member p modulo the number of members."""
+    """Return a new owner table of ``count`` partitions: partition p belongs to member p modulo the number of
+    members. Without members no partition has an owner."""
     if not members:
         return (NOBODY,) * count
     return tuple(members[partition % len(members)] for partition in range(count))
 
 
 def inherit(owners: Sequence[str], lost: str, heirs: Sequence[str]) -> tuple[str, ...]:
-    """The table after the loss of a member: its partitions go to the heirs with fewest partitions; all others
-    stay."""
+    """Return the table after the loss of the member ``lost``: its partitions, and partitions without an
+    owner, go to those of ``heirs`` that own fewest partitions; all others stay. Without heirs these
+    partitions have no owner."""
     return _fill([NOBODY if owner == lost else owner for owner in owners], heirs)
 
 
 def balance(owners: Sequence[str], members: Sequence[str]) -> tuple[str, ...]:
-    """The table with equal shares for all members, give or take one partition; no more partitions move than
-    necessary."""
+    """Return the table in which all ``members`` own equally many partitions, give or take one; no more
+    partitions than necessary change their owner. Without members no partition has an owner."""
     if not members:
         return (NOBODY,) * len(owners)
     share, larger = divmod(len(owners), len(members))
@@ -50,7 +52,8 @@ def balance(owners: Sequence[str], members: Sequence[str]) -> tuple[str, ...]:
 
 
 def _fill(owners: Sequence[str], members: Sequence[str]) -> tuple[str, ...]:
-    """Give each partition without an owner to the member that owns fewest."""
+    """Return the table in which each partition without an owner is given to the one of ``members`` that owns
+    fewest partitions; without members the table stays unchanged."""
     if not members:
         return tuple(owners)
     counts = Counter(dict.fromkeys(members, 0))

@@ -20,7 +20,8 @@ class Placements:
         self._known: tuple[MemberList, dict[object, Placement]] = nobody(), {}
 
     def of(self, members: MemberList, demands: Demands, config: JobConfig) -> Placement:
-        """The placement of a job; raises the errors of :func:`~sqlfront_engine.plans.placement.place`."""
+        """Return the placement of a job with these ``demands`` and options on the members of the list. Raises
+        the errors of :func:`~sqlfront_engine.plans.placement.place`."""
         known = self._remembered(members)
         key = demands, config.required_partitions, config.required_members
         placement = known.get(key)

@@ -123,7 +123,7 @@ class Requests:
         return peer
 
     def answered(self, sender: str, message: Answer, body: Body) -> None:
-        """Handle an answer; ignored if its round is over."""
+        """Handle the answer of the member ``sender``; ignored if its round of questions is over."""
         asked = self._rounds.get(message.request)
         if asked is None:
             return
@@ -133,7 +133,7 @@ class Requests:
             asked.answered(sender, message.content if body is None else _content(body))
 
     def lost(self, member: str) -> None:
-        """Fail the rounds that wait for a lost member."""
+        """Fail the rounds of questions that wait for the lost member ``member``."""
         for asked in tuple(self._rounds.values()):
             asked.failed(member, member_lost(member))
 
@@ -149,7 +149,8 @@ class Requests:
     # ---- answering
 
     def asked(self, peer: Peer, message: Request, body: Body = None) -> None:
-        """Answer a question at once, on this thread."""
+        """Answer a peer's question at once, on this thread: with the service's result, or with the error that
+        the service raises, also for an unknown service or an unacceptable member list."""
         try:
             version = message.list_version
             if version is not None and not self._member.members.accepts(version):
@@ -211,7 +212,7 @@ class _Round:
         return not self._waiting
 
     def wait(self) -> None:
-        """Sleep until the round is over."""
+        """Sleep until the round has all answers or an error, or its query is stopped."""
         with self._lock:
             if not self._waiting:
                 return
@@ -221,7 +222,7 @@ class _Round:
             over.acquire(timeout=_LOOK)
 
     def answered(self, name: str, content: bytes | memoryview) -> None:
-        """Take a member's answer, which counts once."""
+        """Take the answer of the member ``name``; ignored unless the round waits for this member."""
         with self._lock:
             if name in self._waiting:
                 self.answers[name] = content
@@ -248,6 +249,6 @@ class _Round:
 
 
 def _content(body: Body) -> memoryview:
-    """A long answer from the transport's body."""
+    """Return the content of a long answer, which came in the message's body; empty without a body."""
     (part,) = (body,) if isinstance(body, pa.Buffer) else body or (b"",)
     return memoryview(part)

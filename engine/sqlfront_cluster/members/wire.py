@@ -32,7 +32,8 @@ class JobWire:
         self._decoders: dict[EdgeStream, BatchDecoder] = {}
 
     def send_data(self, stream: EdgeStream, batch: pa.RecordBatch | None, *, last: bool) -> int:
-        """Send a batch, or only the end; returns the bytes of the body."""
+        """Send a batch (None: no batch), and with ``last`` the end of the stream; returns the bytes of the
+        batch, which count for the window."""
         if batch is None:
             self._send(stream, Data(self._job, stream.edge, last))
             return 0
@@ -51,7 +52,7 @@ class JobWire:
         self._send(stream, Acknowledge(self._job, stream.edge, limit))
 
     def close_input(self, stream: EdgeStream) -> None:
-        """Tell the stream's sender that the receiver takes no more."""
+        """Tell the stream's sender that the receiver takes no more batches."""
         self._send(stream, InputClosed(self._job, stream.edge))
 
     def _send(self, stream: EdgeStream, message: msgspec.Struct, body: Sequence[Part] = ()) -> None:
@@ -60,8 +61,8 @@ class JobWire:
             peer.send(message, body)
 
     def unpack(self, stream: EdgeStream, content: object) -> pa.RecordBatch:
-        """The batch of a parcel made by :func:`parcel`. If the content is no batch, disconnects the sender
-        and raises OperationalError."""
+        """Return the batch in ``content``, the content of a parcel made by :func:`parcel`. If the content is
+        no valid batch, disconnects the sender and raises OperationalError."""
         if not isinstance(content, _Encoded):
             return content
         decoder = self._decoders.get(stream)
@@ -77,7 +78,8 @@ class JobWire:
 
 
 def parcel(message: Data, body: Body) -> Parcel:
-    """The parcel in a Data message."""
+    """Return the parcel that a Data message brings, with the batch in ``body`` not decoded yet; a parcel
+    without content if ``body`` is None."""
     if body is None:
         return Parcel(None, 0, message.last)
     if isinstance(body, pa.Buffer):

@@ -32,7 +32,7 @@ class Address:
 
     @classmethod
     def parse(cls, text: str) -> "Address":
-        """Parse an address. Raises ProgrammingError if the text is none."""
+        """Parse ``host:port``, ``[IPv6]:port`` or ``unix:/path``. Raises ProgrammingError for other texts."""
         if text.startswith(UNIX_PREFIX):
             path = text.removeprefix(UNIX_PREFIX)
             if path and "\0" not in path:
@@ -52,8 +52,9 @@ class Address:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     def listen(self, backlog: int = 128) -> socket.socket:
-        """A socket that accepts connections at this address. A Unix socket's file is accessible for this user
-        only; a stale file is replaced. Raises OperationalError."""
+        """Return a socket that accepts connections at this address; ``backlog``: the most connections that
+        wait for acceptance. A Unix socket's file is accessible for this user only; a stale file is replaced.
+        Raises OperationalError if the address can't be used."""
         try:
             if self.path is None:
                 return self._listen_tcp(backlog)
@@ -62,8 +63,8 @@ class Address:
             raise OperationalError(f"cannot listen on {self}: {error}") from error
 
     def connect(self, timeout: float) -> socket.socket:
-        """A socket connected to this address. Raises OperationalError after at most ``timeout`` seconds for
-        each address of the host's name."""
+        """Return a socket connected to this address. Raises OperationalError if no connection is made within
+        ``timeout`` seconds for each address of the host's name."""
         try:
             if self.path is None:
                 return socket.create_connection((self.host, self.port), timeout)
@@ -98,7 +99,7 @@ class Address:
 
 
 def bound_address(listener: socket.socket) -> Address:
-    """The address of a listening socket."""
+    """Return the address to which a listening socket is bound, with the port that the system has chosen."""
     name = listener.getsockname()
     return Address(path=name) if listener.family == socket.AF_UNIX else Address(name[0], name[1])
 
@@ -120,7 +121,7 @@ def own_address(towards: Address) -> str:
 
 
 def remote_address(connection: socket.socket) -> str:
-    """The address of the other end, for the log."""
+    """Return the address of the connection's other end for the log; a description if there is no address."""
     if connection.family == socket.AF_UNIX:
         return "a Unix socket"
     try:
@@ -146,7 +147,8 @@ def remove_stale_socket(path: str) -> None:
 
 
 def set_options(connection: socket.socket) -> None:
-    """Have small frames sent at once, and dead connections detected."""
+    """Set the options of a TCP connection: small frames are sent at once, and dead connections are detected
+    by keep-alive probes. Does nothing for Unix sockets."""
     if connection.family == socket.AF_UNIX:
         return
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

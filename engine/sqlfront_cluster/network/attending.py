@@ -38,19 +38,20 @@ class Gate:
         self._epoll.poll(None, 1)
 
     def close(self) -> None:
-        """Let the reading thread sleep."""
+        """Close the gate: keep the reading thread asleep even if bytes arrive."""
         self._epoll.modify(self._descriptor, 0)
 
     def open(self) -> None:
-        """Let the reading thread go on as usual."""
+        """Open the gate: the reading thread wakes when bytes arrive."""
         self._epoll.modify(self._descriptor, _IN)
 
     def wake(self) -> None:
-        """Let the reading thread go on at once (a connection can always, or soon, be written)."""
+        """Open the gate and wake the reading thread even without bytes: the gate also waits for the
+        connection to be writable, which it is always, or soon."""
         self._epoll.modify(self._descriptor, _IN | _OUT)
 
     def release(self) -> None:
-        """Release the descriptor."""
+        """Close the gate's epoll object; the gate can't be used any more."""
         self._epoll.close()
 
 
@@ -58,14 +59,16 @@ class AttendedConnection(Protocol):
     """A connection that can be attended."""
 
     def begin(self) -> bool:
-        """Keep the reading thread away; False if impossible now."""
+        """Keep the reading thread away and return True; return False if the connection can't be attended
+        now."""
 
     @property
     def descriptor(self) -> int:
         """The descriptor to poll; for the attending thread, like the following methods."""
 
     def handle(self) -> bool:
-        """Handle all arrived messages, once there are some; False if the connection has ended."""
+        """Wait for a message, then handle all messages that have arrived; returns whether the connection goes
+        on."""
 
     def end(self) -> None:
         """Let the reading thread go on. Does nothing unless this thread has begun."""

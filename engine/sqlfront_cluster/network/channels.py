@@ -46,7 +46,8 @@ class Channel:
         self.socket.settimeout(None)
 
     def _arm(self) -> None:
-        """Bound the next system call by the deadline."""
+        """Bound the socket's next system call by the deadline. Raises TimeoutError if the deadline is
+        over."""
         if self._deadline is not None:
             remaining = self._deadline - time.monotonic()
             if remaining <= 0:
@@ -54,7 +55,7 @@ class Channel:
             self.socket.settimeout(remaining)
 
     def open(self) -> None:
-        """Do the work before the first byte; may wait."""
+        """Do the channel's own handshake before the first byte, if the channel has one; may wait."""
 
     def receive(self, view: memoryview, whole: bool) -> int:
         """Wait for bytes and put them into ``view``; returns their number, 0 at the end of the connection.
@@ -70,7 +71,8 @@ class Channel:
         return False
 
     def write(self, pending: Pending, *, wait: bool) -> bool:
-        """Write all pending data; False if, without waiting, the kernel takes no more. Raises OSError if the
+        """Write the pending data, and remove the written part from ``pending``. Returns True when all data is
+        written, False if, with ``wait`` False, the kernel takes no more for now. Raises OSError if the
         connection is lost."""
         flags = _NO_FLAGS if wait else _DO_NOT_WAIT
         send, send_many = self.socket.send, self.socket.sendmsg
@@ -89,11 +91,11 @@ class Channel:
         return True
 
     def flush_needed(self) -> bool:
-        """Return whether reading has produced bytes that must be written."""
+        """Return whether reading has produced bytes that must be written, such as TLS's own messages."""
         return False
 
     def shutdown(self) -> None:
-        """Have reads and writes on all threads end."""
+        """Shut the socket down, so that reads and writes on all threads end."""
         try:
             self.socket.shutdown(socket.SHUT_RDWR)
         except OSError:  # not connected any more
@@ -186,7 +188,8 @@ class TlsChannel(Channel):
         return self._incoming.pending > 0 or self._tls.pending() > 0
 
     def _feed(self) -> bool:
-        """Wait for encrypted bytes; False at the end of the connection."""
+        """Wait for encrypted bytes and hand them to OpenSSL; returns False at the end of the connection, else
+        True."""
         self._arm()
         count = self.socket.recv_into(self._received)
         with self._lock:

@@ -131,7 +131,8 @@ class MemberConnection:
             self._shutdown()
 
     def _break(self, reason: str) -> None:
-        """Note that writing has failed. Arrived data is still read: it may contain the reason."""
+        """Note that writing has failed for ``reason``, and end the connection. Arrived data is still read: it
+        may contain the other side's reason."""
         self._broken = reason
         self._shutdown()
 
@@ -143,7 +144,7 @@ class MemberConnection:
 
     @property
     def closed(self) -> bool:
-        """Whether the end has begun."""
+        """Whether the end of the connection has begun."""
         return self._state is ConnectionState.ENDING or self._state is ConnectionState.RELEASED
 
     @property
@@ -152,7 +153,7 @@ class MemberConnection:
         return self._state is ConnectionState.OPEN
 
     def statistics(self) -> PeerStatistics:
-        """The traffic over this connection so far."""
+        """Return the traffic over this connection so far, and the bytes that wait to be sent."""
         sent, received = self.traffic
         return PeerStatistics(self.name, sent.snapshot(), received.snapshot(), self._outbox.queued)
 
@@ -180,7 +181,8 @@ class MemberConnection:
     # ---- in use
 
     def use(self, messages: MessageDecoder) -> None:
-        """End the handshake and accept messages."""
+        """End the handshake: from now on the connection sends messages, and accepts those that ``messages``
+        decodes."""
         self._reader.decoders[_MESSAGE] = messages
         self._reader.limits = self._limits
         self.channel.set_deadline(None)
@@ -222,7 +224,8 @@ class MemberConnection:
             logger.exception("the end of the connection with %s could not be handled", self._who)
 
     def _receive(self) -> str | None:
-        """Handle messages until the end; return its reason. Return None once a thread wants to attend."""
+        """Handle messages until the end of the connection, and return the reason of the end; return None once
+        a thread wants to attend."""
         while (end := self._handle_next()) is None:
             if self._wanted:
                 end = self._handle_buffered()
@@ -232,8 +235,8 @@ class MemberConnection:
         return end
 
     def _receive_at_gate(self, gate: Gate) -> str:
-        """Handle messages until the end; return its reason. Attending threads may handle messages
-        meanwhile."""
+        """Handle messages until the end of the connection, and return the reason of the end; attending
+        threads may handle messages meanwhile. Raises the error that ended the connection."""
         while True:
             attended = self._attended
             gate.wait()
@@ -248,7 +251,8 @@ class MemberConnection:
         return self._ended
 
     def _handle_next(self) -> str | None:
-        """Wait for a message and hand it to the receiver; return the reason if the connection has ended."""
+        """Wait for a message and hand it to the receiver; return None, or the reason if the connection has
+        ended."""
         if self._ended is not None:
             if isinstance(self._ended, Exception):
                 raise self._ended
@@ -265,7 +269,8 @@ class MemberConnection:
         return None
 
     def _handle_buffered(self) -> str | None:
-        """Handle the messages received together with earlier ones: buffered bytes wake no thread."""
+        """Handle the messages received together with earlier ones, since buffered bytes wake no thread;
+        return None, or the reason if the connection has ended."""
         while self._is_buffered():
             end = self._handle_next()
             if end is not None:
@@ -318,7 +323,8 @@ class MemberConnection:
         return self.name if self.name == self.remote else f"{self.name} at {self.remote}"
 
     def release(self) -> None:
-        """Release socket, thread and memory. To be called by the reading thread, last."""
+        """Release the connection's socket, writing thread and memory. To be called last by the reading
+        thread."""
         self.close("given up")
         self._shutdown()
         self._outbox.stop()

@@ -108,7 +108,8 @@ class MessageDecoder:
         self._decode = make_decoder(Union[tuple(types)])  # noqa: UP007
 
     def decode(self, data: bytes | bytearray) -> msgspec.Struct:
-        """The message; raises InvalidMessage if ``data`` isn't exactly one message."""
+        """Decode a message in msgpack. Raises InvalidMessage if ``data`` isn't exactly one message of the
+        decoder's types."""
         try:
             message: msgspec.Struct = self._decode(data)  # type: ignore[assignment]
         except (msgspec.MsgspecError, ValueError, RecursionError) as error:
@@ -140,10 +141,10 @@ _encode = _Encoder().encode
 def encode_frame(
     kind: int, message: msgspec.Struct, body: Sequence[Part] = (), limits: Limits | None = None
 ) -> OutgoingFrame:
-    """The frame of a (frozen) message, with ``kind`` one of :class:`FrameKind`; the body's parts are referred
-    to, not copied. The same message to several peers is encoded once.
+    """Make the frame of a (frozen) message, with ``kind`` one of :class:`FrameKind`; the body's parts are
+    referred to, not copied. The same message to several peers is encoded once.
 
-    Raises OperationalError if message or body is above the limits.
+    Raises OperationalError if message or body is above ``limits`` (None = no limits).
     """
     encoded = _encode(message)
     name = type(message).__name__
@@ -188,8 +189,9 @@ class FrameReader:
         return self._end > self._start
 
     def read(self) -> IncomingFrame | None:
-        """The next frame; None at the end of the connection. Raises InvalidMessage, also if the connection
-        ends within a frame, and the errors of the receiving function; after an error no more can be read."""
+        """Wait for the next frame and return it; None at the end of the connection. Raises InvalidMessage for
+        bytes that are no acceptable frame, and if the connection ends within a frame; also raises the errors
+        of the receiving function. After an error no more can be read."""
         if self._end - self._start < _HEADER_SIZE and not self._fill(_HEADER_SIZE, end_allowed=True):
             return None
         start = self._start + _HEADER_SIZE
@@ -214,8 +216,8 @@ class FrameReader:
         return IncomingFrame(kind, message, body, _HEADER_SIZE + length + body_length)
 
     def _fill(self, needed: int, *, end_allowed: bool = False) -> bool:
-        """Have ``needed`` bytes in the buffer; False if the connection ends before the first byte (and
-        ``end_allowed``)."""
+        """Receive until the buffer has ``needed`` unused bytes, and return True. If the connection ends
+        before the first byte, returns False with ``end_allowed``; any other end raises InvalidMessage."""
         have = self._end - self._start
         if have == 0:
             self._start = self._end = 0
@@ -233,7 +235,7 @@ class FrameReader:
         return True
 
     def _take(self, length: int) -> bytes | bytearray:
-        """The next bytes as a separate object: messages may keep views of it."""
+        """Return the next ``length`` bytes as a separate object, of which messages may keep views."""
         if length > BUFFER_SIZE:
             data = bytearray(length)
             self._take_into(memoryview(data))

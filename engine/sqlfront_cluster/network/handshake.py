@@ -114,7 +114,9 @@ class MemberCredentials:
         return f"Credentials({self.identity!r})"
 
     def code(self, side: str, *told: object) -> bytes:
-        """The code that proves knowledge of the secret by ``side``."""
+        """Return the code by which ``side`` ("initiator" or "acceptor") proves its knowledge of the secret:
+        the HMAC-SHA256 over the protocol's version, the side and the values ``told`` in the handshake so
+        far."""
         text = msgspec.msgpack.encode(("sqlfront", PROTOCOL_VERSION, side, told))
         return hmac.digest(self.secret, text, "sha256")
 
@@ -125,8 +127,9 @@ def new_nonce() -> bytes:
 
 
 def initiate(mine: MemberCredentials, nonce: bytes, binding: bytes) -> Steps[Identity]:
-    """The connecting side's steps; ``nonce`` becomes the connection's id. Return the other side's identity.
-    Raises HandshakeFailed."""
+    """The steps of the connecting side, which return the other side's identity. ``mine``: this side's
+    credentials; ``nonce`` becomes the connection's id; ``binding``: the hashes of the TLS certificates in
+    use. The steps raise HandshakeFailed."""
     yield Hello(nonce)
     answer = yield None
     if isinstance(answer, Refused):
@@ -148,8 +151,10 @@ def initiate(mine: MemberCredentials, nonce: bytes, binding: bytes) -> Steps[Ide
 def accept(
     mine: MemberCredentials, binding: bytes, proven: Callable[[bytes, Identity], None]
 ) -> Steps[tuple[bytes, Identity]]:
-    """The accepting side's steps; return the connection's id and the other side's identity. Raises
-    HandshakeFailed. ``proven`` is called with both before the other side can know of its acceptance."""
+    """The steps of the accepting side, which return the connection's id and the other side's identity.
+    ``mine``: this side's credentials; ``binding``: the hashes of the TLS certificates in use. ``proven`` is
+    called with id and identity before the other side can know of its acceptance. The steps raise
+    HandshakeFailed."""
     hello = expect(Hello, (yield None))
     nonce = new_nonce()
     yield Challenge(nonce)
@@ -168,8 +173,8 @@ def accept(
 
 
 def check_identity(mine: Identity, theirs: Identity) -> None:
-    """Refuse a side that knows the secret but doesn't fit; both sides come to the same result. Raises
-    HandshakeFailed."""
+    """Raise HandshakeFailed if the other side knows the secret but doesn't fit: it is this member itself, has
+    this member's name, or is of another cluster or release. Both sides come to the same result."""
     if theirs.incarnation == mine.incarnation:
         raise HandshakeFailed("the other side is this member itself")
     if theirs.cluster != mine.cluster:
@@ -193,7 +198,8 @@ _Expected = TypeVar("_Expected", bound=msgspec.Struct)
 
 
 def expect(expected: type[_Expected], message: msgspec.Struct | None) -> _Expected:
-    """The message, if it has the expected type; else raises HandshakeFailed."""
+    """Return ``message`` if it has the type ``expected``. Otherwise raises HandshakeFailed: with the other
+    side's reason for a Goodbye; ``message`` None means the end of the connection."""
     if isinstance(message, expected):
         return message
     if message is None:
@@ -207,14 +213,15 @@ class Conversation(Protocol):
     """The parts of a connection needed by :func:`perform`."""
 
     def tell(self, message: Control) -> None:
-        """Send the message; may wait."""
+        """Send the message, and wait until the network has taken it."""
 
     def hear(self) -> msgspec.Struct | None:
-        """Wait for the next message; None at the end of the connection."""
+        """Wait for the next message and return it; None at the end of the connection."""
 
 
 def perform(steps: Steps[_Result], connection: Conversation) -> _Result:
-    """Do the steps over a connection; return their result."""
+    """Run the steps of a handshake over a connection: send the messages that the steps yield, and receive
+    those that they wait for. Returns the result of the steps; their errors are raised."""
     heard: msgspec.Struct | None = None
     while True:
         try:
