@@ -118,7 +118,7 @@ ResultType: TypeAlias = pa.DataType | Callable[[tuple[pa.DataType, ...]], pa.Dat
 
 
 class ScalarFunction(msgspec.Struct, frozen=True):
-    """An entry of the registry.
+    """The entry of a scalar function in the registry.
 
     ``kernel`` takes Arrow arrays (of ``Invocation.length`` rows) or scalars in physical form (strings always
     plain) and returns an array of that length, or a scalar if all rows have one value. ``prepare`` makes a

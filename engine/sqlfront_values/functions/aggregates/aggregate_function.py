@@ -23,7 +23,7 @@ AccumulatorFactory = Callable[[AggregateSignature], Accumulator]
 
 
 class AggregateFunction(msgspec.Struct, frozen=True):
-    """An entry of the registry.
+    """The entry of an aggregate function in the registry.
 
     ``arguments``, ``optional``, ``variadic``, ``result`` and ``display`` are as in
     :class:`~sqlfront_values.functions.registry.ScalarFunction`. The arguments at the positions ``constants``

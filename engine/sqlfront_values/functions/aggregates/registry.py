@@ -97,8 +97,8 @@ def sum_type(types: tuple[pa.DataType, ...]) -> pa.DataType:
 
 
 def average_type(types: tuple[pa.DataType, ...]) -> pa.DataType:
-    """The type of ``avg``: four more digits after the point for decimals, all units for intervals, else
-    double."""
+    """The type of ``avg``: four more digits after the point for decimals, year to month or day to second for
+    intervals, else double."""
     argument = types[0]
     if is_interval(argument):
         return YEAR_MONTH_INTERVAL if is_year_month(argument) else DAY_TIME_INTERVAL

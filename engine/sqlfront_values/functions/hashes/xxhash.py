@@ -131,7 +131,7 @@ def _turn(value: int, by: int) -> int:
 
 
 def hash_bytes(data: bytes, seed: int) -> int:
-    """Return xxHash64 of bytes as an unsigned integer.
+    """Return the xxHash64 of the bytes with the seed, both hash and seed as unsigned integers of 64 bits.
 
     >>> hex(hash_bytes(b"", 0))
     '0xef46db3751d8e999'

@@ -17,7 +17,7 @@ MAX_NAME: Final = 50_000
 
 
 class Liberties(msgspec.Struct, frozen=True):
-    """Deviations from the standard that a text may have, with Spark's defaults."""
+    """Deviations from the JSON standard that a reader accepts in a text; the defaults are Spark's."""
 
     comments: bool = False
     unquoted_names: bool = False
@@ -169,7 +169,7 @@ class JsonScanner:
                 raise JsonSyntaxError(f"{word.decode()} goes on")
 
     def _no_value(self, byte: int) -> JsonSyntaxError:
-        """Return the error for a byte that begins no value."""
+        """Return the error for a byte that begins no value, after skipping the word that the byte begins."""
         if chr(byte).isalpha() or byte in _WORD_STARTS:
             self._skip_word(1)
         return JsonSyntaxError("no value")
@@ -198,7 +198,8 @@ class JsonScanner:
     # ---- numbers
 
     def _number(self) -> bool:
-        """Read a number whose first byte has been read; return whether the number is an integer."""
+        """Read a number whose first byte has been read, and leave its text in ``_text``; return whether the
+        number is an integer. Raises JsonSyntaxError for a broken number."""
         start = self.place - 1
         match = _NUMBER.match(self._data, start)
         if match is None or (match.end() < self._end and self._data[match.end()] in _GOES_ON):

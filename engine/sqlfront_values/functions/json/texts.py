@@ -114,7 +114,7 @@ class _HalfPairError(ValueError):
 
 
 class Style(Enum):
-    """The style of writing a match."""
+    """The form in which :func:`matches` writes a value."""
 
     RAW = "raw"
     """A string without quotes."""

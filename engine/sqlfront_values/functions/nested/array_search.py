@@ -27,8 +27,9 @@ from sqlfront_values.types import BIGINT, BOOLEAN
 
 
 class ElementMatches(msgspec.Struct, frozen=True):
-    """Arrays and a value for each: ``equal`` marks the elements equal to the value, ``known`` the rows where
-    both array and value are not null."""
+    """Arrays, their ``elements`` row after row, and the comparison with a value per row: ``equal`` marks the
+    elements equal to the row's value, ``known`` the rows where both array and value are not null (None: all
+    rows)."""
 
     lists: Lists
     elements: pa.Array
@@ -60,7 +61,7 @@ def _array_contains(arguments: tuple[Datum, ...], invocation: Invocation) -> Dat
 
 @columnar
 def _array_position(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Return the position from 1 of a value in each array; 0 if no element equals the value."""
+    """Return the position from 1 of a value's first place in each array; 0 if no element equals the value."""
     found = _matches(arguments, invocation.length)
     places = np.flatnonzero(found.equal)[::-1]
     rows = found.lists.rows()[places]

@@ -53,8 +53,9 @@ def _duplicated(keys: pa.Array, groups: Integers) -> DatabaseError:
 
 
 def key_places(maps: pa.Array, keys: pa.Array) -> tuple[Integers, Mask]:
-    """Return for each row the place, among the map column's entries, of the entry with that key; and whether
-    the row has such an entry. ``keys`` are in the form of a map's keys."""
+    """Return for each row the place, among the map column's entries, of the entry whose key is the row's
+    value of ``keys``, and whether the row has such an entry (place 0 if not). ``keys`` are in the form of a
+    map's keys."""
     parts = take_apart(maps)
     flat, rows = parts.flat().field(0), parts.rows()
     codes = encode(concat_columns([flat, keys])).values

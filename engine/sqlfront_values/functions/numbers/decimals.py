@@ -168,7 +168,8 @@ _LARGEST_DIVISOR: Final = (2**63 - 1) // 10**_STEP // 2
 
 
 def _quotients(numbers: Integers, units: Integers, digits: int) -> Integers | None:
-    """Return ``numbers * 10**digits / units`` rounded half up; None if a quotient does not fit int64."""
+    """Return ``numbers * 10**digits / units`` rounded half up, for numbers not below zero and positive units;
+    None if a quotient has more than 18 digits."""
     quotients, rests = np.divmod(numbers, units)
     if int(quotients.max()) >= 10 ** (MAX_SHORT_PRECISION - digits):
         return None

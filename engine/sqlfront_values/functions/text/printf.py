@@ -144,7 +144,8 @@ def _upper(text: str, specifier: Specifier) -> str:
 
 
 def _padded(text: str, specifier: Specifier) -> str:
-    """Pad a text to the width in units of UTF-16, as Java does; an emoji has two units."""
+    """Return the text padded by spaces to the specifier's width, at the end with the flag ``-``, else in
+    front. The width counts units of UTF-16, as in Java; an emoji has two units."""
     width = specifier.width - sum(character > "\uffff" for character in text)
     return text.ljust(width) if "-" in specifier.flags else text.rjust(width)
 

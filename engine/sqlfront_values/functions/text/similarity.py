@@ -14,8 +14,8 @@ _STEPS_BETWEEN_CHECKS: Final = 64
 
 
 def levenshtein(left: str, right: str, threshold: int | None = None) -> int:
-    """Return the number of characters to insert, remove or change to turn a text into the other; -1 if above
-    the threshold.
+    """Return the number of characters to insert, remove or change to turn a text into the other; -1 if the
+    number is above the threshold (None: no threshold).
 
     >>> levenshtein("kitten", "sitting"), levenshtein("kitten", "sitting", 2)
     (3, -1)

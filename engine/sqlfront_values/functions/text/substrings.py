@@ -37,8 +37,8 @@ def _bit_length(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 
 def bounds(length: int, position: int, count: int) -> tuple[int, int]:
-    """Return the half-open range of indices that ``substring(text, position, count)`` takes of a text of
-    ``length``.
+    """Return the half-open range of indices (from 0) that ``substring(text, position, count)`` takes of a
+    text of ``length`` characters.
 
     Position 0 means 1, a negative position counts from the end; positions before the text count but add no
     characters.

@@ -40,7 +40,7 @@ _DECIMAL: Final = Context(prec=38, rounding=ROUND_HALF_UP)
 
 
 def is_temporal(data_type: pa.DataType) -> bool:
-    """True for dates, both timestamps and both intervals."""
+    """Return whether the type is a date, a timestamp with or without time zone, or an interval."""
     return bool(pa.types.is_temporal(data_type)) or is_interval(data_type)
 
 
@@ -88,7 +88,8 @@ def _vectorised(rule: Rule, signature: Signature) -> PreparedKernel:
 
 
 def _integers(column: pa.Array, valid: npt.NDArray[np.bool_] | None) -> Integers:
-    """Return the values as int64, with zero where the result is null, so that no such row can overflow."""
+    """Return the column's values as int64, with zero where ``valid`` is false and the result is null, so that
+    no such row can overflow."""
     values = numpy_view(column).astype(np.int64)
     if valid is not None:
         values = np.where(valid, values, 0)
@@ -193,7 +194,8 @@ def _scale_interval(operation: str, arguments: tuple[Datum, ...], signature: Sig
 
 
 def scale_amount(operation: str, amount: int, number: float | Decimal, bound: int) -> int:
-    """Return ``amount * number`` or ``amount / number``, halves rounded away from zero.
+    """Return ``amount / number`` if ``operation`` is "divide", else ``amount * number``, halves rounded away
+    from zero.
 
     >>> scale_amount("divide", -5, 2, 100), scale_amount("multiply", 5, Decimal("0.5"), 100)
     (-3, 3)

@@ -52,7 +52,7 @@ def days_from_civil(year: Integers, month: Integers, day: Integers) -> Integers:
 
 
 def days_in_month(year: Integers, month: Integers) -> Integers:
-    """Return the number of days of the month, 28 to 31.
+    """Return the number of days of each month (1 to 12) of a year, 28 to 31.
 
     >>> days_in_month(np.array([2020, 2100]), np.array([2, 2])).tolist()
     [29, 28]
@@ -103,7 +103,7 @@ def year_start(year: Integers) -> Integers:
 
 
 def iso_week(days: Days) -> tuple[Integers, Integers]:
-    """Return ISO 8601's year and week: the week of a date is the week of its Thursday.
+    """Return ISO 8601's year and week of each date: the week of a date is the week of its Thursday.
 
     >>> [part.tolist() for part in iso_week(np.array([18261, 18628]))]  # 2019-12-31, 2021-01-01
     [[2020, 2020], [1, 53]]

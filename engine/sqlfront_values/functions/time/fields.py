@@ -57,8 +57,8 @@ _EXTRACTED: Final[dict[str, Callable[[Days], Integers]]] = {
 
 
 def local_micros(column: pa.Array, zone: str) -> Integers:
-    """Return the times of a clock in the session's zone, in microseconds since 1970, for a column of dates or
-    timestamps."""
+    """Return the local times, in microseconds since 1970 by the clock of ``zone``, of a column of dates or
+    timestamps; timestamps without time zone are local times already."""
     values = numpy_view(column).astype(np.int64, copy=False)
     if column.type == DATE:
         # A date means its first instant, which is not midnight if the zone skips midnight.

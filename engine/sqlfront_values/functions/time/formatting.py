@@ -41,8 +41,9 @@ _UTC_NAMES: Final = frozenset(
 
 
 class Moment:
-    """A local time split into fields: microseconds since 1970 by the clock of a zone that is ``offset``
-    microseconds from UTC."""
+    """A local time split into fields, made from ``local`` microseconds since 1970 by the clock of a zone that
+    is ``offset`` microseconds from UTC. The attribute ``offset`` is in whole seconds, ``fraction`` in
+    microseconds; ``days`` counts from 1970-01-01."""
 
     __slots__ = ("day", "days", "fraction", "month", "offset", "second_of_day", "year", "zone")
 

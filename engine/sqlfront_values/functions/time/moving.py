@@ -131,7 +131,8 @@ def _fractional_months(
 def _aligned(
     arguments: tuple[Datum, ...], length: int
 ) -> tuple[list[pa.Array], npt.NDArray[np.bool_] | None]:
-    """Return all arguments as columns, and the mask of rows without a null argument."""
+    """Return all arguments as columns of ``length`` rows, and the mask of rows without a null argument (None:
+    all rows)."""
     columns = [pa.repeat(datum, length) if isinstance(datum, pa.Scalar) else datum for datum in arguments]
     valid = None
     for mask in map(valid_mask, columns):

@@ -41,7 +41,8 @@ class ParsedFields(msgspec.Struct):
 
 
 class ParsedTime(msgspec.Struct, frozen=True):
-    """A local time in microseconds since 1970; ``zone`` as in :class:`ParsedFields`."""
+    """A local time in microseconds since 1970, and its zone as in :class:`ParsedFields` (None: the text has
+    no zone)."""
 
     local: int
     zone: int | str | None

@@ -42,7 +42,7 @@ WindowKernel = Callable[[WindowInvocation], pa.Array | PlacedColumn]
 
 
 class WindowFunction(msgspec.Struct, frozen=True):
-    """An entry of the registry.
+    """The entry of a window function in the registry.
 
     ``arguments``, ``optional`` and ``result`` are as in
     :class:`~sqlfront_values.functions.registry.ScalarFunction`. The arguments at the positions ``constants``

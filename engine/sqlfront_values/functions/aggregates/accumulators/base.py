@@ -39,7 +39,7 @@ class Groups(msgspec.Struct, frozen=True):
         return self._counts[0]
 
     def select(self, mask: Mask | None) -> "Groups":
-        """Keep only the rows where the mask is true; None keeps all."""
+        """Return the groups of the rows where the mask is true; None keeps all rows."""
         return self if mask is None else Groups(self.ids[mask], self.size)
 
 

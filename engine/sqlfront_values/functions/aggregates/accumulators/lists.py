@@ -28,7 +28,8 @@ from sqlfront_values.types import DOUBLE, STRING, logical, physical
 
 
 class ListResult(Protocol):
-    """A function from a group's values to its result; ``lists`` holds the values per group, without nulls."""
+    """A function from the values of groups to their results; ``lists`` holds one list of values per group,
+    without nulls."""
 
     def __call__(self, lists: pa.ListArray) -> pa.Array:
         """Return one result per list."""
@@ -60,8 +61,8 @@ class CollectedValues(msgspec.Struct, frozen=True):
 
 
 class Distinct(msgspec.Struct, frozen=True):
-    """An aggregate over the distinct argument rows of each group; ``types`` are the arguments' logical
-    types."""
+    """The aggregate ``inner`` over the distinct argument rows of each group; ``types`` are the arguments'
+    logical types."""
 
     inner: Accumulator
     types: tuple[pa.DataType, ...]
@@ -83,7 +84,7 @@ class Distinct(msgspec.Struct, frozen=True):
 
 
 def distinct_rows(groups: Groups, arguments: Sequence[pa.Array]) -> tuple[Groups, list[pa.Array]]:
-    """Return the groups and the arguments, in canonical form, of the first of equal argument rows of each
+    """Return the groups and the arguments, in canonical form, of one of each set of equal argument rows of a
     group."""
     arguments = [canonical(argument) for argument in arguments]
     codes = [Codes(groups.ids, groups.size), *(encode(argument) for argument in arguments)]
@@ -128,7 +129,8 @@ def _list_column(offsets: npt.NDArray[np.int32], values: pa.Array) -> pa.Array:
 
 
 def _sorted_values(lists: pa.ListArray) -> tuple[pa.Array, Rows, Rows]:
-    """Return the values sorted within each list, and the start and the length of each list."""
+    """Return the values of all lists end to end, sorted within each list, and the start and the length of
+    each list."""
     starts = numpy_view(lists.offsets).astype(np.int64)
     lengths = np.diff(starts)
     values = lists.flatten()
@@ -138,8 +140,9 @@ def _sorted_values(lists: pa.ListArray) -> tuple[pa.Array, Rows, Rows]:
 
 
 class Percentile(msgspec.Struct, frozen=True):
-    """percentile and median of doubles: linear interpolation at ``(n - 1) * fraction``; with ``several``, an
-    array of one result per fraction."""
+    """percentile and median of doubles, for each of ``fractions`` (0 to 1): linear interpolation at ``(n - 1)
+    * fraction``; null without values. With ``several``, an array of one result per fraction; else the result
+    of the only fraction."""
 
     fractions: tuple[float, ...]
     several: bool = False
@@ -169,8 +172,9 @@ class Percentile(msgspec.Struct, frozen=True):
 
 
 class ApproximatePercentile(msgspec.Struct, frozen=True):
-    """percentile_approx: the least value that at least the fraction of the values don't exceed. The result is
-    exact for every requested accuracy."""
+    """percentile_approx for each of ``fractions`` (0 to 1): the least value that at least the fraction of the
+    values don't exceed, exact for every requested accuracy; null without values. With ``several``, an array
+    of one result per fraction; else the result of the only fraction."""
 
     fractions: tuple[float, ...]
     several: bool = False

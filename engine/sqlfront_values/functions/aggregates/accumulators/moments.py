@@ -117,7 +117,8 @@ def _products(distance: Doubles, order: int) -> list[Doubles]:
 
 
 def _moved(power: int, n: Doubles, distance: Doubles, powers: Sequence[Doubles]) -> Doubles:
-    """Return the central moment of order ``power`` of each state about the common mean."""
+    """Return for each state the sum of the ``power``-th powers of its values' distances from the common mean;
+    ``powers`` are these sums about the state's own mean, from the second power on."""
     products = _products(distance, power)
     if power == 2:
         return powers[0] + n * products[0]
@@ -137,12 +138,12 @@ def variance_sample(n: Doubles, m2: Doubles, *_: Doubles) -> tuple[Doubles, Mask
 
 
 def deviation_population(n: Doubles, m2: Doubles, *_: Doubles) -> tuple[Doubles, Mask]:
-    """Return the square root of the population's variance."""
+    """Return sqrt(m2 / n), the square root of the population's variance; null without rows."""
     return np.sqrt(m2 / n), n > 0
 
 
 def deviation_sample(n: Doubles, m2: Doubles, *_: Doubles) -> tuple[Doubles, Mask]:
-    """Return the square root of the sample's variance."""
+    """Return sqrt(m2 / (n - 1)), the square root of the sample's variance; null for fewer than two rows."""
     return np.sqrt(m2 / (n - 1)), n > 1
 
 

@@ -219,8 +219,10 @@ class AverageDoubles(msgspec.Struct, frozen=True):
 
 
 class AverageDecimals(msgspec.Struct, frozen=True):
-    """The mean of decimals: the exact sum (at most 38 digits, else ARITHMETIC_OVERFLOW or, with ``tolerant``,
-    null) divided by the count, rounded half up to ``type``."""
+    """The mean of decimals: the exact sum, of the decimal ``sum_type``, divided by the count and rounded half
+    up to ``type``; null without values. A sum beyond the precision of ``sum_type`` raises
+    ARITHMETIC_OVERFLOW, a mean beyond the precision of ``type`` NUMERIC_VALUE_OUT_OF_RANGE; with ``tolerant``
+    both are null."""
 
     type: pa.DataType
     sum_type: pa.DataType
@@ -272,8 +274,8 @@ class AverageDecimals(msgspec.Struct, frozen=True):
 
 
 def exact_sums(groups: Groups, values: pa.Array) -> Integers | WideSums:
-    """Return the exact (unscaled) sum of each group of a column of whole numbers or decimals without
-    nulls."""
+    """Return the exact (unscaled) sum of each group of a column of whole numbers or decimals without nulls:
+    as int64 if the magnitudes prove that all sums fit, else as :class:`WideSums`."""
     narrow = as_integers(values)
     if narrow is not None:
         sums = sum_integers(groups, narrow)

@@ -43,7 +43,7 @@ def sinh(values: Doubles) -> Doubles:
 
 
 def _half_power(size: Doubles, power: Doubles) -> Doubles:
-    """Return half of e to the power of ``size``, also if the power alone overflows."""
+    """Return half of e to the power of ``size``, also if that power, which ``power`` holds, overflows."""
     large = (bits(size) >> 32) >= 0x40862E42
     if not large.any():
         return 0.5 * power

@@ -106,8 +106,8 @@ def _length(a: Doubles, b: Doubles) -> Doubles:
 
 
 def power(base: Doubles, exponent: Doubles) -> Doubles:
-    """Return powers; NaN of negative bases to fractions, and (unlike C) of plus or minus one to an infinite
-    exponent.
+    """Return each base to the power of its exponent; NaN for negative bases with fractions, and (unlike C)
+    for plus or minus one with an infinite exponent.
 
     >>> power(np.array([2.0, -8.0, 1.0, 10.0]), np.array([10.0, 1 / 3, np.inf, -2.5])).tolist()
     [1024.0, nan, nan, 0.0031622776601683794]
@@ -131,7 +131,8 @@ def power(base: Doubles, exponent: Doubles) -> Doubles:
 
 
 def _simple_power(base: Doubles, exponent: Doubles) -> Doubles:
-    """Return powers to two, one, zero, minus one, and (all other exponents) a half."""
+    """Return each base to the power of its exponent, for the exponents two, one, zero and minus one; the
+    square root for all other exponents."""
     result = np.where(exponent == 2.0, base * base, np.where(exponent == 1.0, base, np.sqrt(base + 0.0)))
     return np.where(exponent == 0.0, 1.0, np.where(exponent == -1.0, 1.0 / base, result))
 
@@ -148,7 +149,7 @@ def _positive_power(base: Doubles, exponent: Doubles) -> Doubles:
 
 
 def _log2(values: Doubles) -> tuple[Doubles, Doubles]:
-    """Return the heads and the rests of logarithms to base two of positive finite values."""
+    """Return the logarithms to base two of positive finite values, each as a head of few bits and a rest."""
     l1, l2, l3, l4, l5, l6 = _LOG2
     small = values < LEAST_NORMAL
     words = bits(np.where(small, values * 2.0**53, values))
@@ -182,8 +183,8 @@ def _log2(values: Doubles) -> tuple[Doubles, Doubles]:
 
 
 def _log2_near_one(values: Doubles) -> tuple[Doubles, Doubles]:
-    """Return the heads and the rests of logarithms to base two of values that differ from one by less than
-    2**-20."""
+    """Return the logarithms to base two of values that differ from one by less than 2**-20, each as a head of
+    few bits and a rest."""
     t = values - 1.0
     w = (t * t) * (0.5 - t * (0.3333333333333333333333 - t * 0.25))
     u = _INVERSE_LN2_HEAD * t

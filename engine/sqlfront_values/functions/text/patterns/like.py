@@ -79,8 +79,8 @@ class LikePattern(msgspec.Struct, frozen=True, dict=True):
 
 @lru_cache(maxsize=1024)
 def parse_like(pattern: str, escape: str) -> LikePattern:
-    """Parse a pattern; ``%`` is any text, ``_`` any single character, ``escape`` makes itself, ``%`` and
-    ``_`` literal.
+    """Parse a LIKE pattern: ``%`` is any text, ``_`` any single character, and the character ``escape``
+    before itself, ``%`` or ``_`` makes the second character literal.
 
     >>> parse_like("%special%requests%", chr(92)).texts
     ('', 'special', 'requests', '')
@@ -172,8 +172,8 @@ def contains(column: pa.Array, needle: bytes) -> pa.Array:
 
 
 def _contains_in_order(column: pa.Array, first: bytes, second: bytes) -> pa.Array:
-    """Return whether each value holds the second needle somewhere behind the first; the last place of the
-    second needle decides."""
+    """Return whether each value holds the second needle somewhere behind the first, null for null: the last
+    place of the second needle must not be before the end of the first needle's first place."""
     length = len(column)
     first_end = np.full(length, np.iinfo(np.int64).max)
     rows, places = _occurrences(column, first)
