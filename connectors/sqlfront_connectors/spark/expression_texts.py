@@ -49,7 +49,8 @@ class NoText(Exception):
 
 
 def expression_text(expression: Expr, columns: Sequence[str]) -> str:
-    """Return the text of the expression; ``columns`` are the texts of the input's columns.
+    """Return the text of the expression in Spark's SQL; ``columns`` are the texts of the input's columns, by
+    ordinal. Raises NoText for an expression, or a part of it, without such a text.
 
     >>> name = Column(pa.string(), 1, "name")
     >>> expression_text(Call(pa.bool_(), "less", (name, Literal(pa.string(), "it's"))), ["id", "`name`"])
@@ -78,7 +79,8 @@ def expression_text(expression: Expr, columns: Sequence[str]) -> str:
 
 
 def aggregate_text(call: AggregateCall, columns: Sequence[str]) -> str:
-    """Return the text of an aggregate call over such an input.
+    """Return the text of an aggregate call in Spark's SQL; ``columns`` are the texts of the input's columns,
+    by ordinal. Raises NoText as :func:`expression_text`.
 
     >>> aggregate_text(AggregateCall("count", (), pa.int64()), [])
     'count(*)'

@@ -39,10 +39,8 @@ GONE: Final = "08003"
 
 
 def translated(error: Exception) -> DatabaseError | None:
-    """Translate an error raised by PySpark, by py4j or by a connection to either; None for all other errors.
-
-    A lost connection becomes an OperationalError with SQLSTATE 08003.
-    """
+    """Return our error for an error raised by PySpark, by py4j or by a connection to either; None for all
+    other errors. A lost connection becomes an OperationalError with SQLSTATE 08003."""
     if isinstance(error, py4j_errors.Py4JJavaError):
         return _from_java(error.java_exception)
     if isinstance(error, spark_errors.PySparkException):
@@ -57,7 +55,8 @@ def translated(error: Exception) -> DatabaseError | None:
 
 @contextmanager
 def ours() -> Iterator[None]:
-    """Turn Spark's errors in the block into ours."""
+    """Return a context manager that turns Spark's errors in the block into ours, as :func:`translated` does;
+    other errors pass. PySpark's logging of errors is suppressed within."""
     with quiet():
         try:
             yield
@@ -70,7 +69,8 @@ def ours() -> Iterator[None]:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Suppress PySpark's logging of errors in the block, for this thread: the caller gets the errors."""
+    """Return a context manager that suppresses PySpark's logging of errors in the block, for this thread: the
+    caller gets the errors."""
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         spark_logging.PySparkLogger.getLogger(name).addFilter(_is_wanted)
     before = getattr(_here, "quiet", False)
@@ -89,7 +89,7 @@ def _is_wanted(_record: logging.LogRecord) -> bool:
 
 
 def gone() -> OperationalError:
-    """Return the error of a stopped session."""
+    """Return the error of a session that is stopped, or whose JVM has died."""
     return OperationalError(_GONE, sqlstate=GONE)
 
 
@@ -106,7 +106,8 @@ def _from_pyspark(error: "spark_errors.PySparkException") -> DatabaseError:
 
 
 def _position(contexts: "list[QueryContext]") -> tuple[int, int] | None:
-    """Return the range of the statement's own text at which the error points (views have separate texts)."""
+    """Return the range (start, end exclusive) of the statement's own text at which the error points, not of a
+    view's text; None if the error doesn't point at the statement."""
     for context in contexts:
         if context.contextType().name == "SQL" and not context.objectName():
             return context.startIndex(), context.stopIndex() + 1

@@ -64,9 +64,11 @@ class SparkLink:
         timeout: float | None = None,
         query: QueryRun | None = None,
     ) -> SparkRun:
-        """Begin a statement, as ``spark.sql`` does. ``views``: frames that are temporary views during the
-        analysis (of a command: during the run); raises Spark's error if the session has a view of that name.
-        ``timeout`` in seconds; ``query``: the run of the statement, whose end also ends this run."""
+        """Begin a statement, as ``spark.sql`` does, and return at once with the run. ``arguments``: the
+        statement's parameters. ``views``: frames that are temporary views during the analysis (of a command:
+        during the run); raises Spark's error if the session has a view of that name. ``timeout``: seconds
+        after which the run is stopped, None = never; ``query``: the run of the statement, whose end also ends
+        this run."""
         with ours():
             analyse = partial(self.analysed, text, arguments, views)
             statement = _Statement(self, analyse, is_query=is_query(text), views=views or {})
@@ -84,7 +86,8 @@ class SparkLink:
         return work.frame
 
     def schema_of(self, run: SparkRun) -> "StructType | None":
-        """Return Spark's schema of a statement begun by :meth:`run` and already analysed."""
+        """Return Spark's schema of a statement begun by :meth:`run` and already analysed; None if ``run`` is
+        not a run of a statement."""
         return run.work.frame.schema if isinstance(run.work, _Statement) else None
 
     def read(self, frame: "DataFrame") -> Iterator[pa.RecordBatch]:
@@ -94,9 +97,10 @@ class SparkLink:
     def perform(
         self, work: Callable[[], _T], *, timeout: float | None = None, query: QueryRun | None = None
     ) -> _T:
-        """Call ``work``, which lets Spark run jobs, and return its result. The jobs are stopped like the jobs
-        of :meth:`run`, and when the calling thread is interrupted; so ``work`` runs in another thread, and
-        has ended when this method returns."""
+        """Call ``work``, which lets Spark run jobs, and return its result, or raise its error. The jobs are
+        stopped like the jobs of :meth:`run` (``timeout`` in seconds), and when the calling thread is
+        interrupted; so ``work`` runs in another thread. This method waits for the end of ``work``, after a
+        stop for at most ten seconds."""
         task = _Task(work)
         with ours():
             run = SparkRun(self._session, task, timeout=timeout, query=query)
@@ -125,17 +129,19 @@ class SparkLink:
         return self._session.sql(text, given, views or {})
 
     def collect(self, frame: "DataFrame", schema: pa.Schema, arrive: Arrive) -> Iterator[pa.RecordBatch]:
-        """Run a query, in this thread, by the frame's logical schema: ``arrive`` receives rows on arrival;
-        the returned rows follow. Raises Spark's own errors."""
+        """Run a query, in this thread; ``schema``: the frame's logical schema. ``arrive`` receives batches as
+        they come from Spark; the returned iterator yields the batches that follow, see
+        :meth:`~sqlfront_connectors.spark.run.Work.collect`. Raises Spark's own errors."""
         return self._rows.collect(frame, schema, arrive)
 
     def table(self, parts: Sequence[str]) -> "DataFrame":
-        """Return Spark's relation of a name, as ``spark.table`` does. Raises Spark's own errors."""
+        """Return Spark's relation of a name as a DataFrame, as ``spark.table`` does. ``parts``: the parts of
+        the name, without quotes. Raises Spark's own errors."""
         return self.spark.table(".".join(map(quoted, parts)))
 
     def size(self, frame: "DataFrame") -> int | None:
-        """Return the optimizer's estimate of the rows' bytes, None without an estimate. Raises Spark's own
-        errors."""
+        """Return the estimate of Spark's optimizer of the size of the frame's rows in bytes, None without an
+        estimate. Raises Spark's own errors."""
         return self._session.size(frame)
 
     def version(self, frame: "DataFrame") -> str:
@@ -168,7 +174,7 @@ class SparkLink:
 
     @property
     def database(self) -> tuple[str, str]:
-        """The current catalog and database."""
+        """The current catalog and the current database of the session."""
         with self._asking():
             return self.spark.catalog.currentCatalog(), self.spark.catalog.currentDatabase()
 
@@ -198,18 +204,21 @@ class SparkLink:
             return self._session.views()
 
     def drop_view(self, name: str) -> bool:
-        """Drop a temporary view of the session; False if the session has no view of the name."""
+        """Drop a temporary view of the session; returns True if the view existed, False if the session has no
+        view of the name."""
         with ours():
             return bool(self.spark.catalog.dropTempView(name))
 
     def frame(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> HeldFrame:
-        """Return the rows, which are in physical form and of the logical schema, as a DataFrame."""
+        """Return the batches as a DataFrame of the logical ``schema``; the batches' columns are in physical
+        form. Spark can read the frame until it is closed."""
         with self._asking():
             return self._rows.frame(schema, batches)
 
     @contextmanager
     def _asking(self) -> "Iterator[None]":
-        """Check the session, then turn Spark's errors of the block into sqlfront's."""
+        """Return a context manager that raises OperationalError if the session is stopped, and turns Spark's
+        errors of the block into sqlfront's."""
         with ours():
             self._session.check()
             yield
@@ -221,22 +230,23 @@ class SparkLink:
         self._watchers.append(Watcher(callback, connect=is_remote(self.spark)))
 
     def setting(self, key: str) -> str:
-        """Return the value of a setting of Spark."""
+        """Return the value of Spark's setting ``key``. Raises Spark's error, as ours, for an unset one."""
         with ours():
             return str(self.spark.conf.get(key))
 
     def settings(self, defaults: Mapping[str, str]) -> dict[str, str]:
-        """Return the values of Spark's settings; the default for an unset one."""
+        """Return the values of the Spark settings that are keys of ``defaults``; an unset setting has its
+        value in ``defaults``."""
         with ours():
             return self._session.settings(defaults)
 
     def set(self, key: str, value: str) -> None:
-        """Give a setting of Spark a value."""
+        """Set Spark's setting ``key`` to ``value``."""
         with ours():
             self.spark.conf.set(key, value)
 
     def close(self) -> None:
-        """End the link's runs, then remove the link's views and files."""
+        """End the link's runs, stop its watchers, and remove its views and files; the session goes on."""
         end_runs(self._session)
         for watcher in self._watchers:
             watcher.close()
@@ -252,12 +262,12 @@ class _Task(Generic[_T]):
         self.outcome: _T
 
     def analyse(self) -> pa.Schema:
-        """See :class:`~sqlfront_connectors.spark.run.Work`."""
+        """Call the work, and keep its result as ``outcome``; returns an empty schema."""
         self.outcome = self._work()
         return pa.schema([])
 
     def collect(self, arrive: Arrive) -> Iterator[pa.RecordBatch]:
-        """See :class:`~sqlfront_connectors.spark.run.Work`."""
+        """Return no rows: the work is done by :meth:`analyse`."""
         return iter(())
 
 
@@ -299,7 +309,7 @@ def is_remote(spark: "SparkSession") -> bool:
 
 
 def is_stopped(spark: "SparkSession") -> bool:
-    """Return whether the session has ended."""
+    """Return whether the session has been stopped."""
     if is_remote(spark):
         return bool(spark.is_stopped)  # type: ignore[attr-defined]
     return spark.sparkContext._jsc is None
@@ -307,8 +317,9 @@ def is_stopped(spark: "SparkSession") -> bool:
 
 @contextmanager
 def while_it_lasts(spark: "SparkSession") -> Iterator[None]:
-    """Turn errors of the block into ours, as :func:`~sqlfront_connectors.spark.failures.ours` does; also the
-    errors that PySpark's objects raise when another thread stops the session meanwhile."""
+    """Return a context manager that turns errors of the block into ours, as
+    :func:`~sqlfront_connectors.spark.failures.ours` does; also the errors that PySpark's objects raise when
+    another thread stops the session meanwhile."""
     try:
         with ours():
             yield

@@ -30,7 +30,8 @@ _ROWS: Final = 65_536
 
 
 class ParquetExchange:
-    """A directory for exchange files, made on first use; remaining files are removed with the exchange."""
+    """A directory for exchange files, made on first use. The directory is removed with all files in it by
+    :meth:`close`, or when the exchange is forgotten."""
 
     def __init__(self, parent: str | None = None) -> None:
         """``parent``: the parent of the directory, None = the system's directory for temporary files."""
@@ -65,8 +66,8 @@ def _has_empty_struct(data_type: pa.DataType) -> bool:
 
 
 def write(path: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
-    """Write one file with the rows, given in physical form: columns are numbered and have their
-    :func:`~sqlfront_connectors.spark.types.file_type`."""
+    """Write the batches, in physical form and of the logical ``schema``, to one Parquet file at ``path``:
+    columns are numbered and have their :func:`~sqlfront_connectors.spark.types.file_type`."""
     form = pa.schema([(f"c{ordinal}", file_type(kind)) for ordinal, kind in enumerate(schema.types)])
     with pq.ParquetWriter(path, form, store_decimal_as_integer=True) as writer:
         for batch in batches:

@@ -49,10 +49,12 @@ class SparkLocation(Protocol):
         """True if executors see this machine's files."""
 
     def size(self, frame: "DataFrame") -> int | None:
-        """Return the optimizer's estimate of the rows' bytes."""
+        """Return the estimate of Spark's optimizer of the size of the frame's rows in bytes, None without an
+        estimate."""
 
     def batches(self, frame: "DataFrame") -> Iterator[pa.RecordBatch]:
-        """Run a query; yields batches on arrival, in the order of the partitions."""
+        """Run the frame's query, and yield its batches on arrival, in the order of the partitions, in Spark's
+        own types of Arrow."""
 
 
 class SparkRows:
@@ -67,10 +69,11 @@ class SparkRows:
         self._shared = directory is not None or place.shares_files
 
     def collect(self, frame: "DataFrame", schema: pa.Schema, arrive: Arrive) -> Iterator[pa.RecordBatch]:
-        """Run a query, now. ``arrive`` receives its rows in physical form and in the order of Spark's
-        partitions, as soon as all rows before them have come. If Spark estimates a large answer, all rows
-        come as files instead, and are returned; if an answer turns out to exceed the limit of the driver's
-        memory, its remaining rows do."""
+        """Run the frame's query, now. ``schema``: the frame's logical schema. ``arrive`` receives the rows in
+        physical form and in the order of Spark's partitions, each batch as soon as all rows before it have
+        come; the returned iterator is empty then. If Spark estimates a large answer, all rows come as files
+        instead, and are returned; if an answer turns out to exceed the limit of the driver's memory, the
+        remaining rows are returned from files."""
         carriers = [carrier(kind) for kind in schema.types]
         if carriers != schema.types:
             frame = as_carriers(frame, schema)
@@ -90,8 +93,8 @@ class SparkRows:
         return iter(())
 
     def _writes_dates_as_they_are(self) -> bool:
-        """Return whether Spark writes dates in the calendar of today; a session may be set to an older
-        calendar."""
+        """Return whether Spark writes dates and timestamps in the calendar of today; a session may be set to
+        an older calendar."""
         return all(self._spark.conf.get(key) == "CORRECTED" for key in _REBASE_MODES)
 
     def _as_files(self, frame: "DataFrame", schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -102,7 +105,9 @@ class SparkRows:
         return rows
 
     def frame(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> "HeldFrame":
-        """Return the rows, which are in physical form and of the logical schema, as a DataFrame."""
+        """Return the batches as a DataFrame of the logical ``schema``; the batches' columns are in physical
+        form. The rows travel as a Parquet file if Spark's executors see the file and Parquet can hold the
+        schema, otherwise through the driver's memory."""
         if not self._shared or not parquet_exchange.fits(schema):
             return HeldFrame(self._sent(schema, batches), lambda: None)
         path = self.exchange.place()
@@ -110,7 +115,8 @@ class SparkRows:
         return HeldFrame(self._read(path, schema), partial(_remove, path))
 
     def _read(self, path: str, schema: pa.Schema) -> "DataFrame":
-        """Read a file that :func:`~.parquet_exchange.write` made, with the schema's names and types."""
+        """Return the rows of the file at ``path``, which :func:`~.parquet_exchange.write` made, as a
+        DataFrame with the schema's names and types."""
         form = pa.schema([(f"c{i}", numbered(kind)) for i, kind in enumerate(schema.types)])
         reader = self._spark.read.schema(spark_schema(form)).option("datetimeRebaseMode", "CORRECTED")
         frame = reader.parquet(f"file:{path}")
@@ -121,7 +127,8 @@ class SparkRows:
         return frame.select(columns).toDF(*schema.names)
 
     def _sent(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> "DataFrame":
-        """Send the rows through the driver's memory, for executors that don't see this machine's files."""
+        """Return the batches as a DataFrame of the logical ``schema``. The rows go through the driver's
+        memory, for executors that don't see this machine's files."""
         form = pa.schema([(f"c{i}", sent_type(kind)) for i, kind in enumerate(schema.types)])
         rows = [to_send(batch, form) for batch in batches]
         table = pa.Table.from_batches(rows, exported_schema(form))
@@ -150,7 +157,7 @@ def behind(first: Sequence[pa.RecordBatch], rows: Iterator[pa.RecordBatch]) -> I
 
 
 class HeldFrame(ClosingContext):
-    """Rows as a DataFrame, ``data``, that Spark can read until :meth:`close` or the link's end. ``free``
+    """A DataFrame, ``data``, whose rows Spark can read until :meth:`close` or the link's end. ``free``
     releases the rows; calling it twice is no error."""
 
     def __init__(self, data: "DataFrame", free: Callable[[], None]) -> None:
@@ -158,7 +165,7 @@ class HeldFrame(ClosingContext):
         self._free = free
 
     def close(self) -> None:
-        """Release the rows."""
+        """Release the rows; from now on Spark can't read :attr:`data`."""
         self._free()
 
     def close_with_data(self, call: Callable[[Callable[[], None]], None]) -> None:
@@ -177,7 +184,8 @@ def _numbers(schema: pa.Schema) -> list[str]:
 
 
 def as_carriers(frame: "DataFrame", schema: pa.Schema) -> "DataFrame":
-    """Return the frame with numbered columns, each cast to its carrier."""
+    """Return the frame with numbered columns, each cast to the
+    :func:`~sqlfront_connectors.spark.types.carrier` of its type in the logical ``schema``."""
     names = _numbers(schema)
     frame = frame.toDF(*names)
     columns = [_to_carrier(frame[name], kind) for name, kind in zip(names, schema.types, strict=True)]

@@ -49,13 +49,14 @@ class Jobs(Protocol):
     """The parts of a session that a run needs."""
 
     def thread(self, work: Callable[[], None], name: str) -> threading.Thread:
-        """Make a thread in which the session answers as in the calling thread."""
+        """Return a new thread, not started yet, that calls ``work``, and in which the session answers as in
+        the calling thread."""
 
     def tag(self, tag: str) -> None:
         """Tag the jobs that the calling thread starts from now on."""
 
     def cancel(self, tag: str) -> None:
-        """Stop the running jobs with the tag."""
+        """Stop the jobs with the tag that run now; jobs started later are not affected."""
 
     def progress(self, tag: str) -> Progress:
         """Return the progress of the jobs with the tag."""
@@ -109,15 +110,16 @@ class SparkRun:
         return self._wait(self._attempt.analysed.result)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows, in physical form, once and on arrival; waits for the rows. Raises the statement's
-        error as soon as the statement has failed; then no job of the statement is left."""
+        """Yield the rows of the answer, in physical form, each batch on arrival; the rows can be read once.
+        Waits for the rows. Raises the statement's error as soon as the statement has failed; then no job of
+        the statement is left."""
         attempt = self._attempt
         while (batch := self._wait(attempt.arrived.get)) is not None and not attempt.failed:
             yield batch
         yield from self._wait(attempt.collected.result)
 
     def cancel(self) -> None:
-        """Stop the run; no error if it has ended. Returns at once; the run's jobs end soon after."""
+        """Stop the run; do nothing if it has ended. Returns at once; the run's jobs end soon after."""
         self._attempt.stop(JobStatus.CANCELLED)
 
     def progress(self) -> Progress:
@@ -125,7 +127,8 @@ class SparkRun:
         return self._attempt.progress()
 
     def join(self, timeout: float | None = None) -> bool:
-        """Wait until the run has ended, at most ``timeout`` seconds; returns whether it has ended."""
+        """Wait until the run has ended, at most ``timeout`` seconds (None = without limit); returns whether
+        it has ended."""
         return self._attempt.ended.wait(timeout)
 
     def _wait(self, wait: Callable[[], _T]) -> _T:
@@ -139,7 +142,8 @@ class SparkRun:
 
 
 def end_runs(jobs: Jobs) -> None:
-    """Cancel the runs of a session, and wait until they have ended."""
+    """Cancel the runs of the session ``jobs``, and wait until they have ended, for at most :data:`_PATIENCE`
+    seconds."""
     attempts = [attempt for attempt in tuple(_running) if attempt.jobs is jobs]
     for attempt in attempts:
         attempt.stop(JobStatus.CANCELLED)
@@ -164,8 +168,8 @@ def _end_all_runs() -> None:
 
 
 class _Attempt:
-    """The state of a run that its thread refers to; without a reference to the run, which can be
-    garbage-collected meanwhile."""
+    """The state of a run to which the run's thread refers. It has no reference to the :class:`SparkRun`,
+    which can therefore be garbage-collected while the thread works."""
 
     def __init__(self, jobs: Jobs, work: Work, timeout: float | None, query: QueryRun | None) -> None:
         self.jobs = jobs
@@ -198,7 +202,7 @@ class _Attempt:
         return self.collected.done() and self.collected.exception() is not None
 
     def begin(self) -> None:
-        """Start the thread, and the clock."""
+        """Start the run's thread, and the timer of the timeout if there is one."""
         try:
             if self.query is not None:
                 self.query.add(self)
@@ -229,7 +233,8 @@ class _Attempt:
             self._end()
 
     def _end(self) -> None:
-        """Note that the run has ended."""
+        """Mark the run as ended: waiting threads go on, the timer stops, and the query no longer knows the
+        run."""
         _running.discard(self)
         self.ended.set()
         self._timer.cancel()
@@ -237,14 +242,15 @@ class _Attempt:
             self.query.remove(self)
 
     def stop(self, status: JobStatus) -> None:
-        """End the waiting and, from a separate thread, the jobs; do nothing if the run has ended. ``status``
-        states the reason. Safe to call from any thread and from finalizers."""
+        """Let the threads that wait for the run raise an error now, and cancel the run's jobs in a new
+        thread; do nothing if the run has ended. ``status`` states the reason. Safe to call from any thread
+        and from finalizers."""
         if self._stopped(status):
             threading.Thread(target=self._cancel, name=f"{THREADS}stop", daemon=True).start()
 
     def stop_here(self, deadline: float) -> None:
-        """End the waiting and, in this thread, the jobs; waits for the jobs' end, but no longer than to
-        ``deadline`` (monotonic, s)."""
+        """Let the threads that wait for the run raise an error now, and cancel the run's jobs in this thread;
+        waits for the jobs' end, but no longer than to ``deadline`` (monotonic, s)."""
         if self._stopped(JobStatus.CANCELLED):
             self._cancel(deadline)
 
@@ -253,7 +259,8 @@ class _Attempt:
         return not self.ended.is_set() and self._fail(stopped_error(status, self._timeout, by))
 
     def join(self, deadline: float) -> None:
-        """Wait until the run has ended, but no longer than to ``deadline``."""
+        """Wait until the run has ended, but no longer than to ``deadline`` (monotonic, s). Returns at once in
+        the run's own thread."""
         if threading.current_thread() is not self._thread:  # a finalizer may run in it
             self.ended.wait(max(deadline - time.monotonic(), 0.0))
 
@@ -278,7 +285,8 @@ class _Attempt:
                 future.set_result(value)
 
     def _fail(self, error: Exception) -> bool:
-        """Let all waiting threads raise the error; returns whether a result was still open."""
+        """Let all threads that wait for the schema or the rows raise the error; returns True if the schema or
+        the rows were still open, False if the run had its result already."""
         with self._lock:
             waiting = [future for future in (self.analysed, self.collected) if not future.done()]
             for future in waiting:

@@ -65,7 +65,8 @@ class StartedSession(msgspec.Struct, frozen=True):
 
 
 class PendingConnection:
-    """The server that is asked for a session and hasn't answered yet, if any. Safe to use from any thread."""
+    """The server of Spark Connect that has been asked for a session and hasn't answered yet, if any;
+    :meth:`close` ends the waiting. Safe to use from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -74,7 +75,8 @@ class PendingConnection:
 
     @contextmanager
     def to(self, spark: "SparkSession") -> Iterator[None]:
-        """Register the session's server for the block, in which the server is asked."""
+        """Return a context manager in which the server of ``spark`` is asked, so that :meth:`close` can end
+        the waiting. Raises OperationalError if :meth:`close` was called before."""
         with self._lock:
             if self._closed:
                 raise OperationalError("the session that waited for Spark is closed")
@@ -96,7 +98,7 @@ class PendingConnection:
 
 
 def options_of(source: "SparkSession.Builder | str") -> Mapping[str, str]:
-    """Return the settings that the source gives the session."""
+    """Return the settings that the source gives the session: the options of a builder, none for a URL."""
     return {} if isinstance(source, str) else {key: str(value) for key, value in source._options.items()}
 
 
@@ -154,7 +156,8 @@ def _connected(url: str, settings: Mapping[str, str], connecting: PendingConnect
 
 
 def _hurry(spark: "SparkSession") -> None:
-    """Let calls to an unreachable server fail soon, from now on."""
+    """Let calls to an unreachable server fail after :data:`_PATIENCE` seconds from now, instead of PySpark's
+    minutes."""
     until = time.monotonic() + _PATIENCE
 
     class Hurried(retries.DefaultPolicy):
@@ -175,7 +178,8 @@ def _started(source: "SparkSession.Builder | str") -> StartedSession:
 
 
 def is_there(source: "SparkSession.Builder | str") -> bool:
-    """Return whether the source gives the session that exists in this process already."""
+    """Return whether the source, a builder or a URL, would give a session that exists in this process
+    already."""
     return _has_session() and not _is_server(source)
 
 
@@ -192,6 +196,7 @@ def _has_session() -> bool:
 
 
 def _settle(spark: "SparkSession", settings: Mapping[str, str]) -> None:
-    """Set a new session's settings, at least one: so the server has answered."""
+    """Give a new session the settings, at least one: the call to a server returns only after the server's
+    answer."""
     for key, value in settings.items():
         spark.conf.set(key, value)

@@ -1,4 +1,5 @@
-"""Spark's relation of a name, or of a query, as a table from which copies are made."""
+"""A table whose rows are Spark's: a relation of the session's catalog, or a query. Copies are made from
+it."""
 
 import zlib
 from collections.abc import Callable
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 class SparkTable:
     """A read-only table of Spark's rows. ``frame`` returns the present rows as a DataFrame; it raises our
     errors. ``reference`` stands for the rows in a FROM clause of Spark's; ``named``: whether ``reference`` is
-    a name. Raises NotSupportedError for a column that sqlfront can't read as Spark does."""
+    a name, as opposed to a query. Raises NotSupportedError for a column that sqlfront can't read as Spark
+    does."""
 
     format = "spark"
     #: No partitioning.
@@ -54,7 +56,8 @@ class SparkTable:
             return SparkSnapshot(self.name, self.schema, self._link, self._frame())
 
     def refresh(self) -> None:
-        """Let Spark list the table's files anew, to see changes by other programs."""
+        """Let Spark list the table's files anew, to see changes by other programs; do nothing if
+        ``reference`` is not a name."""
         if self.named:
             with ours():
                 self._link.spark.catalog.refreshTable(self.reference)
@@ -84,7 +87,8 @@ class SparkSnapshot:
 
     @cached_property
     def statistics(self) -> TableStatistics:
-        """The optimizer's estimate of the rows' bytes; its very large default if Spark can't tell."""
+        """``size``: the estimate of Spark's optimizer in bytes, or its very large default if Spark can't
+        tell. The number of rows and the column statistics are unknown."""
         with ours():
             return TableStatistics(size=self._link.size(self.frame))
 
@@ -93,7 +97,8 @@ class SparkSnapshot:
         return ()
 
     def scan(self, request: ScanRequest) -> ScanPlan:
-        """Read all rows through this process."""
+        """Run Spark's query for all rows now, and return a source of the rows, which are held in this
+        process."""
         batches: list[pa.RecordBatch] = []
         with ours():
             batches += self._link.collect(self.frame, self._schema, batches.append)

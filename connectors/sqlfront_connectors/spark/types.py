@@ -77,14 +77,15 @@ _FIXED_LENGTH: Final = re.compile(r"\bchar\(\d+\)")
 
 
 def logical_schema(schema: "spark_types.StructType") -> pa.Schema:
-    """Return our schema for a DataFrame's. Raises NotSupportedError, which names the first column of a type
-    unknown to sqlfront."""
+    """Return our logical schema for the schema of a DataFrame. Raises NotSupportedError, which names the
+    first column of a type unknown to sqlfront."""
     return pa.schema([(field.name, logical_type(field.dataType, field.name)) for field in schema.fields])
 
 
 def table_schema(schema: "spark_types.StructType") -> pa.Schema:
-    """Return our schema for a DataFrame whose rows sqlfront is to compare. Spark ignores trailing blanks of
-    ``char(n)`` in comparisons, so NotSupportedError is raised for a column of that type, too."""
+    """Return our logical schema for the schema of a DataFrame whose values sqlfront is to compare. Raises
+    NotSupportedError as :func:`logical_schema`, and for a column of type ``char(n)``, whose trailing blanks
+    Spark ignores in comparisons."""
     for field in schema.fields:
         declared = _FIXED_LENGTH.search(field.metadata.get(_DECLARED, ""))
         if declared is not None:
@@ -96,8 +97,8 @@ def table_schema(schema: "spark_types.StructType") -> pa.Schema:
 
 
 def logical_type(data_type: "spark_types.DataType", column: str = "") -> pa.DataType:
-    """Return our type for a Spark type. Raises NotSupportedError, which names the ``column``, for a type
-    unknown to sqlfront."""
+    """Return our logical type for a Spark type. Raises NotSupportedError, which names the ``column``, for a
+    type unknown to sqlfront."""
     simple = _SIMPLE.get(type(data_type).__name__)
     if simple is not None:
         return simple
@@ -227,8 +228,8 @@ def file_type(data_type: pa.DataType) -> pa.DataType:
 
 
 def _file_leaf(data_type: pa.DataType) -> pa.DataType:
-    """Return the file type of a type that isn't nested; inside of arrays, maps and structs decimals have
-    their logical form."""
+    """Return the :func:`file_type` of a type that isn't nested but is inside of an array, map or struct,
+    where decimals have their logical form."""
     form = data_type if pa.types.is_decimal(data_type) else physical(data_type)
     return BIGINT if pa.types.is_duration(form) else form
 
@@ -246,7 +247,7 @@ def numbered(data_type: pa.DataType) -> pa.DataType:
 
 
 def to_file(array: pa.Array, form: pa.DataType) -> pa.Array:
-    """Convert a physical column into its :func:`file_type`."""
+    """Convert a column in physical form into ``form``, the :func:`file_type` of the column's logical type."""
     if array.type == form:
         return array
     if pa.types.is_dictionary(array.type):
@@ -257,8 +258,8 @@ def to_file(array: pa.Array, form: pa.DataType) -> pa.Array:
 
 
 def to_physical(array: pa.Array, data_type: pa.DataType) -> pa.Array:
-    """Convert Spark's array for a column of the logical type, or of its :func:`carrier`, into physical
-    form."""
+    """Convert an array that came from Spark into the physical form of ``data_type``. The array is of the
+    logical type ``data_type``, or of its :func:`carrier`, or was read from a file of Spark's."""
     form = physical(data_type)
     if array.type == form:
         return array
@@ -279,8 +280,8 @@ def _nested(array: pa.Array, data_type: pa.DataType) -> pa.Array:
 
 
 def physical_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Convert Spark's rows of a logical schema, or of the :func:`carrier` of its types, into physical
-    form."""
+    """Convert a batch that came from Spark into physical form, by :func:`to_physical`; ``schema``: the
+    logical schema, by position."""
     if not schema:
         return batch.select([])
     columns = [to_physical(column, kind) for column, kind in zip(batch.columns, schema.types, strict=True)]
@@ -309,8 +310,8 @@ def _sent_leaf(data_type: pa.DataType) -> pa.DataType:
 
 
 def to_send(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Convert a batch in physical form into the schema's names and types, each the :func:`sent_type` of the
-    column's type, in Arrow's own types."""
+    """Convert a batch in physical form into the Arrow types in which rows are sent to Spark. ``schema``:
+    numbered names, and the :func:`sent_type` of each column's logical type."""
     columns = [_to_send(column, kind) for column, kind in zip(batch.columns, schema.types, strict=True)]
     return pa.RecordBatch.from_arrays(columns, schema.names)
 

@@ -35,9 +35,9 @@ _BLOCK: Final = 1 << 20
 def arrow_columns(
     content: bytes, settings: CsvSettings, width: int, columns: list[int], memory: Account
 ) -> list[pa.RecordBatch] | None:
-    """Return the texts of some of the ``width`` columns (null values by ``nullValue``), without the header,
-    one batch per block; None if only the tokenizer certainly reads the file as Spark does. The memory for the
-    check of quotes is charged to ``memory`` meanwhile."""
+    """Return the texts of the columns ``columns`` out of ``width`` columns, read by Arrow, without the
+    header, one batch per block; null where a field is ``nullValue``. None if only the tokenizer certainly
+    reads the file as Spark does. The memory for the check of quotes is charged to ``memory`` meanwhile."""
     content = content.removeprefix(UTF8_MARK)
     if not _is_plain(settings, width) or not _agrees(content, settings, width, memory):
         return None
@@ -81,7 +81,8 @@ def _line_count(content: bytes) -> int:
 
 
 def row_count(content: bytes, settings: CsvSettings) -> int | None:
-    """Return the number of records, without the header; None if each line must be parsed."""
+    """Return the number of records in the content, without the header, by counting line ends; None if each
+    line must be parsed for that."""
     content = content.removeprefix(UTF8_MARK)
     plain = settings.encoding == "utf-8" and settings.line_separator is None and not settings.dialect.comment
     if not plain or b"\r" in content or _BLANK_START.search(content[: _header_end(content)]):
@@ -100,7 +101,8 @@ def _blank_lines(content: bytes) -> int:
 
 
 def _settled(batch: pa.RecordBatch, dialect: Dialect, *, keeps_empty: bool) -> pa.RecordBatch:
-    """Replace empty quoted fields by ``emptyValue``, and ``nullValue`` by null."""
+    """Return the batch of texts with ``emptyValue`` for empty quoted fields (only if ``keeps_empty``: Arrow
+    has kept these apart from null), and with null for ``nullValue``."""
     columns = batch.columns
     if keeps_empty and dialect.empty_value:
         empty, instead = scalar("", STRING), scalar(dialect.empty_value, STRING)
@@ -112,7 +114,8 @@ def _settled(batch: pa.RecordBatch, dialect: Dialect, *, keeps_empty: bool) -> p
 
 
 def _is_plain(settings: CsvSettings, width: int) -> bool:
-    """Return whether the options allow Arrow's reader at all."""
+    """Return whether the options allow Arrow's reader for a file of ``width`` columns, whatever its
+    content."""
     dialect = settings.dialect
     return (
         _PLAIN.fullmatch(dialect.sep) is not None
@@ -155,7 +158,8 @@ def _agrees(content: bytes, settings: CsvSettings, width: int, memory: Account) 
 
 
 def _header_end(content: bytes) -> int:
-    """Return the start of the second line."""
+    """Return the index of the first byte behind the first line, the length of the content if there is no line
+    end."""
     found = re.search(rb"\r\n|\n|\r", content)
     return found.end() if found else len(content)
 

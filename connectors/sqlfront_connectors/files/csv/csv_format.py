@@ -49,7 +49,9 @@ class FirstRecordError(Exception):
 
 
 def tokenizer_of(settings: CsvSettings, limited: frozenset[int] | None = None) -> Tokenizer:
-    """Make a tokenizer for one file."""
+    """Return a new tokenizer for one file. ``limited``: the columns whose length maxCharsPerColumn limits,
+    None = all. Raises NotSupportedError for ignoreLeadingWhiteSpace with a separator of several
+    characters."""
     if len(settings.dialect.sep) == 1:
         return Tokenizer(settings.dialect, limited)
     if settings.dialect.ignore_leading:
@@ -63,8 +65,10 @@ def tokenizer_of(settings: CsvSettings, limited: frozenset[int] | None = None) -
 def infer_schema(
     files: Sequence[DataFile], options: Mapping[str, str], access: FileAccess, memory: Account
 ) -> pa.Schema:
-    """Infer the schema: names from the header or ``_c0``, ...; all types string, or with ``inferSchema``
-    inferred over all rows. The needed memory is charged to ``memory``."""
+    """Return the schema that Spark infers for the files: names from the header or ``_c0``, ...; all types
+    string, or with ``inferSchema`` inferred over all rows. The needed memory is charged to ``memory``. Raises
+    OperationalError for an unreadable file, DataError for a malformed record, NotSupportedError if the result
+    depends on how Spark cuts the files."""
     settings = csv_settings(options)
     try:
         first, head = _first_record(files, settings, access, memory)
@@ -92,8 +96,8 @@ def infer_schema(
 def _first_record(
     files: Sequence[DataFile], settings: CsvSettings, access: FileAccess, memory: Account
 ) -> tuple[Record | None, str | None]:
-    """Return the first record of the input, and its line unless records have several lines. Spark begins with
-    the largest file."""
+    """Return the record with which Spark's inference begins, from the largest file that has one, and the
+    record's line. Both are None if there is no record; the line is None if records may have several lines."""
     ordered = sorted(files, key=lambda file: file.size, reverse=True)
     if settings.several_lines:
         firsts = [_first_of_several_lines(file, settings, access, memory) for file in files]
@@ -111,8 +115,8 @@ def _first_record(
 
 
 def _first_line(file: DataFile, settings: CsvSettings, access: FileAccess, memory: Account) -> str | None:
-    """Return the first line that inference uses, from the beginning of the file if the beginning holds a
-    whole line."""
+    """Return the first line of the file that inference uses, None if there is none. Only the beginning of the
+    file is read if it holds such a line as a whole."""
     with counted(memory) as account:
         begin = content_of(file.path, access, account, most=PIECE)
         whole_lines = begin[: begin.rfind(b"\n") + 1] if settings.line_separator is None else b""
@@ -126,7 +130,9 @@ def _first_line(file: DataFile, settings: CsvSettings, access: FileAccess, memor
 def _first_of_several_lines(
     file: DataFile, settings: CsvSettings, access: FileAccess, memory: Account
 ) -> Record | None:
-    """Return the first record; Spark parses the second record, too."""
+    """Return the first record of a file whose records may have several lines, None without records. Raises
+    FirstRecordError for an invalid first record, RecordError for an invalid second record, which Spark
+    parses, too."""
     with counted(memory) as account:
         content = content_of(file.path, access, account)
         records = tokenizer_of(settings).records(decode(content, settings.encoding))
@@ -139,7 +145,8 @@ def _first_of_several_lines(
 
 
 def _inferred_lines(content: bytes, settings: CsvSettings) -> Iterator[str]:
-    """Yield the lines for inference; with unusual white space, the lines for reading differ."""
+    """Yield the lines that inference uses: neither comments nor lines of spaces alone. With other white
+    space, the lines for reading differ."""
     comment = settings.dialect.comment
     for line in lines_of(content, settings):
         if line.strip(" ") and not (comment and line.startswith(comment)):
@@ -147,8 +154,9 @@ def _inferred_lines(content: bytes, settings: CsvSettings) -> Iterator[str]:
 
 
 def _safe_names(first: Record, settings: CsvSettings) -> list[str]:
-    """Return the names of the columns: an empty name becomes ``_c`` and the column's number; a name that
-    occurs twice, ignoring case, gets the column's number appended."""
+    """Return the names of the columns, from ``first``, the first record, if there is a header: an empty name
+    becomes ``_c`` and the column's number; a name that occurs twice, ignoring case, gets the column's number
+    appended. Raises ProgrammingError (COLUMN_ALREADY_EXISTS) if two of the resulting names are equal."""
     if not settings.header:
         return [f"_c{number}" for number in range(len(first))]
     lower = [name.lower() for name in first if name is not None]
@@ -172,7 +180,8 @@ def _safe_names(first: Record, settings: CsvSettings) -> list[str]:
 def _texts_to_infer(
     content: bytes, settings: CsvSettings, head: str | None, width: int, memory: Account
 ) -> list[pa.Array]:
-    """Return the texts of each column."""
+    """Return an array of texts for each of the file's ``width`` columns, without the header. ``head``: the
+    header's line, None if records may have several lines."""
     if settings.several_lines or not settings.header or (head and _is_first_line_alone(content, head)):
         batches = arrow_columns(content, settings, width, list(range(width)), memory)
         if batches is not None:
@@ -188,7 +197,8 @@ def _texts_to_infer(
 
 
 def _records_to_infer(content: bytes, settings: CsvSettings, head: str | None) -> Iterator[Record]:
-    """Return the tokenizer's records behind the header."""
+    """Return an iterator over the tokenizer's records, without the header: the lines that equal ``head``, or
+    the first record if records may have several lines."""
     tokenizer = tokenizer_of(settings)
     records: Iterator[Record | None]
     if settings.several_lines:
@@ -257,8 +267,9 @@ def read(
     context: ProcessorContext,
     filters: tuple[EngineExpr, ...] = (),
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the named columns of one file in physical form. The file's columns are the schema's by position,
-    as in Spark."""
+    """Yield the columns ``names`` of one file, in physical form. ``schema``: the columns of the file by
+    position, as in Spark. ``filters`` are not applied; with a filter, a malformed record in mode FAILFAST
+    raises NotSupportedError. Raises OperationalError for a file that can't be read or parsed."""
     reading = CsvReading(names, schema, csv_settings(options), bool(filters), context.settings.time_zone)
     _check_corrupt(reading)
     content = content_of(path, context.files, context.memory)
@@ -316,7 +327,8 @@ def _rows_only(count: int) -> pa.RecordBatch:
 
 
 def _quickly_finished(batch: pa.RecordBatch, reading: CsvReading, path: str) -> pa.RecordBatch | None:
-    """Return the batch with values; None if a malformed record's text is wanted."""
+    """Return the batch of Arrow's texts converted into values, malformed records treated by the mode; None if
+    the text of a malformed record is wanted, which Arrow's reader doesn't keep."""
     columns = batch.columns
     converted, malformed = _converted(columns, reading)
     if malformed is not None and reading.wants_corrupt:
@@ -325,8 +337,8 @@ def _quickly_finished(batch: pa.RecordBatch, reading: CsvReading, path: str) -> 
 
 
 def _converted(texts: Sequence[pa.Array], reading: CsvReading) -> tuple[list[pa.Array], pa.Array | None]:
-    """Convert the wanted columns into values; also returns a mask of the rows with a text that is not a
-    value, None without such rows."""
+    """Convert the texts of the wanted columns into values; returns the values, and a mask of the rows that
+    have a text that is not a value of its column's type, None without such rows."""
     fields = reading.fields
     converted, malformed = [], None
     for column, place in zip(texts, reading.wanted, strict=True):
@@ -346,7 +358,10 @@ def _finished(
     reading: CsvReading,
     path: str,
 ) -> pa.RecordBatch:
-    """Return the batch that the mode requires."""
+    """Return the batch of the wanted columns after the mode has decided on malformed records: FAILFAST raises
+    OperationalError, DROPMALFORMED leaves the records out, PERMISSIVE keeps the null values. ``malformed``: a
+    mask of the malformed records, None = no record. ``texts``: the column of the malformed records' texts,
+    None = all null. ``count``: the number of records."""
     mode = reading.settings.mode
     if malformed is not None and mode is CsvMode.FAIL:
         if reading.filtered:
@@ -382,7 +397,8 @@ class _Rows:
         return len(self._records)
 
     def add(self, record: Record | None, text: str | None) -> None:
-        """Add a record; None is a record without fields."""
+        """Add a record with its text, which is kept if the texts of malformed records are wanted; None stands
+        for a record without fields, which is malformed."""
         bad = record is None or (not self._reading.is_pruned and len(record) != self._width)
         self._records.append(record or [])
         self._bad.append(bad)
@@ -390,7 +406,8 @@ class _Rows:
             self._texts.append(text)
 
     def taken(self, path: str) -> pa.RecordBatch:
-        """Return the records since the last call as a batch."""
+        """Empty the buffer, and return its records as a batch of the wanted columns' values. ``path``: the
+        file, for the error of a malformed record."""
         reading = self._reading
         null = reading.settings.dialect.null_value
         columns = [
@@ -420,7 +437,8 @@ class _Rows:
 
 
 def _records(content: bytes, reading: CsvReading, path: str) -> Iterator[tuple[Record | None, str | None]]:
-    """Yield the records of a file behind the header, each with its text."""
+    """Yield the tokenizer's records behind the header, each with its text; None for a line without fields.
+    Raises OperationalError for a wrong header with enforceSchema=false."""
     settings = reading.settings
     limited = frozenset(reading.wanted) if reading.is_pruned else None
     tokenizer = tokenizer_of(settings, limited)
@@ -442,7 +460,8 @@ def _records(content: bytes, reading: CsvReading, path: str) -> Iterator[tuple[R
 
 
 def _check_header(names: Record | None, reading: CsvReading, path: str) -> None:
-    """With enforceSchema=false, raise an error unless the header has the schema's names."""
+    """Raise OperationalError, if enforceSchema is false, unless the header ``names`` are the schema's names,
+    ignoring case."""
     if not reading.settings.checks_header or names is None:
         return
     fields = reading.fields

@@ -66,7 +66,7 @@ _PLAIN: Final = {
 
 
 class CsvInference:
-    """An inference of the types of texts under the settings of one table."""
+    """An inference of the types of columns from their texts, under the settings of one table."""
 
     def __init__(self, settings: CsvSettings) -> None:
         self._settings = settings
@@ -81,7 +81,8 @@ class CsvInference:
     # ---- texts
 
     def widened(self, kind: Kind, text: str | None) -> Kind:
-        """Return the type of a column after the text; ``kind`` is the type before."""
+        """Return the type of a column whose type was ``kind`` before ``text``; an empty text, null and the
+        null value leave the type unchanged."""
         if text is None or not text or text == self._settings.dialect.null_value:
             return kind
         if kind == STRING:
@@ -89,14 +90,15 @@ class CsvInference:
         return self._common(kind, self._type_from(kind, text)) or STRING
 
     def alone(self, text: str) -> pa.DataType:
-        """Return the type of a single text."""
+        """Return the type of a column that has this text only."""
         kind = self._alone.get(text)
         if kind is None:
             kind = self._alone.keep(text, self._type_from(None, text))
         return kind
 
     def _type_from(self, kind: Kind, text: str) -> pa.DataType:
-        """Return the narrowest type of the text among the types from ``kind`` on."""
+        """Return the first type that fits the text in the order of Spark's attempts (INT, BIGINT, decimal,
+        DOUBLE, dates and timestamps, BOOLEAN, STRING), beginning with ``kind``, the column's type so far."""
         if kind in (None, INT) and java_integer(text, 32) is not None:
             return INT
         if kind in (None, INT, BIGINT) and java_integer(text, 64) is not None:
@@ -143,8 +145,9 @@ class CsvInference:
     # ---- columns
 
     def kinds(self, parts: Sequence[Sequence[pa.Array]], *, is_cut: bool) -> list[Kind]:
-        """Return the types of columns; ``parts``: the texts of each file, an array per column. ``is_cut``:
-        Spark may read a file in several parts."""
+        """Return the type of each column, None for a column without texts. ``parts``: the texts of each file,
+        an array per column. ``is_cut``: Spark may read a file in several parts. Raises NotSupportedError if
+        the types depend on how Spark cuts the files."""
         return [
             self._kind([part[column] for part in parts], is_cut=is_cut) for column in range(len(parts[0]))
         ]
@@ -194,7 +197,8 @@ class CsvInference:
         return kind
 
     def _fits(self, kind: Kind, texts: pa.Array) -> bool:
-        """Return whether a pattern proves that no text changes the type."""
+        """Return whether a pattern proves that a column of type ``kind`` keeps its type with these texts;
+        False if the texts must be examined one by one."""
         if kind in (DATE, TIMESTAMP):
             return self._are_plain_moments(texts, kind)
         return kind in _PLAIN and matches_all(texts, _PLAIN[kind])
@@ -207,7 +211,8 @@ class CsvInference:
         return matches_all(texts, _PLAIN[kind]) and not try_cast(texts, kind).null_count
 
     def _has_string(self, texts: pa.Array) -> bool:
-        """Return whether a text is a string whatever texts precede it."""
+        """Return whether one of the texts alone has the type STRING, so that the column is a string whatever
+        texts precede it."""
         return any(
             self.alone(text) == STRING for part in (texts[:_FIRST], texts) for text in _different(part)
         )

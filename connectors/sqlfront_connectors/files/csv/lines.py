@@ -32,7 +32,8 @@ def decode(content: bytes, encoding: str) -> str:
 
 
 def lines_of(content: bytes, settings: CsvSettings) -> Iterator[str]:
-    """Yield the lines of a file, blank lines and comments included."""
+    """Yield the lines of a file, decoded, without their ends; blank lines and comments are included. Raises
+    NotSupportedError for a line feed inside a line with another ``lineSep``."""
     content = content.removeprefix(UTF8_MARK)
     if settings.line_separator is None:
         for piece in pieces(content):
@@ -64,13 +65,14 @@ def is_blank(line: str) -> bool:
 
 
 def data_lines(lines: Iterator[str], settings: CsvSettings) -> Iterator[str]:
-    """Return the lines that hold records."""
+    """Return an iterator over the lines that hold records, without blank lines and comments."""
     comment = settings.dialect.comment
     return (line for line in lines if not (comment and line.startswith(comment)) and not is_blank(line))
 
 
 def header_line(lines: Iterator[str], settings: CsvSettings) -> str | None:
-    """Consume and return the header: the first line that is neither blank nor a comment."""
+    """Return the header, the first line that is neither blank nor a comment, and consume the iterator up to
+    this line; None if there is no such line."""
     comment = settings.dialect.comment
     for line in lines:
         if not is_blank(line) and not (comment and line.startswith(comment)):

@@ -39,8 +39,10 @@ class CsvMode(Enum):
 
 
 class CsvSettings(msgspec.Struct, frozen=True):
-    """All options, checked. ``line_separator`` None: any of the usual line ends. ``encoding``: a codec's name
-    in lower case. ``corrupt``: the name of the column for the text of malformed records."""
+    """All options for reading and writing, checked. ``infers``: inferSchema; ``several_lines``: multiLine;
+    ``checks_header``: enforceSchema is false. ``line_separator`` None: any of the usual line ends.
+    ``encoding``: a codec's name in lower case. ``corrupt``: the name of the column for the text of malformed
+    records. Formats of dates and times: a pattern, None = Spark's casts."""
 
     dialect: Dialect
     header: bool
@@ -95,7 +97,8 @@ def csv_settings(options: Mapping[str, str]) -> CsvSettings:
 
 
 class _Given:
-    """The given options, by lower-case name."""
+    """The given options, by their names in lower case, with the option's own name in place of a synonym.
+    Raises NotSupportedError for an unknown option."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         lower = {key.lower(): value for key, value in options.items()}
@@ -131,7 +134,8 @@ class _Given:
             raise ProgrammingError(f"{name} should be an integer. Found {text}.") from None
 
     def character(self, name: str, default: str) -> str:
-        """Return an option's character; NUL for an empty text."""
+        """Return the option's value, one character: ``default`` if the option isn't given, NUL for an empty
+        text. Raises ProgrammingError for more than one character."""
         text = self._options.get(name)
         if text is None:
             return default
@@ -173,7 +177,8 @@ class _Given:
         )
 
     def separator(self) -> str:
-        """Return the separator of fields, in which a backslash begins the name of a character."""
+        """Return the separator of fields, one or more characters, with escapes such as ``\\t`` replaced.
+        Raises ProgrammingError for an empty separator or an unknown escape."""
         text, found, at = self.text("sep", ","), "", 0
         if not text:
             raise ProgrammingError("Delimiter cannot be empty string")

@@ -41,7 +41,7 @@ class EndOfText(Exception):
 
 @lru_cache(maxsize=256)
 def any_of(characters: str) -> re.Pattern[str]:
-    """Return a pattern that matches each of the characters."""
+    """Return a pattern that matches one character, any of ``characters``."""
     return re.compile(f"[{re.escape(characters)}]")
 
 
@@ -87,7 +87,8 @@ class Tokenizer:
         return self._next_record(comment_ends=True)
 
     def records(self, text: str) -> Iterator[Record]:
-        """Yield all records of a text of several lines."""
+        """Yield all records of a text whose records may have several lines; comments and empty lines are left
+        out. Raises RecordError for a record that Spark's parser refuses."""
         self._text, self._at = text, 0
         self._drop_mark()
         if not self._dialect.line_end:
@@ -127,7 +128,8 @@ class Tokenizer:
             return self._last_record()
 
     def _take_record(self) -> Record | None:
-        """Return the fields so far as a record; None without fields, as on an empty line."""
+        """Return the collected fields as a record, and begin a new one; None without fields, as on an empty
+        line."""
         record, self._row = self._row, []
         if record and self._is_first:
             self._is_first = False
@@ -135,8 +137,9 @@ class Tokenizer:
         return record or None
 
     def _check_first(self, record: Record) -> None:
-        """Check the first record as Spark's parser does: it takes the record for names, trims them, and fails
-        on a blank name."""
+        """Raise an error for a first record on which Spark's parser fails: with ignoreTrailingWhiteSpace the
+        parser takes the record for names, trims them, and fails on a blank name. RecordError if it certainly
+        fails, NotSupportedError if that is unknown."""
         trims = self._dialect.ignore_trailing and not self._dialect.ignore_leading
         if trims:
             blank = [field for field in record if field is not None and not field.strip(_BLANKS)]
@@ -148,7 +151,8 @@ class Tokenizer:
                 raise NotSupportedError("CSV: several fields of white space alone in a first record")
 
     def _last_record(self) -> Record | None:
-        """Return the record that the end of the text cut off."""
+        """Return the record that the text's end cut off, with its last field; None if no character of a
+        record is left."""
         inside = self._ends_inside()
         if self._row or inside:
             if self._collected.tell() or inside:
@@ -187,7 +191,8 @@ class Tokenizer:
         self._line_end, self._end, self._second_end = line_end, line_end[0], line_end[1:]
 
     def _next(self) -> str:
-        """Return the next character; a line end becomes the newline."""
+        """Return the next character and advance; for a line end, return the dialect's newline. Raises
+        EndOfText at the end of the text."""
         at = self._at
         if at >= len(self._text):
             raise EndOfText
@@ -213,7 +218,8 @@ class Tokenizer:
         self._skips = False
 
     def _end_field(self, *, trims: bool = False) -> None:
-        """Add the collected characters as a field."""
+        """Add the collected characters to the record as a field: the dialect's empty value if there are no
+        characters, None if the field was skipped. ``trims``: remove white space at the field's end."""
         value, skipped = self._taken(), self._skips
         if self._trims or trims:
             value = value.rstrip(_BLANKS)
@@ -236,7 +242,8 @@ class Tokenizer:
             raise RecordError(f"more than {limit} characters in a field")
 
     def _append_until(self, *stops: str) -> str:
-        """Collect from the current character up to one of the stops; returns the stop."""
+        """Collect characters, from the current one up to the first of ``stops``, and return this stop. Raises
+        EndOfText if there is no stop."""
         character = self._character
         pattern = any_of("".join(stops) + self._end)
         while character not in stops:
@@ -286,7 +293,8 @@ class Tokenizer:
         )
 
     def _after_quoted(self) -> bool:
-        """Skip the separator after a quoted field; False if the text ends there."""
+        """Go on to the first character behind the separator after a quoted field, or to the line's end.
+        Returns False if the text ends there, else True."""
         try:
             self._character = self._next()
             if self._character != self._sep:
@@ -303,8 +311,8 @@ class Tokenizer:
         return True
 
     def _plain_quoted(self) -> str | None:
-        """Return the field up to the next quote, if the quote ends the field and no character before it is a
-        special case; else None, without consuming characters."""
+        """Return a quoted field up to the next quote, if this quote ends the field and no character before it
+        is a special case; else return None, without consuming characters."""
         text, at = self._text, self._at
         pattern = any_of(self._quote + self._escape + self._end)
         while (found := pattern.search(text, at)) is not None:
@@ -341,8 +349,9 @@ class Tokenizer:
         self._end_field()
 
     def _plain_unquoted(self) -> str | None:
-        """Return the field up to the separator or line end before the text's end; else None, without
-        consuming characters."""
+        """Return an unquoted field up to the next separator or line end; None, without consuming characters,
+        if the text ends before, or the field is too long. Raises RecordError for white space that Spark's
+        parser refuses."""
         text, start = self._text, self._at - 1
         at = start
         pattern = any_of(self._sep + self._end)
@@ -408,7 +417,8 @@ class Tokenizer:
         self._append(value)
 
     def _parse_after_quote(self) -> None:
-        """Skip white space after a closing quote; the field continues if another character follows."""
+        """Skip the white space after a closing quote. If another character than a separator or line end
+        follows, the field continues; RecordError if the dialect doesn't allow that."""
         if self._character in (self._delimiter, self._newline) or self._character > " ":
             return
         blanks = ""
@@ -489,7 +499,9 @@ class Tokenizer:
                 raise RecordError("an unescaped quote")
 
     def _split_collected(self) -> None:
-        """Split the collected characters at separators."""
+        """Divide the collected characters at separators: each part before a separator becomes a field of the
+        record, the last part stays collected. Raises NotSupportedError for a line end among the characters,
+        and if not all columns are limited."""
         value, start = self._taken(), 0
         for found in any_of(self._delimiter + self._newline).finditer(value):
             if self._limited is not None:
@@ -502,6 +514,7 @@ class Tokenizer:
 
 
 def _detected(text: str) -> str:
-    """Return the first line end of a text; a carriage return alone counts, too."""
+    """Return the first line end of a text, a line feed if the text has none; a carriage return alone counts
+    as a line end."""
     found = re.search(r"\r\n|\n|\r", text)
     return found[0] if found else "\n"

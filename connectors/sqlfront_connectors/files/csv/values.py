@@ -54,8 +54,9 @@ _EXTREME: Final = 5000
 
 
 def values(texts: pa.Array, kind: pa.DataType, settings: CsvSettings, zone: str) -> pa.Array:
-    """Convert the texts into values of a type, in physical form; null for null and for texts that don't
-    parse."""
+    """Convert the texts into values of the type ``kind``, in physical form; null for null and for texts that
+    don't parse. ``zone``: the session's time zone. Raises NotSupportedError for a type without texts in
+    CSV."""
     if kind in (STRING, BINARY):
         return texts if kind == STRING else texts.cast(BINARY)
     if kind == DATE:
@@ -79,8 +80,8 @@ def values(texts: pa.Array, kind: pa.DataType, settings: CsvSettings, zone: str)
 
 
 def _mixed(texts: pa.Array, kind: pa.DataType, plain: bytes, parse: Callable[[str], object]) -> pa.Array:
-    """Convert texts that consist of plain characters by the engine's cast, which agrees with Java there, and
-    all remaining texts one by one."""
+    """Convert the texts into values of the type ``kind``: texts of the characters ``plain`` alone by the
+    engine's cast, which agrees with Java there, each remaining text by ``parse``."""
     if consists_of(texts, plain):
         return try_cast(texts, kind)
     if not plain:
@@ -92,7 +93,8 @@ def _mixed(texts: pa.Array, kind: pa.DataType, plain: bytes, parse: Callable[[st
 
 
 def _one_by_one(texts: pa.Array, kind: pa.DataType, parse: Callable[[str], object]) -> pa.Array:
-    """Convert the texts by a function, each distinct text once."""
+    """Convert the texts into values of the type ``kind`` by ``parse``, which is called once for each distinct
+    text and returns None for a text that doesn't parse."""
     coded = texts.dictionary_encode()
     found = to_physical(pa.array([parse(text) for text in coded.dictionary.to_pylist()], kind), kind)
     return found.take(coded.indices)
@@ -110,7 +112,8 @@ def consists_of(texts: pa.Array, characters: bytes) -> bool:
 
 
 def java_integer(text: str, bits: int) -> int | None:
-    """Parse an integer as Integer.parseInt and similar methods do; None for an invalid text.
+    """Parse an integer of ``bits`` bits as Integer.parseInt and similar methods do; None for an invalid text,
+    or a number out of range.
 
     >>> java_integer("+7", 8), java_integer("128", 8), java_integer(" 7", 8)
     (7, None, None)
@@ -124,7 +127,7 @@ def java_integer(text: str, bits: int) -> int | None:
 
 
 def java_boolean(text: str) -> bool | None:
-    """Parse true and false, case-insensitively; None for an invalid text."""
+    """Parse ``true`` and ``false``, in any case of letters; None for another text."""
     return {"TRUE": True, "FALSE": False}.get(text.upper())
 
 
@@ -167,7 +170,7 @@ def _float(text: str, kind: pa.DataType, settings: CsvSettings) -> float | None:
 
 
 def java_decimal(text: str) -> Decimal | None:
-    """Parse a decimal as BigDecimal does; None for an invalid text."""
+    """Parse a decimal of any number of digits as BigDecimal does; None for an invalid text."""
     found = _JAVA_DECIMAL.fullmatch(text)
     if not found:
         return None
@@ -178,7 +181,8 @@ def java_decimal(text: str) -> Decimal | None:
 
 
 def _fitted(text: str, precision: int, scale: int) -> Decimal | None:
-    """Return the decimal rounded to the scale; None if the text is not a decimal or has too many digits."""
+    """Return the decimal in ``text`` rounded half up to ``scale`` digits; None if the text is not a decimal
+    or needs more than ``precision`` digits."""
     number = java_decimal(text)
     if number is None:
         return None
@@ -193,7 +197,9 @@ def _fitted(text: str, precision: int, scale: int) -> Decimal | None:
 
 
 def _patterned(texts: pa.Array, pattern: str, kind: pa.DataType, zone: str) -> pa.Array:
-    """Parse the texts by one of Spark's patterns; null for texts that don't parse."""
+    """Parse the texts as values of ``kind``, a date or timestamp type, by one of Spark's patterns; null for
+    texts that don't parse. Raises NotSupportedError for a pattern with a time zone in timestamps without
+    one."""
     if kind == TIMESTAMP:
         return parse_instants(texts, pattern, kind, zone, safe=True)
     if kind == TIMESTAMP_NTZ and _ZONE_LETTERS & set(pattern):
@@ -214,8 +220,8 @@ def _cast_in_zone(texts: pa.Array, kind: pa.DataType, zone: str) -> pa.Array:
 
 
 def _with_gmt(texts: pa.Array, kind: pa.DataType, zone: str) -> pa.Array:
-    """Cast the texts; texts that fail are cast again without a GMT inside, as in
-    2000-01-01T00:00GMT+01:00."""
+    """Cast the texts to ``kind`` in the time zone ``zone``, null where the cast fails; texts that fail are
+    cast again without a GMT inside, as in 2000-01-01T00:00GMT+01:00."""
     found = _cast_in_zone(texts, kind, zone)
     odd = pc.and_(pc.is_null(found), pc.fill_null(pc.match_substring(texts, "GMT"), False))
     if not pc.any(odd).as_py():
@@ -244,7 +250,8 @@ def _ntz(texts: pa.Array, settings: CsvSettings, zone: str) -> pa.Array:
 
 
 def readable(text: str, kind: pa.DataType, settings: CsvSettings, pattern: str | None) -> bool:
-    """Return whether a text is a date or timestamp by the pattern, or without a pattern by a cast."""
+    """Return whether a text is a value of ``kind``, a date or timestamp type: by the pattern, or without a
+    pattern by a cast."""
     texts = from_values([text], STRING)
     if pattern is not None:
         return not _patterned(texts, pattern, kind, "UTC").null_count

@@ -21,7 +21,7 @@ class WideTokenizer(Tokenizer):
         return inside
 
     def _keep_matched(self) -> None:
-        """Add the matched beginning of an incomplete separator to the field."""
+        """Add the matched beginning of an incomplete separator, if any, to the field's characters."""
         if 0 < self._matched < len(self._sep):
             self._append(self._sep[: self._matched])
         self._matched = 0
@@ -68,7 +68,8 @@ class WideTokenizer(Tokenizer):
         self._keep_matched()
 
     def _parse_plain_quoted(self) -> None:
-        """Parse a quoted field without special cases, before a separator or the end of the line."""
+        """Parse a quoted field without special cases that precedes a separator or the end of the line. Raises
+        NotSupportedError for other quoted fields."""
         text = self._text
         end = text.find(self._quote, self._at)
         field = text[self._at : end]

@@ -30,7 +30,8 @@ Texts = list[str | None]
 def write(
     path: str, batches: Sequence[pa.RecordBatch], schema: pa.Schema, options: Mapping[str, str], zone: str
 ) -> None:
-    """Write a new file from batches in physical form; times are in that zone."""
+    """Write the batches, in physical form, to a new file at ``path``; ``schema`` is their logical schema,
+    ``zone`` the time zone of times."""
     settings = csv_settings(options)
     lines = _Lines(settings, options)
     with open(path, "w", encoding=settings.encoding, newline="") as out:
@@ -80,7 +81,8 @@ def _instants(column: pa.Array, pattern: str | None, zone: str) -> Texts:
 
 
 def _usual_text(moment: Moment) -> str:
-    """Format a moment with its offset, including the offset's seconds unless they are 0."""
+    """Return Spark's default text of a moment with its offset, including the offset's seconds unless they are
+    0."""
     offset = moment.offset * 1_000_000
     letters = "XXX" if offset % MICROS_PER_MINUTE == 0 else "XXXXX"
     return formatter(f"{_NTZ_PATTERN}{letters}")(moment)
@@ -90,7 +92,7 @@ def _usual_text(moment: Moment) -> str:
 
 
 class _Lines:
-    """A formatter of texts as records."""
+    """A formatter of records: :meth:`line` makes the line of a record from its fields' texts."""
 
     def __init__(self, settings: CsvSettings, options: Mapping[str, str]) -> None:
         given = {key.lower(): value for key, value in options.items()}
@@ -106,7 +108,8 @@ class _Lines:
         self._empty = self._instead(given.get("emptyvalue", '""'))
 
     def line(self, texts: Sequence[str | None]) -> str:
-        """Return one record with its line end; the empty string instead of an empty line."""
+        """Return the line of one record, with its line end; the empty string if the line would be empty. A
+        text of None is null."""
         fields = [self._field(text, is_first=place == 0) for place, text in enumerate(texts)]
         line = self._dialect.sep.join(fields)
         return line + self._end if line else ""
@@ -124,8 +127,8 @@ class _Lines:
         return self._quoted(text) if is_comment or self._needs_quotes(text) else text
 
     def _instead(self, text: str) -> str:
-        """Return the text for null or for an empty text, quoted if necessary; the text may be quoted
-        already."""
+        """Return the field that stands for null or for an empty text: ``text``, quoted if necessary,
+        unchanged if it is quoted already."""
         quote = self._dialect.quote
         has_quotes = len(text) > 1 and text[0] == quote == text[-1]
         return text if has_quotes or not self._needs_quotes(text) else self._quoted(text)

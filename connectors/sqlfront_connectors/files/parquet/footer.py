@@ -89,11 +89,11 @@ _LARGE_KEPT_BYTES: Final = 1 << 22
 
 
 class Chunk(msgspec.Struct, frozen=True, gc=False):
-    """A column of a row group. ``codec``: the name of the compression; ``size``: uncompressed bytes;
-    ``values``: the number of values, nulls included; ``nulls``: the number of nulls; ``minimum`` and
-    ``maximum``: bounds of the values in Parquet's encoding PLAIN; None = the file doesn't state them.
-    ``has_index``: whether the file also states the bounds of each page. ``start`` and ``stored``: the place
-    of its pages in the file, and their bytes there."""
+    """A column of a row group. ``codec``: the name of the compression; ``has_dictionary``: whether the column
+    has a page with a dictionary; ``size``: uncompressed bytes; ``values``: the number of values, nulls
+    included; ``nulls``: the number of nulls; ``minimum`` and ``maximum``: bounds of the values in Parquet's
+    encoding PLAIN; None = the file doesn't state them. ``has_index``: whether the file also states the bounds
+    of each page. ``start`` and ``stored``: the place of its pages in the file, and their bytes there."""
 
     codec: str
     has_dictionary: bool
@@ -131,8 +131,9 @@ def read_footer(source: str) -> tuple[RowGroup, ...]:
 
 
 def may_have_schema(source: str) -> bool:
-    """Return whether Spark may find a schema in the file's footer: any struct may have a schema, since Spark
-    skips row groups and unknown fields when it reads the columns."""
+    """Return whether Spark may find a schema in the file's footer: True if the footer is a struct of Thrift,
+    since Spark skips row groups and unknown fields when it reads the columns; else False. Raises OSError as
+    :func:`open`."""
     try:
         read_struct(_footer(source)[0])
     except MalformedData:
@@ -141,7 +142,8 @@ def may_have_schema(source: str) -> bool:
 
 
 def _footer(source: str) -> tuple[bytes, int]:
-    """Return the bytes of the footer, and their start in the file."""
+    """Return the bytes of the footer, and their start in the file. Raises MalformedData if the file doesn't
+    end with a Parquet footer."""
     with open(source, "rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(size - _END, 0))
@@ -294,7 +296,8 @@ def _row_group(group: Struct, leaves: list[_Leaf], end: int) -> RowGroup:
 
 
 def _place(chunk: Struct, end: int) -> tuple[int, int]:
-    """Return the start of a column, and its bytes."""
+    """Return the start of a column's pages in the file, and their bytes. Raises MalformedData unless they lie
+    before ``end``, the start of the footer."""
     page, dictionary, size = _number(chunk, 9, I64), chunk.get(field(11, I64), 0), _number(chunk, 7, I64)
     assert isinstance(dictionary, int)
     start = min(page, dictionary) if dictionary > 0 else page

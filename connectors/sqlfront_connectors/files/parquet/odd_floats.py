@@ -43,7 +43,8 @@ class FloatCondition(msgspec.Struct, frozen=True):
         return has_index or not self._matches(batch, ~odd, settings)
 
     def _odd(self, column: pa.Array, chunk: Chunk) -> np.ndarray:
-        """Return a mask of the rows with an odd value of the column."""
+        """Return a mask of the rows of ``column`` with an odd value: NaN if ``chunk`` has usable bounds, a
+        zero of the other sign if it has a dictionary or an index of pages."""
         values, valid = numpy_view(column), valid_mask(column)
         odd = np.zeros(len(values), dtype=bool)
         if _bounds_are_numbers(chunk, values.dtype):
@@ -58,7 +59,8 @@ class FloatCondition(msgspec.Struct, frozen=True):
 
 
 def _bounds_are_numbers(chunk: Chunk, kind: np.dtype) -> bool:
-    """Return whether the file states usable bounds of the column: Spark ignores bounds that are NaN."""
+    """Return whether the file states usable bounds of a column of the type ``kind``: Spark ignores bounds
+    that are NaN."""
     bounds = (chunk.minimum, chunk.maximum)
     return all(
         bound is not None and len(bound) == kind.itemsize and not np.isnan(np.frombuffer(bound, kind)[0])

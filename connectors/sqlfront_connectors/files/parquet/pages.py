@@ -47,7 +47,8 @@ def check_pages(source: str, chunk: Chunk) -> None:
 
 
 def _header(descriptor: int, at: int, end: int) -> tuple[Struct, int]:
-    """Read the header that begins at ``at``; returns the header and its bytes."""
+    """Return the page header that begins at the place ``at`` of the file, and its length in bytes. ``end``:
+    the end of the column's pages. Raises MalformedData for bytes that are no header."""
     try:
         return read_part(os.pread(descriptor, min(_USUAL, end - at), at))
     except MalformedData:
@@ -55,7 +56,8 @@ def _header(descriptor: int, at: int, end: int) -> tuple[Struct, int]:
 
 
 def _values(header: Struct) -> int:
-    """Return the number of the page's values; 0 for a dictionary or an index."""
+    """Return the number of values in the page with this header; 0 for a dictionary or an index. Raises
+    MalformedData if the header lacks a required field or has an unknown kind or encoding."""
     kind = _number(header, _KIND)
     if kind not in _KINDS:
         raise MalformedData(f"a page is of the kind {kind}")

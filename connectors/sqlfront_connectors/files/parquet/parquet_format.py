@@ -62,9 +62,9 @@ _ORDERED: Final = frozenset({"None", "Int", "Date", "Decimal", "String"})
 def open_file(
     path: str, access: FileAccess, dictionaries: Sequence[str] = ()
 ) -> tuple["pq.ParquetFile", tuple[RowGroup, ...]]:
-    """Open the file; returns the file and its row groups. Raises OperationalError, which names the file, for
-    an unreadable file; NotSupportedError for a footer that Spark may read: Arrow reads parts that Spark
-    ignores, such as Arrow's own schema.
+    """Open the file with Arrow; returns the file and its row groups. ``dictionaries``: the columns to read as
+    dictionaries. Raises OperationalError, which names the file, for an unreadable file; NotSupportedError for
+    a footer that Spark may read: Arrow reads parts that Spark ignores, such as Arrow's own schema.
 
     Invariant: no caller asks the ParquetFile's metadata for a row group or a column; Arrow ends the process
     over damaged metadata.
@@ -88,8 +88,9 @@ def open_file(
 
 
 def infer_schema(paths: Sequence[str], options: Mapping[str, str], access: FileAccess) -> pa.Schema:
-    """Return the logical schema of one file, as Spark does: of a summary, or of the first file; with
-    ``mergeSchema`` the merged schema of all files, summaries last."""
+    """Return the logical schema of a table of the files ``paths``, as Spark infers it: the schema of a
+    summary if there is one, otherwise of the first file; with ``mergeSchema`` the merged schema of all files,
+    summaries last. Raises OperationalError for a file without a readable footer."""
     if merges_schemas(options):
         order = sorted(paths, key=lambda path: _MERGED_LAST.get(os.path.basename(path), 0))
         return merged_schema(_schema(path, access) for path in order)
@@ -116,7 +117,7 @@ def _schema(path: str, access: FileAccess) -> pa.Schema:
 
 
 def row_count(path: str, access: FileAccess) -> int:
-    """Return the number of rows of a file, by its footer."""
+    """Return the number of rows that the footer of the file states."""
     return sum(group.rows for group in open_file(path, access)[1])
 
 
@@ -171,7 +172,8 @@ class ParquetReader:
         return len(self._groups)
 
     def pieces(self) -> Sequence[int]:
-        """Return the numbers of the row groups that the filters leave."""
+        """Return the numbers of the row groups with rows that the filters and the statistics don't rule
+        out."""
         return [number for number in range(len(self._groups)) if self._may_match(number)]
 
     def _may_match(self, row_group: int) -> bool:
@@ -180,13 +182,16 @@ class ParquetReader:
         return all(may_match(condition, partial(self._bounds, row_group)) for condition in self._filters)
 
     def check(self, piece: int) -> None:
-        """Raise the error of a compression or a type in the row group that can't be read."""
+        """Raise NotSupportedError if the row group has a compression that Spark may not read,
+        OperationalError if a wanted column can't be read as the table's type."""
         self._check_codecs(piece, [self._columns[name.lower()] for name in self._wanted])
         for name in self._wanted:
             self._conversion(name)
 
     def read(self, piece: int) -> Iterator[pa.RecordBatch]:
-        """Yield the row group's batches of the wanted columns that the file has."""
+        """Yield the rows of the row group ``piece``: the wanted columns that the file has, in the physical
+        form of the table's types. Raises OperationalError for unreadable rows, NotSupportedError for rows
+        that Spark may read differently."""
         columns = [self._columns[name.lower()] for name in self._wanted]
         self._check_codecs(piece, columns)
         self._check_pages(piece, columns)
@@ -240,8 +245,8 @@ class ParquetReader:
         )
 
     def _rows_at_once(self, piece: int, columns: Sequence["_FileColumn"]) -> int:
-        """Return the number of rows of a batch: few if a dictionary has a long text, since each row may
-        repeat the text."""
+        """Return the number of rows to read as a batch: BATCH_ROWS, or fewer if a dictionary has a long text,
+        since each row may repeat the text."""
         chunks, most = self._groups[piece].chunks, min(BATCH_ROWS, self._groups[piece].rows)
         large = [
             column.name
@@ -279,7 +284,8 @@ class ParquetReader:
             ) from error
 
     def _check_floats(self, piece: int, rows: pa.RecordBatch) -> None:
-        """Raise NotSupportedError if Spark may leave out matching rows."""
+        """Raise NotSupportedError if Spark may leave out rows that match a filter, see
+        :mod:`~sqlfront_connectors.files.parquet.odd_floats`."""
         for condition in self._float_conditions:
             chunks = {
                 place: self._groups[piece].chunks[self._columns[self._wanted[place].lower()].first]
@@ -331,7 +337,8 @@ class ParquetReader:
 
 @contextmanager
 def _decoding(path: str) -> Iterator[None]:
-    """Refuse pages that Arrow can't read, since Spark may read them: for example levels with more bits."""
+    """Return a context manager that turns errors of Arrow over pages into NotSupportedError, since Spark may
+    read these pages: for example levels with more bits. Errors of the system pass."""
     try:
         yield
     except (OSError, pa.ArrowException) as error:
@@ -357,7 +364,8 @@ class _FileColumn(msgspec.Struct, frozen=True):
 
 
 def _columns_of(file: "pq.ParquetFile", path: str) -> dict[str, _FileColumn]:
-    """Return the columns by their names in lower case."""
+    """Return the columns of the file at ``path`` by their names in lower case. Raises NotSupportedError for a
+    file without columns, and for two columns whose names are equal but for case."""
     leaves, first = leaves_of(file.schema), 0
     found: dict[str, _FileColumn] = {}
     if not leaves:

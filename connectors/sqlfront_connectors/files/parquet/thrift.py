@@ -49,7 +49,7 @@ def field(number: int, kind: int) -> int:
 
 
 def fields(*kinds: int) -> frozenset[int]:
-    """Return the keys of the fields 1, 2, ... of a struct with these types."""
+    """Return the keys of the fields 1, 2, ... of a struct whose types are ``kinds``."""
     return frozenset(field(number, kind) for number, kind in enumerate(kinds, 1))
 
 
@@ -156,7 +156,8 @@ def _map(data: bytes, at: int, depth: int) -> tuple[ThriftValues, int]:
 
 
 def _check_length(data: bytes, at: int, length: int) -> None:
-    """Raise MalformedData for more elements than there are bytes, or than the limit of a list."""
+    """Raise MalformedData if a list of ``length`` elements that begins at ``at`` has more elements than bytes
+    are left, or than :data:`_LONGEST`."""
     if length > min(len(data) - at, _LONGEST):
         raise MalformedData("it ends too early")
 

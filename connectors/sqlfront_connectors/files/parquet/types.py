@@ -133,7 +133,8 @@ def _leaf(column: "pq.ColumnSchema") -> Leaf:
 
 
 def leaf_type(leaf: Leaf) -> pa.DataType:
-    """Return Spark's type of a leaf. Raises PARQUET_TYPE_ILLEGAL if the leaf has no Spark type."""
+    """Return Spark's type of a leaf. Raises ProgrammingError if the leaf has no Spark type, OperationalError
+    for a decimal of too many digits."""
     match leaf.kind:
         case "Int":
             return _INTEGERS[leaf.width, leaf.signed]
@@ -202,7 +203,8 @@ def _text_of(plain: bytes) -> str | None:
 
 
 def spark_type(kind: pa.DataType, leaves: Iterator[Leaf]) -> pa.DataType:
-    """Return Spark's type of a column of an Arrow type; consumes the column's leaves."""
+    """Return Spark's type of a column whose Arrow type is ``kind``. ``leaves``: an iterator over the leaves
+    of Parquet's schema, from which the column's leaves are taken. Raises the errors of :func:`leaf_type`."""
     kinds = pa.types
     if kinds.is_map(kind):
         return pa.map_(spark_type(kind.key_type, leaves), spark_type(kind.item_type, leaves))
@@ -215,15 +217,17 @@ def spark_type(kind: pa.DataType, leaves: Iterator[Leaf]) -> pa.DataType:
 
 
 def count_leaves(kind: pa.DataType) -> int:
-    """Return the number of leaves of a column of the Arrow type."""
+    """Return the number of Parquet leaves of a column whose Arrow type is ``kind``."""
     if not pa.types.is_nested(kind):
         return 1
     return sum(count_leaves(kind.field(index).type) for index in range(kind.num_fields))
 
 
 def conversion(kind: pa.DataType, leaves: Iterator[Leaf], wanted: pa.DataType) -> Conversion:
-    """Return the conversion of a column of the Arrow type into Spark's wanted type, in physical form. Raises
-    Mismatch where Spark refuses the conversion, NotSupportedError where this module lacks it."""
+    """Return a function that converts arrays of a file's column, whose Arrow type is ``kind``, into the
+    physical form of Spark's type ``wanted``. ``leaves``: an iterator from which the column's leaves are
+    taken. Raises Mismatch where Spark refuses the conversion, NotSupportedError where this module lacks
+    it."""
     kinds = pa.types
     if kinds.is_map(kind) and kinds.is_map(wanted):
         taken = list(_taken(kind, leaves))
@@ -306,7 +310,8 @@ def _moments(leaf: Leaf, wanted: pa.DataType) -> Conversion:
 
 
 def _as_moment(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Keep the number of microseconds since 1970 UTC, whatever the zone."""
+    """Return the timestamps as type ``wanted`` with the same number of microseconds since 1970, whatever the
+    time zones of the two types."""
     return array.cast(TIMESTAMP_NTZ).cast(BIGINT).cast(wanted)
 
 
@@ -328,7 +333,8 @@ def _as_decimal(array: pa.Array, wanted: pa.DataType) -> pa.Array:
 
 
 def _as_bits(array: pa.Array, leaf: Leaf, wanted: pa.DataType) -> pa.Array:
-    """Return the stored number, or its lower bits, without the meaning of dates, times and scales."""
+    """Return the stored numbers, or for narrower types their lower bits, as values of ``wanted``, without the
+    meaning that ``leaf`` gives to them as dates, times or decimals."""
     if leaf.physical in ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"):
         return _as_text(array.storage if isinstance(array, pa.ExtensionArray) else array, wanted)
     if leaf.physical in ("FLOAT", "DOUBLE", "BOOLEAN", "INT96"):
@@ -342,8 +348,8 @@ def _as_bits(array: pa.Array, leaf: Leaf, wanted: pa.DataType) -> pa.Array:
 
 
 def _as_text(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Return the bytes unchanged. Raises NotSupportedError for bytes that are not UTF-8 but are read as
-    STRING."""
+    """Return the bytes unchanged as type ``wanted``, STRING or BINARY. Raises NotSupportedError for bytes
+    that are not UTF-8 but are read as STRING."""
     try:
         return to_physical(array, wanted)
     except pa.ArrowInvalid as error:

@@ -22,8 +22,9 @@ _OPTIONS: Final = frozenset({"wholetext", "linesep", "encoding"})
 
 
 def text_settings(options: Mapping[str, str]) -> tuple[bool, bytes | None]:
-    """Return whether a file is one row, and the end of lines (None: all usual line ends). Raises
-    NotSupportedError, which names the option, for an unknown option.
+    """Return whether a file is one row (wholeText), and the end of lines (None: all usual line ends). Raises
+    NotSupportedError, which names the option, for an unknown option or encoding, ProgrammingError for an
+    empty lineSep.
 
     >>> text_settings({"lineSep": ";"})
     (False, b';')
@@ -65,7 +66,9 @@ def read(
     context: ProcessorContext,
     filters: Sequence[EngineExpr] = (),
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the lines of one file, without their ends."""
+    """Yield the lines of one file, without their ends, as batches with the column ``names`` (without columns
+    if empty); with wholeText the whole file is one row. ``schema`` and ``filters`` have no effect. Raises
+    OperationalError for an unreadable file, NotSupportedError for text that is not UTF-8."""
     whole, separator = text_settings(options)
     content = content_of(path, context.files, context.memory)
     if whole:

@@ -63,8 +63,9 @@ register_processor("sqlfront_connectors.files.text.text_lines:TextLines")
 
 
 def _expand(pattern: str, access: FileAccess) -> list[str]:
-    """Return the paths that match a pattern of :mod:`glob`. Access to the part before the first wildcard is
-    checked before the search, so that the existence of forbidden paths is not revealed."""
+    """Return the paths that match a pattern of :mod:`glob`; empty if none matches. Access to the part before
+    the first wildcard is checked before the search, so that the existence of forbidden paths is not
+    revealed."""
     if access.is_limited:
         parts = pattern.split(os.sep)
         first = next((number for number, part in enumerate(parts) if glob.has_magic(part)), len(parts))
@@ -75,5 +76,6 @@ def _expand(pattern: str, access: FileAccess) -> list[str]:
 
 
 def text_lines(*patterns: str) -> TextLines:
-    """Make a source of one column, ``line``, from the files that match the patterns (as of :mod:`glob`)."""
+    """Return a source of one column, ``line``, with the lines of all files that match the patterns (as of
+    :mod:`glob`)."""
     return TextLines(pa.schema([pa.field("line", STRING)]), patterns)

@@ -13,7 +13,8 @@ from typing import cast
 
 def bound(packages: bytes, place: str, given: bytes) -> Callable[[Iterable[object]], Iterator[object]]:
     """Return a function for Spark's tasks that calls the function at ``place`` (``module:name``) with the
-    values pickled as ``given``, then with the task's own argument."""
+    values pickled as ``given``, then with the task's own argument, and returns its result. ``packages``: the
+    ZIP file of our packages, for executors that lack them."""
 
     def task(items: Iterable[object]) -> Iterator[object]:
         return cast("Iterator[object]", load(packages, place)(*pickle.loads(given), items))
@@ -22,10 +23,11 @@ def bound(packages: bytes, place: str, given: bytes) -> Callable[[Iterable[objec
 
 
 def barrier_task(packages: bytes, place: str, given: bytes) -> Callable[[Iterable[object]], Iterator[object]]:
-    """Return a function for the tasks of a barrier stage, which begin together or not at all: it calls the
-    function at ``place`` with the values ``given``, the task's number, and the results of :func:`greeting` of
-    all tasks. The function returns a text, which is the task's only row. If a task has found a failure, the
-    failure is the row of all tasks."""
+    """Return a function for the tasks of a barrier stage, which begin together or not at all. In each task it
+    calls the function at ``place`` with the values pickled as ``given``, the task's number, and the results
+    of :func:`greeting` of all tasks; the text that the called function returns is the task's only row. If a
+    task's greeting has a failure, nothing is called, and the failure is the row of all tasks. ``packages``:
+    see :func:`bound`."""
 
     def task(items: Iterable[object]) -> Iterator[object]:
         import pyarrow as pa  # noqa: PLC0415 - on the executor
@@ -46,8 +48,8 @@ def barrier_task(packages: bytes, place: str, given: bytes) -> Callable[[Iterabl
 
 
 def greeting(packages: bytes, place: str) -> dict[str, str]:
-    """Return a task's message to the other tasks: ``executor``, ``host``, and the ``failure`` that stops the
-    task, empty without failure."""
+    """Return a task's message to the other tasks: ``executor`` (the same text for tasks on one executor),
+    ``host``, and ``failure``, the error of importing the function at ``place``, empty without error."""
     host, failure = os.uname().nodename, ""
     try:
         load(packages, place)
@@ -58,8 +60,9 @@ def greeting(packages: bytes, place: str) -> dict[str, str]:
 
 
 def load(packages: bytes, place: str) -> Callable[..., object]:
-    """Return the function at the place, imported from the shipped packages unless this process has the
-    package already."""
+    """Return the function at ``place`` (``module:name``). If this process has neither the package nor an
+    earlier copy, the ZIP file ``packages`` is stored and put on the import path. Raises ImportError if the
+    module, or a package that it needs, is missing."""
     module, _, name = place.partition(":")
     root = module.partition(".")[0]
     if root not in sys.modules and not any("sqlfront-packages-" in entry for entry in sys.path):

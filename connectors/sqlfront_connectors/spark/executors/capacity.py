@@ -60,8 +60,9 @@ def await_capacity(
     spark: "SparkSession", size: int | None, profile: "ResourceProfile | None"
 ) -> tuple[int, int]:
     """Wait up to :data:`PATIENCE` seconds until the session has the capacity for ``size`` members (None: one
-    on each executor); returns the number of members, and the slots of an executor. Raises NotSupportedError
-    if executors are allocated dynamically, OperationalError for too few executors or slots."""
+    on each executor) with the resources ``profile``; returns the number of members, and the slots of an
+    executor. Raises NotSupportedError if executors are allocated dynamically, OperationalError for too few
+    executors or slots, or a stopped session."""
     if is_stopped(spark):
         raise gone()
     with while_it_lasts(spark):
@@ -90,7 +91,9 @@ def _await_capacity(
 
 
 def capacity(spark: "SparkSession", profile: "ResourceProfile | None" = None) -> Capacity:
-    """Return the session's present capacity for members of the profile."""
+    """Return the session's present capacity for members of the profile (None = the session's default
+    resources). Over Spark Connect the capacity is taken from settings; raises NotSupportedError if the
+    settings don't state it."""
     if is_remote(spark):
         return _stated(spark, profile)
     context = spark.sparkContext._jsc.sc()
@@ -107,7 +110,8 @@ def capacity(spark: "SparkSession", profile: "ResourceProfile | None" = None) ->
 
 
 def _stated(spark: "SparkSession", profile: "ResourceProfile | None") -> Capacity:
-    """Return the capacity by the settings of a session over Connect, whose executors can't be counted."""
+    """Return the capacity that the settings of a session over Spark Connect state, since its executors can't
+    be counted. Raises NotSupportedError for a profile, and if the settings don't state the capacity."""
     if profile is not None:
         raise NotSupportedError("over Spark Connect, slots of a resource profile can't be counted")
     if local := _LOCAL.fullmatch(_master(spark)):

@@ -122,7 +122,9 @@ class ExecutorCluster(KeptCluster):
 
     def _start(self) -> None:
         """Start a job, and wait until its members have joined. While an executor is new or busy, Spark may
-        put two members on another executor; then the start is repeated."""
+        put two members on another executor; then the start is repeated. Raises OperationalError with SQLSTATE
+        08001 if the members have not joined within :data:`START_TIMEOUT` seconds, or for any other
+        failure."""
         deadline = time.monotonic() + START_TIMEOUT
         while True:
             failure = self._try(deadline)
@@ -135,8 +137,8 @@ class ExecutorCluster(KeptCluster):
             self._pause()
 
     def _try(self, deadline: float) -> str | None:
-        """Start a job; returns the reason why the job's members have not joined, None if all members have
-        joined."""
+        """Start a job; returns None once all its members have joined. Otherwise ends the job, and returns the
+        reason why members have not joined by ``deadline`` (monotonic, s)."""
         self._names = tuple(f"executor-{next(self._numbers)}" for _ in range(self.size))
         orders = ExecutorOrders(self._options, self._names, self.security, self._preload)
         self._job = job = BarrierJob(self._spark, self.size, orders, self._profile, self._notify)
@@ -165,7 +167,7 @@ class ExecutorCluster(KeptCluster):
         return all(name in self.members for name in self._names)
 
     def _end_job(self, reason: str) -> None:
-        """Remove the job's members from the cluster, and make sure that the job has ended."""
+        """Remove the job's members from the cluster for ``reason``, and cancel the job if it still runs."""
         for name in self._names:
             self.keeper.remove(name, reason)
         if self._job is not None:
@@ -187,7 +189,8 @@ class ExecutorCluster(KeptCluster):
                 return
 
     def _replace(self) -> bool:
-        """Start new members. Returns False, and ends the cluster, on failure."""
+        """Start new members in place of lost ones, and return True. Return False if the cluster was closed
+        meanwhile, or if new members can't be started in time; in that case the cluster is ended."""
         deadline = time.monotonic() + REPLACE_TIMEOUT
         while not self._closing:
             try:

@@ -16,9 +16,9 @@ _spared: Final[set[str]] = set()
 
 
 def spare(context: "SparkContext", group: str) -> None:
-    """Let Ctrl-C cancel all jobs except those of the group, and of other groups spared before. Like PySpark's
-    own handler, this handler is installed by the main thread only, and only in place of PySpark's: a foreign
-    handler stays."""
+    """Let Ctrl-C cancel all jobs except the jobs of ``group``, and of other groups spared before. Like
+    PySpark's own handler, this handler is installed by the main thread only, and only in place of PySpark's:
+    a foreign handler stays."""
     _spared.add(group)
     in_place = getattr(signal.getsignal(signal.SIGINT), "__module__", None)
     if threading.current_thread() is threading.main_thread() and in_place == "pyspark.core.context":

@@ -66,7 +66,8 @@ class BarrierJob:
         self._on_end()
 
     def end(self, timeout: float) -> None:
-        """Cancel the job, unless the job ends within ``timeout`` seconds."""
+        """Wait ``timeout`` seconds for the end of the job; if it still runs, cancel it and wait as long
+        again."""
         self._thread.join(timeout)
         if self._thread.is_alive() and not is_stopped(self._spark):
             with suppress(OperationalError), ours():  # a session that is gone runs nothing
@@ -78,7 +79,8 @@ class BarrierJob:
 
 
 def reason_of(error: Exception) -> str:
-    """Return Spark's message in one line, without the stacks of its JVM and of Python.
+    """Return the message of Spark's error in one line, without the stacks of its JVM and of Python: the loss
+    of an executor, otherwise the last error of Python, otherwise the first line.
 
     >>> reason_of(Exception("Aborted\\nModuleNotFoundError: No module named 'pyarrow'\\n\\tat org.apache"))
     "ModuleNotFoundError: No module named 'pyarrow'"

@@ -26,8 +26,9 @@ logger = logging.getLogger(__name__)
 class ExecutorOrders(msgspec.Struct, frozen=True):
     """The configuration of the members of one barrier job. ``options``: the options of each member, without
     name and address; a ``memory_limit`` of None stands for six tenths of the host's memory for all members on
-    the host, and at most the same share of the memory that Spark grants each member. Task n is the member
-    ``names[n]``. ``preload``: modules to import, which register processors."""
+    the host, and at most the same share of the memory that Spark grants each member. ``names``: task n is the
+    member ``names[n]``. ``security``: the credentials of the cluster. ``preload``: modules to import, which
+    register processors."""
 
     options: MemberOptions
     names: tuple[str, ...]
@@ -36,10 +37,9 @@ class ExecutorOrders(msgspec.Struct, frozen=True):
 
 
 def serve(orders: ExecutorOrders, number: int, greetings: Iterable[Mapping[str, str]]) -> str:
-    """Run a member to its end; returns the reason of the end, empty if the member was closed or has left.
-
-    ``greetings``: the greetings of all tasks; if two tasks run on one executor, no task becomes a member.
-    """
+    """Run a member in this task to its end; returns the reason of the end, empty if the member was closed or
+    has left. ``number``: the task's number. ``greetings``: the greetings of all tasks; if two tasks run on
+    one executor, no task becomes a member, and the reason begins with :data:`CROWDED`."""
     places = list(greetings)
     executors = [place["executor"] for place in places]
     if len(set(executors)) < len(executors):

@@ -52,8 +52,9 @@ def archive() -> bytes:
 
 
 def _modules(name: str, folders: Iterable[str] | None) -> Iterator[tuple[SourceFileLoader, str]]:
-    """Yield the module ``name`` in the folders, with its path in the archive, and all submodules, without any
-    import."""
+    """Yield the source loader of the module ``name`` with the module's path in the archive (without ending),
+    then its submodules, without importing any of them. ``folders``: the folders to look in, None = Python's
+    import path."""
     spec = importlib.machinery.PathFinder.find_spec(name, None if folders is None else list(folders))
     assert spec is not None
     assert isinstance(spec.loader, SourceFileLoader)
@@ -73,8 +74,8 @@ def on_executors(place: str, *given: object) -> Callable[[Iterable[object]], Ite
 
 
 def on_barrier(place: str, *given: object) -> Callable[[Iterable[object]], Iterator[object]]:
-    """Return a function for ``mapInArrow(barrier=True)``; see
-    :func:`~sqlfront_connectors.spark.executors.bootstrap.barrier_task`."""
+    """Return a function for ``mapInArrow(barrier=True)`` that calls the function at ``place`` with the values
+    ``given``, which are pickled; see :func:`~sqlfront_connectors.spark.executors.bootstrap.barrier_task`."""
     _travels_by_value()
     return bootstrap.barrier_task(archive(), place, pickle.dumps(given))
 

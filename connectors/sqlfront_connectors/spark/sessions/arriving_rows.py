@@ -20,7 +20,8 @@ else:
 
 
 def arriving(frame: "DataFrame") -> Iterator[pa.RecordBatch]:
-    """Run a query; yields batches on arrival, in the order of the partitions."""
+    """Run the frame's query, and yield its batches on arrival, in the order of the partitions, in Spark's own
+    types of Arrow."""
     numbered = frame.select("*", spark_functions.spark_partition_id())
     if numbered._jdf.queryExecution().optimizedPlan().nodeName() == "LocalRelation":
         # The optimizer has computed the rows as one partition; ``toArrow`` fails where a struct is null whose
@@ -52,9 +53,9 @@ def _numbered_batches(frame: "DataFrame") -> Iterator[tuple[int, pa.RecordBatch]
 
 
 def in_order(arriving: Iterable[tuple[int, pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
-    """Sort batches by the number of their partition: yield each batch as soon as all batches of the preceding
-    partitions have come. The batches of a partition arrive one after the other; only the end shows that a
-    partition has no batches."""
+    """Yield the batches in the order of their partitions' numbers, each batch as soon as all batches of the
+    preceding partitions have come. ``arriving``: pairs of a partition's number and a batch; the batches of a
+    partition arrive one after the other. A partition may have no batches, which only the end shows."""
     turn, coming = 0, -1
     waiting: dict[int, list[pa.RecordBatch]] = {}
     for number, batch in arriving:

@@ -63,7 +63,8 @@ class ClassicSession:
             return self.spark.sql(text, arguments)
 
     def thread(self, work: Callable[[], None], name: str) -> threading.Thread:
-        """Make a thread that inherits the session's state of the calling thread: pool, job group and tags."""
+        """Return a new thread, not started yet, that calls ``work`` and inherits the session's state of the
+        calling thread: pool, job group and tags."""
         self.check()
         return spark_threads.InheritableThread(work, name=name, daemon=True)
 
@@ -93,7 +94,7 @@ class ClassicSession:
         return total
 
     def size(self, frame: "DataFrame") -> int | None:
-        """Return the optimizer's estimate of the rows' bytes."""
+        """Return the estimate of Spark's optimizer of the size of the frame's rows in bytes."""
         return int(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())
 
     def sources(self, frame: "DataFrame") -> "Iterator[str | None]":
@@ -111,16 +112,17 @@ class ClassicSession:
                     yield None
 
     def settings(self, defaults: Mapping[str, str]) -> dict[str, str]:
-        """Return the values of settings; the default for an unset setting."""
+        """Return the values of the settings that are keys of ``defaults``; an unset setting has its value in
+        ``defaults``."""
         return {key: str(self.spark.conf.get(key, default)) for key, default in defaults.items()}
 
     def batches(self, frame: "DataFrame") -> Iterator[pa.RecordBatch]:
-        """Run a query; yields batches on arrival, in the order of the partitions."""
+        """Run the frame's query, and yield its batches on arrival, in the order of the partitions."""
         return arriving(frame)
 
     def is_query(self, text: str) -> bool:
-        """Return whether a text is a single query, which can be analysed without running. Raises Spark's
-        error if the text is not a statement."""
+        """Return True for the text of a single query, which can be analysed without running, False for
+        another statement. Raises Spark's error if the text is not a statement."""
         parser = self._state.sqlParser()
         try:
             parser.parseQuery(text)
@@ -135,7 +137,8 @@ class ClassicSession:
         return not self._state.catalogManager().tempVariableManager().isEmpty()
 
     def views(self) -> tuple[str, ...]:
-        """The names of the session's temporary views, without global views."""
+        """Return the names of the session's temporary views, without global views and without the views that
+        sqlfront makes for one statement."""
         names = (view.table() for view in _each(self._state.catalog().listLocalTempViews("*")))
         return tuple(name for name in names if not self._temporary.has(name))
 

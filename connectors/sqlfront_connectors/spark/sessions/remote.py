@@ -93,7 +93,8 @@ class RemoteSession:
         return kept
 
     def _drop_forgotten(self) -> None:
-        """Drop the kept views whose frames are gone. Only for one thread at a time."""
+        """Drop the views whose frames, returned by :meth:`_analysed`, are gone. Only for one thread at a
+        time."""
         while self._forgotten:
             self._drop_kept(self._forgotten.pop())
 
@@ -102,7 +103,8 @@ class RemoteSession:
         self._kept.discard(name)
 
     def thread(self, work: Callable[[], None], name: str) -> threading.Thread:
-        """Make a thread that inherits the session's tags of the calling thread."""
+        """Return a new thread, not started yet, that calls ``work`` and has the session's tags of the calling
+        thread."""
         tags = self.spark.getTags()
 
         def tagged() -> None:
@@ -130,7 +132,8 @@ class RemoteSession:
         return self._progress.get(tag, Progress())
 
     def _note(self, stages: "Iterable[_Stage] | None", **_: object) -> None:
-        """Record the progress; called in the thread that waits for the jobs."""
+        """Record the progress that the server reports, under the tag of this thread, which waits for the
+        jobs."""
         tag = getattr(self._here, "tag", None)
         if tag is not None and stages is not None:
             known = tuple(stages)
@@ -142,7 +145,8 @@ class RemoteSession:
             )
 
     def size(self, frame: "DataFrame") -> int | None:
-        """Return the optimizer's estimate of the rows' bytes, None without an estimate."""
+        """Return the estimate of Spark's optimizer of the size of the frame's rows in bytes, None without an
+        estimate."""
         plan = str(frame._explain_string(mode="cost"))  # type: ignore[operator]
         found = _SIZE.search(plan)
         return None if found is None else int(float(found[1]) * _UNITS[found[2]])
@@ -155,23 +159,25 @@ class RemoteSession:
             yield None
 
     def settings(self, defaults: Mapping[str, str]) -> dict[str, str]:
-        """Return the values of settings; the default for an unset setting."""
+        """Return the values of the settings that are keys of ``defaults``; an unset setting has its value in
+        ``defaults``."""
         found = self.spark.client.get_config_with_defaults(*defaults.items())
         return {key: value or "" for key, value in zip(defaults, found, strict=True)}
 
     def batches(self, frame: "DataFrame") -> Iterator[pa.RecordBatch]:
-        """Run a query; yields batches on arrival, in the order of the partitions."""
+        """Run the frame's query, and yield its batches on arrival, in the order of the partitions."""
         plan, client = cast("RemoteFrame", frame)._plan, self.spark.client
         for part in client.to_table_as_iterator(plan.to_proto(client), plan.observations):
             if isinstance(part, pa.Table):
                 yield from part.to_batches()
 
     def is_query(self, text: str) -> bool:
-        """Return whether a text is a single query, judged by its words."""
+        """Return whether a text is a single query, judged by its words; False if the words don't tell."""
         return is_query(text)
 
     def views(self) -> tuple[str, ...]:
-        """The names of the session's temporary views, without global views."""
+        """Return the names of the session's temporary views, without global views and without the views that
+        sqlfront makes."""
         table = self.spark.sql("SHOW VIEWS").toArrow()
         rows = zip(*(table.column(name).to_pylist() for name in _VIEW), strict=True)
         return tuple(

@@ -25,14 +25,15 @@ class TemporaryViews:
         self._names: set[str] = set()
 
     def has(self, name: str) -> bool:
-        """Return whether the name is that of a temporary view made here, as opposed to a view of the
-        session."""
+        """Return whether ``name`` is, in any case of letters, the name of a temporary view made here, as
+        opposed to a view of the session's user."""
         return name.lower() in self._names
 
     @contextmanager
     def named(self, views: "Mapping[str, DataFrame]") -> Iterator[None]:
-        """Make each frame a view of the given name within the block; one thread at a time may enter. Raises
-        Spark's error if the session has a view of the name."""
+        """Return a context manager within which each frame is a temporary view of the name given in
+        ``views``; one thread at a time may enter. Raises Spark's error if the session has a view of the
+        name."""
         with self._lock, ExitStack() as undo:
             for name, frame in views.items():
                 # Invariant: the name is listed for as long as the view exists.
@@ -47,18 +48,19 @@ class TemporaryViews:
             yield
 
     def make(self, name: str, frame: "DataFrame") -> None:
-        """Give the frame a name, without notifying watchers."""
+        """Make the frame a temporary view of the given name, without notifying watchers."""
         with unwatched():
             frame.createTempView(quoted(name))
 
     def drop(self, name: str) -> None:
-        """Drop a view, without notifying watchers."""
+        """Drop the temporary view of that name, without notifying watchers."""
         with unwatched():
             self._spark.catalog.dropTempView(name)
 
 
 def temporary_views(spark: "SparkSession", session_id: str) -> TemporaryViews:
-    """Return the temporary views of the session with the given id."""
+    """Return the object for the temporary views of the session with the id; all callers get the same object
+    as long as one of them holds it."""
     with _lock:
         found = _of_sessions.get(session_id)
         if found is None:

@@ -57,7 +57,7 @@ _WRITES: Final = re.compile(r"\b(?:INSERT|MERGE|UPDATE|DELETE)\b", re.IGNORECASE
 
 
 def may_change(text: str) -> bool:
-    """Return whether a statement may change anything; True for an unknown statement.
+    """Return whether a statement may change tables, views or settings; True for an unknown statement.
 
     >>> may_change("/* daily */ (SELECT 1)"), may_change("WITH t AS (SELECT 1) INSERT INTO u SELECT * FROM t")
     (False, True)
@@ -96,7 +96,7 @@ class Watcher:
                 _hook(getattr(import_module(module), name), methods.split())
 
     def close(self) -> None:
-        """Stop calling back."""
+        """Stop calling the callback; with the last watcher PySpark's methods are restored."""
         with _lock:
             _watchers.discard(self)
             if not _watchers:
@@ -105,7 +105,8 @@ class Watcher:
 
 @contextmanager
 def unwatched() -> Iterator[None]:
-    """Suppress the notification of this thread's changes in the block."""
+    """Return a context manager that suppresses the notification of changes that this thread makes in the
+    block."""
     before = getattr(_here, "unwatched", False)
     _here.unwatched = True
     try:
@@ -161,7 +162,8 @@ _last: Final = [0]
 
 
 def tell(text: str | None = None) -> None:
-    """Call all watchers back, unless ``text`` is a statement that only reads."""
+    """Note a change, and call all watchers' callbacks. ``text``: the statement that was run, None = not a
+    statement; for a statement that only reads, and in a block of :func:`unwatched`, nothing is done."""
     if not getattr(_here, "unwatched", False) and (text is None or may_change(text)):
         _last[0] = next(_numbers)
         with _lock:

@@ -47,10 +47,11 @@ _BATCHES: Final = {
 
 
 def load(frame: "DataFrame", table: SpreadTable, door: ServiceAccess, *, overwrite: bool = True) -> int:
-    """Make the rows of a DataFrame the rows of a new version of the table, alone or (not ``overwrite``)
-    behind the present rows; returns their number. Runs one Spark job, in this thread and with its tags.
+    """Publish a new version of the table with the rows of a DataFrame: alone with ``overwrite``, otherwise
+    behind the present rows. Returns the number of the frame's rows. Runs one Spark job, in this thread and
+    with its tags. ``door``: the access by which Spark's tasks reach the members.
 
-    The columns are the table's, in its order. Raises ProgrammingError if their types differ;
+    The frame's columns are the table's, in its order. Raises ProgrammingError if their types differ;
     NotSupportedError if other processes can't reach the table's members; OperationalError if a member has no
     memory for the rows, is lost (08001, 08006), or members come or go meanwhile (40001). Spark's errors pass.
     After an error the table is as before.
@@ -73,7 +74,8 @@ def load(frame: "DataFrame", table: SpreadTable, door: ServiceAccess, *, overwri
 
 @contextmanager
 def _batches_by_rows(frame: "DataFrame", schema: pa.Schema) -> Iterator[None]:
-    """Let the jobs of this thread give tasks batches of a number of rows.
+    """Return a context manager in which Spark cuts tasks' batches by a number of rows, for jobs of this
+    thread.
 
     With its limit of bytes Spark sums the sizes of all columns' buffers again after each row: half of the
     work of converting lineitem's rows into Arrow. The limit stays for values that may be large (binary and
@@ -108,8 +110,8 @@ def spread_frame(
     """Return a version of a spread table as a DataFrame, whose tasks read the version from its members until
     the frame is closed, even if the table changes meanwhile.
 
-    ``columns``: ordinals of the frame's columns, None = all. Errors: see
-    :class:`~sqlfront_connectors.memory.exchange.loads.HeldVersion`.
+    ``door``: the access by which the tasks reach the members. ``columns``: ordinals of the frame's columns,
+    None = all. Errors: see :class:`~sqlfront_connectors.memory.exchange.loads.HeldVersion`.
     """
     schema = snapshot.schema
     ordinals = tuple(range(len(schema))) if columns is None else columns

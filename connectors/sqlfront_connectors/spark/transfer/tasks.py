@@ -29,8 +29,8 @@ _BROUGHT: Final = pa.schema(
 
 
 class TaskSource(msgspec.Struct, frozen=True):
-    """The input of :func:`read`. ``schema``: the columns. ``pieces``: the number n times ``stride`` in a
-    task's input asks for piece n."""
+    """The input of :func:`read`. ``origin``: the version of the table. ``schema``: the logical schema of the
+    columns to read. ``pieces``: the number n times ``stride`` in a task's input asks for piece n."""
 
     origin: Origin
     schema: pa.Schema
@@ -41,8 +41,9 @@ class TaskSource(msgspec.Struct, frozen=True):
 def push(
     target: bytes, network: NetworkSettings, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Bring the rows to a load, and report the receiving members. ``target``: an encoded
-    :class:`LoadTarget`."""
+    """Send the batches, which are Spark's, to the members of a load, and yield one batch with the rows of
+    :data:`BROUGHT_DDL`: a row for each member that has received rows, or a single row with the error.
+    ``target``: an encoded :class:`LoadTarget`. ``network``: the settings of connections to members."""
     where = codec.decode(target, LoadTarget)
 
     def connect(member: str, address: str) -> Outsider:
@@ -63,8 +64,9 @@ def push(
 def read(
     source: bytes, network: NetworkSettings, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of the pieces that the values of the first column ask for. ``source``: an encoded
-    :class:`TaskSource`."""
+    """Yield the rows of the pieces that the numbers in the batches' first column ask for, in the types that
+    Spark reads (:func:`~sqlfront_connectors.spark.types.to_send`). ``source``: an encoded
+    :class:`TaskSource`. ``network``: the settings of connections to members."""
     what = codec.decode(source, TaskSource)
     form = pa.schema([(f"c{i}", sent_type(kind)) for i, kind in enumerate(what.schema.types)])
 
