@@ -197,7 +197,8 @@ def too_complex(*, position: tuple[int, int] | None = None) -> DatabaseError:
 
 
 def point_at(sql: str, position: tuple[int, int]) -> str:
-    """Return the line of ``sql`` that holds ``position``, numbered, with carets below the range.
+    """Return two lines: the line of ``sql`` in which the range ``position`` (half-open, character offsets)
+    begins, with its number, and carets below the range.
 
     >>> print(point_at("select a\\nfrom t", (14, 15)))
     LINE 2: from t

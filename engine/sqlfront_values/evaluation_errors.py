@@ -126,8 +126,9 @@ def foreign_error(error: BaseException, where: str = "") -> Error:
     unchanged.
 
     Failures of memory and files, and sizes that Arrow can't hold, become OperationalError; bytes that are not
-    UTF-8 become DataError. Any other exception should have been foreseen where it arose and becomes
-    InternalError. ``where`` names the step of a job for the message.
+    UTF-8 become DataError; a regular expression that Arrow's matcher can't hold becomes NotSupportedError.
+    Any other exception should have been foreseen where it arose and becomes InternalError. ``where`` names
+    the step of a job for the message; empty = the message names no step.
 
     >>> foreign_error(MemoryError())
     OperationalError('there is not enough memory')

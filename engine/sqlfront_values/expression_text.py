@@ -77,8 +77,8 @@ def describe_key(key: SortKey, name: str = "") -> str:
 
 
 def describe_order(order: SortOrder) -> str:
-    """Describe an order as the words behind an item of ORDER BY, without the words for a default (ascending;
-    ascending with nulls first; descending with nulls last).
+    """Return the words that stand behind an item of ORDER BY, with a blank before them. The words for a
+    default are left out: ascending; ascending with nulls first; descending with nulls last.
 
     >>> describe_order(SortOrder.ASCENDING_NULLS_LAST)
     ' NULLS LAST'

@@ -168,8 +168,8 @@ class AggregateCall(msgspec.Struct, frozen=True, array_like=True, tag_field="kin
 
 
 class SortOrder(Enum):
-    """The order of values and nulls in ORDER BY. A null is less than every value unless the item says
-    otherwise (NULLS FIRST, NULLS LAST)."""
+    """The order of values and nulls in ORDER BY. A null counts as less than every value, so that nulls are
+    first ascending and last descending, unless the item says otherwise (NULLS FIRST, NULLS LAST)."""
 
     ASCENDING = "ASC NULLS FIRST"
     """From the least value to the greatest; nulls first."""

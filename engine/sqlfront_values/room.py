@@ -49,7 +49,7 @@ class Account(Protocol):
         OperationalError if there is no room."""
 
     def release(self, size: int) -> None:
-        """Give back ``size`` bytes charged before."""
+        """Count ``size`` fewer bytes as held: the bytes were charged before, and are free now."""
 
 
 class TooLargeError(OperationalError):
@@ -61,16 +61,19 @@ class TooLargeError(OperationalError):
 
 
 class BatchTooLargeError(TooLargeError):
-    """An error for values of many rows that have to be made in pieces."""
+    """An error for values of many rows that do not fit into memory together: the caller evaluates fewer rows
+    at a time."""
 
 
 class StoppedError(OperationalError):
-    """An error that stops the work of this thread; the caller that runs the work knows the reason."""
+    """An error that ends the work of this thread because the query was stopped; the caller that runs the work
+    knows the reason."""
 
 
 class _Room(threading.local):
-    """State of a thread: the thread may make ``most`` bytes at once; ``held`` bytes are charged to
-    ``account``; :func:`check` calls ``meanwhile`` and ``is_stopped``."""
+    """The state of a thread: the thread may make ``most`` bytes at once; ``held`` bytes are charged to
+    ``account`` (None = nothing is charged); :func:`check` calls ``meanwhile`` and ``is_stopped``, unless
+    None."""
 
     account: Account | None = None
     meanwhile: Callable[[], None] | None = None
@@ -194,7 +197,7 @@ def give_back(before: int) -> None:
 
 @contextmanager
 def returned() -> Iterator[None]:
-    """Release at the end of the block the bytes that were claimed in the block."""
+    """Return a context that releases at its end the bytes that were claimed in the context."""
     before = _room.held
     try:
         yield
@@ -204,8 +207,9 @@ def returned() -> Iterator[None]:
 
 @contextmanager
 def limited(most: int = FEW_BYTES, seconds: float = FEW_SECONDS) -> Iterator[None]:
-    """Let this thread make values of at most ``most`` bytes in the block, charged to no account. The first
-    :func:`check` after ``seconds`` ends the block with TooLargeError."""
+    """Return a context in which this thread makes values of at most ``most`` bytes, charged to no account.
+    The first :func:`check` after ``seconds`` ends the context with TooLargeError; so does a query that was
+    stopped."""
     account, before, is_stopped = _room.account, _room.most, _room.is_stopped
     _room.account, _room.most = None, min(most, before)
     end = monotonic() + seconds

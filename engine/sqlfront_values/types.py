@@ -148,7 +148,7 @@ def is_string(data_type: pa.DataType) -> bool:
 
 
 def is_string_like(data_type: pa.DataType) -> bool:
-    """True for plain strings and binaries, whose values differ in length."""
+    """True for plain strings and binaries, whose values differ in length; False for dictionary strings."""
     return data_type.id in _STRING_LIKE
 
 
@@ -196,7 +196,7 @@ def common_interval(left: IntervalType, right: IntervalType) -> IntervalType | N
 
 
 def holds_interval(data_type: pa.DataType) -> bool:
-    """True for intervals, and for nested types that hold an interval at any depth."""
+    """True for the logical types of intervals, and for nested types that hold one at any depth."""
     if pa.types.is_nested(data_type):
         return any(holds_interval(data_type.field(index).type) for index in range(data_type.num_fields))
     return isinstance(data_type, IntervalType)

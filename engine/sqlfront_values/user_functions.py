@@ -35,8 +35,9 @@ class UserFunction:
 
     @property
     def function(self) -> Callable[..., object]:
-        """The Python function. Raises OperationalError if the function can't be loaded here, for example
-        because a module that the function uses is not installed."""
+        """Return the Python function; the first access on another member unpickles it. Raises
+        OperationalError if the function can't be loaded here, for example because a module that the function
+        uses is not installed."""
         if self._function is None:
             import cloudpickle  # noqa: PLC0415 - loaded when first used
 
@@ -53,8 +54,8 @@ class UserFunction:
         return self._function
 
     def pickled(self) -> bytes:
-        """Pickle the function, by value if it isn't importable. Raises InterfaceError if the function can't
-        be pickled."""
+        """Return the function's pickled form: a reference if the function is importable, else its code.
+        Raises InterfaceError if the function can't be pickled."""
         if self._pickled is None:
             import cloudpickle  # noqa: PLC0415 - loaded when first used
 

@@ -57,7 +57,8 @@ def claim_decoded(column: pa.DictionaryArray) -> None:
 
 
 def constant(value: object, data_type: pa.DataType) -> pa.Scalar:
-    """Build a scalar in physical form from a literal of a logical type."""
+    """Build the physical scalar of a literal: ``value`` is a Python value (None = null) of the logical
+    type."""
     return scalar(value, physical(data_type))
 
 
@@ -123,7 +124,8 @@ def _is_short(data_type: pa.DataType) -> bool:
 
 
 def _validity(array: pa.Array) -> pa.Buffer | None:
-    """Return the array's validity bitmap, starting at the array's first value."""
+    """Return the validity bitmap of the array's values, without the array's offset; None if no value is
+    null."""
     if array.null_count == 0:
         return None
     if array.offset == 0:
@@ -238,7 +240,7 @@ def rounded(value: int, scale: int, target: int) -> int:
 
 
 def decimal_text(value: int, scale: int) -> str:
-    """Format an unscaled value in plain notation with all digits of its scale.
+    """Format the number ``value / 10**scale`` in plain notation, with all ``scale`` digits after the point.
 
     >>> decimal_text(-5, 3), decimal_text(150, 0)
     ('-0.005', '150')

@@ -69,8 +69,8 @@ def exported(array: pa.Array, data_type: pa.DataType) -> pa.Array:
 
 
 def imported(array: pa.Array, data_type: pa.DataType) -> pa.Array:
-    """Convert an array of the :func:`exported_type` of ``data_type`` to physical form. Raises DataError for
-    an interval with days or nanoseconds where only months are allowed."""
+    """Convert an array of the :func:`exported_type` of ``data_type`` to the physical form of ``data_type``.
+    Raises DataError for an interval with days or nanoseconds where only months are allowed."""
     if is_year_month(data_type):
         return _to_months(array)
     return converted(array, data_type, imported) if pa.types.is_nested(data_type) else array

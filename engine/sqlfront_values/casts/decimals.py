@@ -277,8 +277,8 @@ def decimal_to_boolean(source: pa.DataType) -> Convert:
 
 
 def is_exact(source: pa.DataType, target: pa.DataType) -> bool:
-    """Return whether the decimal type ``target`` holds every value of ``source`` (integral or decimal), so
-    that the cast never refuses a value."""
+    """Return whether the decimal type ``target`` holds every value of ``source``, an integral or decimal
+    type, after rounding to the target's scale, so that the cast never refuses a value."""
     if is_integral(source):
         digits = {8: 3, 16: 5, 32: 10, 64: 19}[source.bit_width]
         return bool(digits <= target.precision - target.scale)

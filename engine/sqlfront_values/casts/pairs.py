@@ -238,7 +238,8 @@ _RULES: Final[dict[tuple[Family, Family], _Rule]] = {
 
 
 def can_cast(source: pa.DataType, target: pa.DataType) -> bool:
-    """Return whether Spark's ANSI mode allows CAST from ``source`` to ``target`` (logical types)."""
+    """Return whether Spark's ANSI mode allows CAST from ``source`` to ``target`` (logical types); for nested
+    types, whether the mode allows the casts of all their children."""
     pair = family_of(source), family_of(target)
     match pair:
         case (_F.VOID, _):

@@ -176,7 +176,8 @@ def compact(codes: Codes) -> Codes:
 
 
 def value_range(values: Integers, valid: Mask | None) -> tuple[int, int]:
-    """Return the least and the greatest valid value; (0, -1) if no value is valid."""
+    """Return the least and the greatest of the values where the mask ``valid`` is True (None = of all
+    values); (0, -1) if there is no such value."""
     if valid is not None:
         values = values[valid]
     if len(values) == 0:

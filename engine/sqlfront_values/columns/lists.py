@@ -98,7 +98,8 @@ def entries(data_type: pa.MapType, keys: pa.Array, items: pa.Array) -> pa.Array:
 
 
 def both_valid(left: Mask | None, right: Mask | None) -> Mask | None:
-    """True where both masks are true; None means all true."""
+    """Return a mask, True where both masks are True; in the arguments and the result, None means True
+    everywhere."""
     if left is None or right is None:
         return right if left is None else left
     return left & right

@@ -171,7 +171,7 @@ class _RangeCoder:
 
 
 class _TableCoder:
-    """A coder for whole numbers that lie far apart."""
+    """A coder for whole numbers that lie far apart, by a hash table of the build side's numbers."""
 
     fixed_cost = 0
 
@@ -186,7 +186,8 @@ class _TableCoder:
 
 
 class _StringCoder:
-    """A coder for strings and binaries; a dictionary's values are looked up once."""
+    """The base of the coders for strings and binaries. The codes of a dictionary's values are looked up once,
+    and kept while arrays have the same dictionary."""
 
     def __init__(self, known: int) -> None:
         self.bound = known + 1
@@ -235,7 +236,7 @@ class _TextCoder(_StringCoder):
 
 
 class _ObjectCoder:
-    """A coder for nested values, one by one."""
+    """A coder for nested values, by a Python dict of the build side's values."""
 
     fixed_cost = 0
 
@@ -287,7 +288,8 @@ def _complete_rows(columns: Sequence[pa.Array], null_safe: Sequence[bool]) -> Ma
 
 
 def _renumber(codes: Codes) -> tuple[IntegerTable, Codes]:
-    """Enter the codes in a table; return the table, and the codes replaced by their numbers in the table."""
+    """Enter the codes in a hash table. Return the table, which gives further codes their numbers, and the
+    numbers of the given codes, whose bound leaves one number for codes that are not in the table."""
     table = IntegerTable(codes.values)
     return table, Codes(table.numbers, table.missing + 1)
 

@@ -108,7 +108,8 @@ def _sort(values: Integers) -> None:
 
 
 def _argsort(values: npt.NDArray[np.generic]) -> Rows:
-    """Return the positions of the values in ascending order; sorts run by run like :func:`_sort`."""
+    """Return the positions of the values in ascending order of value; the query can be stopped between runs,
+    as in :func:`_sort`."""
     if len(values) <= _RUN:
         return np.argsort(values)
     order = np.empty(len(values), np.int64)

@@ -175,8 +175,8 @@ def _boolean_reader(array: pa.Array) -> Reader:
 
 
 def _byte_parts(array: pa.Array) -> tuple[memoryview, memoryview] | None:
-    """Return the offsets of the values of a string or binary array, and the data; None if the array has no
-    values."""
+    """Return the offsets of an array of strings or binaries, one more than values, and the bytes that the
+    offsets refer to; None if the array has no values."""
     _, starts, content = array.buffers()
     first = array.offset
     if starts is None or len(array) == 0:

@@ -87,8 +87,8 @@ def compile_projection(
     expressions: tuple[Expr, ...], settings: Settings, condition: Expr | None = None
 ) -> Callable[[Rows], tuple[list[pa.Array], int]]:
     """Compile expressions to a function that returns their values, and the number of rows, for the input rows
-    (for a batch: ``Rows(batch)``) that satisfy the condition. Columns that no expression reads are never
-    gathered.
+    (for a batch: ``Rows(batch)``) that satisfy the ``condition`` (None = all input rows). Columns that no
+    expression reads are never gathered.
 
     Values that are too large together raise :class:`~sqlfront_values.room.BatchTooLargeError`;
     :func:`in_pieces` then takes fewer rows at a time.
@@ -129,7 +129,8 @@ def _as_array(run: Evaluator) -> Callable[[Rows], pa.Array]:
 
 
 def evaluate(expression: Expr, batch: pa.RecordBatch, settings: Settings) -> pa.Array:
-    """Evaluate the expression over the batch, see :func:`compile_expression`."""
+    """Return the expression's values for the rows of the batch; the compiled expression is kept for further
+    calls. See :func:`compile_expression`."""
     key = (id(expression), settings)
     kept = _expressions.get(key)
     if kept is None:
@@ -138,7 +139,8 @@ def evaluate(expression: Expr, batch: pa.RecordBatch, settings: Settings) -> pa.
 
 
 def filter_batch(batch: pa.RecordBatch, condition: Expr, settings: Settings) -> pa.RecordBatch:
-    """Return the batch's rows for which the condition is true, see :func:`compile_filter`."""
+    """Return the batch's rows for which the condition is true; the compiled condition is kept for further
+    calls. See :func:`compile_filter`."""
     key = (id(condition), settings)
     kept = _filters.get(key)
     if kept is None:
@@ -147,9 +149,10 @@ def filter_batch(batch: pa.RecordBatch, condition: Expr, settings: Settings) -> 
 
 
 def evaluate_scalar(expression: Expr, settings: Settings) -> object:
-    """Return the Python value of an expression without columns. Raises the errors of run time, and
-    OverflowError for a date or timestamp outside of the years 1 to 9999, which no Python value can represent.
-    Raises TooLargeError instead of making a large value: a plan is no place for it."""
+    """Return the Python value of an expression without columns, None for null. Raises the errors of run time,
+    and OverflowError for a date or timestamp outside of the years 1 to 9999, which no Python value can
+    represent. Raises TooLargeError instead of making a large value, which no plan should hold, and after a
+    computation of :data:`~sqlfront_values.room.FEW_SECONDS`."""
     return to_python(_one_value(expression, settings))[0]
 
 

@@ -23,7 +23,7 @@ class Rows:
         self.memo: dict[int, object] = {}
 
     def column(self, ordinal: int) -> pa.Array:
-        """Return the column's values for these rows."""
+        """Return the values of the batch's column ``ordinal`` for these rows."""
         return self.batch.column(ordinal)
 
     def select(self, indices: pa.Array) -> "Rows":
@@ -32,7 +32,7 @@ class Rows:
         return _SelectedRows(self, indices)
 
     def part(self, start: int, length: int) -> "Rows":
-        """Return ``length`` rows from row ``start`` on, with an empty memo."""
+        """Return ``length`` of these rows, from row ``start`` on, with an empty memo."""
         return Rows(self.batch.slice(start, length))
 
 
@@ -68,5 +68,5 @@ LEVELS_OF_A_STACK: Final = 60
 
 
 def on_another_stack(evaluator: Evaluator) -> Evaluator:
-    """Wrap the evaluator to run on a separate stack."""
+    """Return an evaluator that runs ``evaluator`` on a separate stack."""
     return lambda rows: on_fresh_stack(evaluator, rows)

@@ -124,7 +124,7 @@ class _Progress:
             self.commit()
 
     def commit(self) -> None:
-        """Narrow ``rows`` to the rows that passed."""
+        """Make ``rows`` only the rows that passed, so that later conjuncts are evaluated for these alone."""
         if self._mask is None or self.count == 0:
             return
         chosen = true_rows(self._mask)

@@ -105,7 +105,7 @@ def _bits_of_fives(power: int) -> int:
 
 def _has_uneven_neighbours(magnitude: float, *, single: bool) -> bool:
     """Return whether a number is subnormal or a power of two, so that Java misjudges the distance to the next
-    numbers. For numbers below 2^53 that aren't whole, and numbers from 2^63 on."""
+    numbers. Only for numbers below 2^53 that aren't whole, and for numbers from 2^63 on."""
     if 1 <= magnitude < 2**53:
         return False
     return magnitude < (_SMALLEST_SINGLE if single else _SMALLEST_DOUBLE) or math.frexp(magnitude)[0] == 0.5

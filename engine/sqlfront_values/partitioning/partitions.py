@@ -97,7 +97,8 @@ def _hash_plain(column: pa.Array, seeds: Hashes) -> Hashes:
 
 
 def _integers(column: pa.Array) -> npt.NDArray[np.int32] | npt.NDArray[np.int64]:
-    """Return the int or long that represents each value of a fixed-width column."""
+    """Return for each value of a fixed-width column the int or long that Spark hashes in its place; undefined
+    under nulls."""
     data_type = column.type
     values = numpy_view(column)
     if pa.types.is_floating(data_type):
@@ -108,8 +109,8 @@ def _integers(column: pa.Array) -> npt.NDArray[np.int32] | npt.NDArray[np.int64]
 
 
 def _canonical_bits(values: npt.NDArray[np.generic]) -> npt.NDArray[np.int32] | npt.NDArray[np.int64]:
-    """Return the bits of floats with one zero and one NaN. Computes with integers: float arithmetic warns of
-    signalling NaNs."""
+    """Return the bits of floats as integers, the same bits for all zeros and for all NaNs. Computes with
+    integers: float arithmetic warns of signalling NaNs."""
     if values.itemsize == 4:
         floats = values.view(np.int32).copy()
         magnitude = floats & np.int32(0x7FFF_FFFF)
@@ -230,8 +231,8 @@ def _byte_ranges(column: pa.Array) -> tuple[npt.NDArray[np.uint8], Positions, Po
 
 
 def _hash_dictionary(column: pa.Array, seeds: Hashes, *, uniform: bool) -> Hashes:
-    """Hash a dictionary column: each value once if the seeds allow, else each row from the dictionary's
-    bytes."""
+    """Hash the value of each row of a dictionary column with the row's seed. If ``uniform`` (all seeds are
+    equal), each value of the dictionary is hashed once, else each row's value."""
     codes = numpy_view(column.indices)
     valid = valid_mask(column.indices)
     if valid is not None:
@@ -248,8 +249,8 @@ def _hash_dictionary(column: pa.Array, seeds: Hashes, *, uniform: bool) -> Hashe
 
 
 def _hash_decimals(column: pa.Array, seeds: Hashes) -> Hashes:
-    """Hash decimal128: as long up to 18 digits, else as the shortest big-endian two's complement of the
-    unscaled number."""
+    """Hash the value of each row of a decimal128 column with the row's seed: as a long up to 18 digits, else
+    as the shortest big-endian two's complement of the unscaled number."""
     length = len(column)
     if column.type.precision <= MAX_SHORT_PRECISION:
         low = np.frombuffer(column.buffers()[1], np.int64)[2 * column.offset :: 2][:length].copy()
@@ -267,7 +268,8 @@ def _hash_decimals(column: pa.Array, seeds: Hashes) -> Hashes:
 
 
 def _hash_nested(column: pa.Array, seeds: Hashes) -> Hashes:
-    """Hash arrays and structs, one value at a time: their elements are chained."""
+    """Hash the value of each row of a column of arrays or structs with the row's seed, one value at a time:
+    the hash of an element is the seed of the next. Raises NotSupportedError for maps."""
     hash_value = value_hasher(column.type)
     values = to_python(column)
     hashes = [

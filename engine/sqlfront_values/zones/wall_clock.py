@@ -57,7 +57,8 @@ def from_wall_clock(clock: pa.Array, zone: str) -> pa.Array:
 
 
 def wall_clock(instants: Micros, zone: str) -> Micros:
-    """Convert instants to the zone's wall-clock times, both in microseconds since 1970."""
+    """Convert instants to the times that the wall clock of the zone of that name shows, both in microseconds
+    since 1970."""
     offset = fixed_offset(zone)
     if offset is not None:
         return instants + offset if offset else instants
@@ -87,8 +88,8 @@ def _micros(array: pa.Array) -> Micros:
 
 
 def offset_micros(clock: int, zone: datetime.tzinfo) -> int:
-    """Return the zone's offset, in microseconds, at the wall-clock time ``clock`` (microseconds since
-    1970)."""
+    """Return the zone's offset, in microseconds, when its wall clock shows the time ``clock`` (microseconds
+    since 1970): of a time that the clock shows twice, the offset of the earlier instant."""
     # Move years beyond Python's range by whole cycles of the calendar.
     if clock < _PYTHON_YEARS[0]:
         clock = _PYTHON_YEARS[0] + (clock - _PYTHON_YEARS[0]) % CYCLE
