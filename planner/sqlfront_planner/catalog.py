@@ -37,7 +37,8 @@ class TableEntry(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def qualifier(self) -> tuple[str, ...]:
-        """The qualifier that may stand before a column's name."""
+        """The longest qualifier that may stand before a column's name, in lower case; its last parts alone
+        may stand there, too."""
         if self.temporary:
             return tuple(part.lower() for part in self.parts)
         return (DEFAULT_CATALOG, DEFAULT_DATABASE, self.name.lower())
@@ -60,7 +61,8 @@ class ViewEntry(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def qualifier(self) -> tuple[str, ...]:
-        """The qualifier that may stand before a column's name."""
+        """The longest qualifier that may stand before a column's name, in lower case; its last parts alone
+        may stand there, too."""
         if self.temporary:
             return tuple(part.lower() for part in self.parts)
         return (DEFAULT_CATALOG, DEFAULT_DATABASE, self.name.lower())
@@ -80,14 +82,16 @@ class Elsewhere(Protocol):
         """Whether the other session has a temporary view of that name."""
 
     def whole_name(self, parts: tuple[str, ...]) -> tuple[str, ...] | None:
-        """The parts of the whole name of a dotted name's relation, None = no such relation."""
+        """The parts of the whole name of the other session's relation that a dotted name stands for; None if
+        the other session has no such relation."""
 
     def entry(self, parts: tuple[str, ...]) -> Entry:
-        """The relation of a dotted name, as an entry readable from here."""
+        """Return the other session's relation of a dotted name, as an entry whose rows can be read from
+        here."""
 
 
 class FoundElsewhere(NotSupportedError):
-    """The name of a relation that only the other session can read."""
+    """An error for the name of a relation that only the other session can read."""
 
 
 class _State(msgspec.Struct, frozen=True):
@@ -114,7 +118,8 @@ class Catalog:
         self._state = _State(0, MappingProxyType({}), MappingProxyType({}))
 
     def pinned(self) -> "PinnedCatalog":
-        """The current version of the catalog, for readers."""
+        """Return the current version of the catalog, which later changes don't affect, with a record of
+        lookups that is empty."""
         return PinnedCatalog(self._path_tables, self._state, elsewhere=self.elsewhere)
 
     def without_temporary(self) -> "PinnedCatalog":
@@ -122,7 +127,8 @@ class Catalog:
         return self.pinned().without_temporary()
 
     def with_elsewhere(self) -> "PinnedCatalog":
-        """The current version for readers that also read the other session's relations."""
+        """Return the current version of the catalog, in which the names of the other session's relations are
+        found, too, instead of raising FoundElsewhere."""
         return _WideCatalog(self._path_tables, self._state, elsewhere=self.elsewhere)
 
     @property
@@ -137,8 +143,9 @@ class Catalog:
             self._state = _State(state.version + 1, state.relations, state.temporary)
 
     def lookup(self, parts: tuple[str, ...], *, temporary: bool = True) -> Entry | None:
-        """The relation of a dotted name, or None; case-insensitive. ``temporary``: whether the result may be
-        a temporary relation. Raises FoundElsewhere."""
+        """Return the relation of a dotted name, case-insensitively; None if no relation has the name.
+        ``temporary``: whether the result may be a temporary relation. Raises FoundElsewhere if the name
+        stands for a relation of the other session."""
         elsewhere = self.elsewhere
         if elsewhere is not None and temporary and len(parts) == 1 and elsewhere.has_view(parts[0]):
             return self._found_elsewhere(parts, "temporary view")
@@ -167,7 +174,8 @@ class Catalog:
         return _key(parts) in self._state.temporary
 
     def agrees(self, lookups: Lookups) -> bool:
-        """Whether the names still stand for the same relations."""
+        """Whether the names of ``lookups`` still stand for the same relations, so that a plan made by these
+        lookups is valid."""
         try:
             return all(
                 self.lookup(parts, temporary=temporary) is entry
@@ -192,7 +200,7 @@ class Catalog:
         return tuple(sorted({entry.name for entry in self.entries()}))
 
     def add(self, entry: Entry, *, replace: bool = False) -> Entry | None:
-        """Add a table or view; return the entry that it replaced.
+        """Add a table or view; return the entry that it replaced, None if the name was free.
 
         Raises ProgrammingError (TABLE_OR_VIEW_ALREADY_EXISTS, or TEMP_TABLE_OR_VIEW_ALREADY_EXISTS for a
         temporary entry) if the name is taken and ``replace`` is false.
@@ -208,8 +216,8 @@ class Catalog:
             return previous
 
     def remove(self, parts: tuple[str, ...]) -> Entry | None:
-        """Remove the relation of a dotted name, a temporary relation first; return the removed entry, or
-        None."""
+        """Remove the relation of a dotted name, a temporary relation first; return the removed entry, None
+        if no relation has the name."""
         with self._lock:
             state = self._state
             key = parts[-1].lower()
@@ -224,7 +232,8 @@ class Catalog:
             return removed
 
     def _publish(self, group: Mapping[str, Entry], *, temporary: bool) -> None:
-        """Make a new version; the caller holds the lock."""
+        """Make a new version of the catalog, with ``group`` as its temporary relations or, without
+        ``temporary``, its permanent relations. The caller holds the lock."""
         state, frozen = self._state, MappingProxyType(dict(group))
         if temporary:
             self._state = _State(state.version + 1, state.relations, frozen)
@@ -280,7 +289,7 @@ class _WideCatalog(PinnedCatalog):
 
 
 def _key(parts: tuple[str, ...]) -> str:
-    """The key of a temporary table or view."""
+    """The key of a temporary table or view with the dotted name ``parts``."""
     return "\0".join(parts).lower()  # a part may have dots of its own
 
 
@@ -295,7 +304,7 @@ def is_default(qualifier: tuple[str, ...]) -> bool:
 
 
 def already_exists(entry: Entry) -> Exception:
-    """The error for a name that is taken."""
+    """The error for an entry whose name is taken."""
     if entry.temporary:
         return spark_error(
             "TEMP_TABLE_OR_VIEW_ALREADY_EXISTS",

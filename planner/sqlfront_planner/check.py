@@ -45,7 +45,7 @@ def check(plan: LogicalPlan, outer: Sequence[Column] = ()) -> LogicalPlan:
 
 
 def _rows_read(plan: LogicalPlan) -> list[tuple[Column, ...]]:
-    """The input row of each operand."""
+    """For each operand of the node, in order, the row that the operand's columns refer to."""
     match plan:
         case LogicalScan(table=table):
             fields = enumerate(table.schema)

@@ -54,7 +54,8 @@ class Regime(Enum):
 
 
 class InputSize(msgspec.Struct, frozen=True):
-    """The estimated input of a query: the rows that its scans read, not all rows of the tables."""
+    """The estimated input of a query: the ``rows`` that its scans read (not all rows of the tables), their
+    ``size`` in bytes, and the number of ``tables``."""
 
     rows: float
     size: float
@@ -62,7 +63,7 @@ class InputSize(msgspec.Struct, frozen=True):
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """A lane and the reason for it, in words that EXPLAIN shows."""
+    """A lane, the parallelism of the job, and the reason for both, in words that EXPLAIN shows."""
 
     lane: Lane
     regime: Regime
@@ -99,7 +100,7 @@ def input_size(
 
 
 def choose(size: InputSize) -> Choice:
-    """The lane and regime for an input of ``size``.
+    """Choose the lane and the regime for an input of ``size``: by the number of rows alone.
 
     >>> print(choose(InputSize(2_000, 80_000, 1)).reason)
     about 2,000 rows of 1 table, inline on the caller's thread

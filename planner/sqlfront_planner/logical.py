@@ -98,7 +98,7 @@ class UnaryPlan(LogicalPlan, frozen=True):
 
 
 class PassingPlan(UnaryPlan, frozen=True):
-    """A node that only passes rows of its input."""
+    """A node whose output rows are rows of its input, with the same columns."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -282,7 +282,8 @@ class JoinKey(NamedTuple):
     """Whether null equals null (``<=>``)."""
 
     def over_both(self, left_width: int) -> Expr:
-        """The key as a condition over the concatenated row."""
+        """The key as a condition over the row of both sides, left columns first; ``left_width`` is the
+        number of left columns."""
         moved = map_columns(
             self.right, lambda column: Column(column.type, column.ordinal + left_width, column.name)
         )
@@ -290,7 +291,8 @@ class JoinKey(NamedTuple):
 
 
 class LogicalJoin(LogicalPlan, frozen=True, dict=True):
-    """Pairs of rows of both sides that satisfy ``keys`` and ``condition``.
+    """The pairs of rows of both sides that satisfy ``keys`` and ``condition`` or, for other kinds than
+    INNER, the rows that the kind asks for.
 
     The optimizer fills ``keys``. ``condition`` is over the concatenated row, None = true. A cross join is
     INNER without either.
@@ -503,8 +505,9 @@ class LogicalSetOperation(LogicalPlan, frozen=True):
 
 
 class LogicalScalarRow(PassingPlan, frozen=True):
-    """The only row of the input; a row of nulls if the input is empty, SCALAR_SUBQUERY_TOO_MANY_ROWS if the
-    input has more than one row. The optimizer turns an uncorrelated scalar subquery into this node."""
+    """The only row of the input, or a row of nulls if the input is empty. A run raises
+    SCALAR_SUBQUERY_TOO_MANY_ROWS if the input has more than one row. The optimizer turns an uncorrelated
+    scalar subquery into this node."""
 
 
 def call_operands(call: AggregateCall) -> tuple[Expr, ...]:
@@ -557,7 +560,7 @@ def all_nodes(
 
 
 def _below(node: LogicalPlan) -> list[LogicalPlan]:
-    """A node's inputs and the plans of its subquery expressions."""
+    """A node's inputs, then the plans of its subquery expressions."""
     subqueries = (item for operand in node.operands() for item in walk(operand) if isinstance(item, Subquery))
     return [*node.inputs(), *(subquery.plan for subquery in subqueries)]
 
@@ -578,20 +581,21 @@ def repeats(plan: LogicalPlan) -> int:
 
 
 def over(plan: LogicalPlan, inputs: Iterable[LogicalPlan]) -> LogicalPlan:
-    """The node over new inputs of equal schemas; the node itself if the inputs are unchanged."""
+    """The node with ``inputs`` as its inputs, which have the same schemas as the present inputs; the node
+    itself if the inputs are the present ones."""
     given = tuple(inputs)
     return plan.with_inputs(given) if any(map(is_not, given, plan.inputs())) else plan
 
 
 def map_inputs(plan: LogicalPlan, rewrite: Callable[[LogicalPlan], LogicalPlan]) -> LogicalPlan:
-    """The node over its rewritten inputs; the node itself if no input changes."""
+    """The node with ``rewrite`` applied to each of its inputs; the node itself if no input changes."""
     inputs = plan.inputs()
     return over(plan, [rewrite(child) for child in inputs]) if inputs else plan
 
 
 def transform_plan(plan: LogicalPlan, rewrite: Callable[[LogicalPlan], LogicalPlan]) -> LogicalPlan:
-    """Rewrite the plan bottom-up. Nodes under which nothing changed are kept, and a node that stands in two
-    places stays one node. ``rewrite`` is pure."""
+    """Apply ``rewrite`` to every node of the plan, bottom-up, and return the new plan. Nodes under which
+    nothing changed are kept, and a node that stands in two places stays one node. ``rewrite`` is pure."""
     chain: list[UnaryPlan] = []
     node = plan
     while isinstance(node, UnaryPlan):  # a chain of nodes with one input each needs no recursion

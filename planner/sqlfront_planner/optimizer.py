@@ -50,7 +50,7 @@ class Rule:
         self.brings = brings
 
     def __call__(self, plan: LogicalPlan, settings: Settings) -> LogicalPlan:
-        """The rewritten plan."""
+        """Apply the rule to the plan; return the rewritten plan."""
         return self.rewrite(plan, settings)
 
     @cached_property
@@ -85,8 +85,9 @@ RULES: Final = (
 def optimize(
     plan: LogicalPlan, settings: Settings | None = None, held: frozenset[object] | None = None
 ) -> LogicalPlan:
-    """Apply all rules. The result has no subquery expressions and is ready for lowering. ``held``: the plan's
-    :func:`constructs`, if known."""
+    """Apply all rules that concern the plan, in the order of :data:`RULES`. The result has no subquery
+    expressions and is ready for lowering. ``settings``: the session's, None = the defaults. ``held``: the
+    plan's :func:`constructs`, None = not known yet."""
     settings = settings or Settings()
     if held is None:
         held = constructs(plan)

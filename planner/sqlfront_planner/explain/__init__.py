@@ -17,7 +17,7 @@ from sqlfront_planner.statements.structs import ExplainFormat
 
 
 def shown(explanation: Explanation, form: ExplainFormat = ExplainFormat.TEXT) -> str:
-    """The explanation in the format ``form``."""
+    """Return the text of an explanation in the format ``form``."""
     match form:
         case ExplainFormat.TEXT:
             return text_of(explanation)

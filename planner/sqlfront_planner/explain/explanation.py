@@ -47,7 +47,7 @@ class Counters(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, vertex: VertexStatistics) -> "Counters":
-        """The counters of a vertex's statistics."""
+        """Convert the statistics of a vertex's run."""
         return cls(
             vertex.instances,
             vertex.rows_out,
@@ -105,7 +105,7 @@ class ExplainedEdge(msgspec.Struct, frozen=True):
 
 
 class PartialRead(msgspec.Struct, frozen=True):
-    """``read`` of ``total`` are read."""
+    """The parts of a table that are read: ``read`` of ``total`` parts, such as partitions or files."""
 
     read: int
     total: int
@@ -139,8 +139,8 @@ class ExplainedScan(msgspec.Struct, frozen=True):
 
 
 class Participants(msgspec.Struct, frozen=True):
-    """The members that a job needs, of ``total``; ``scans``: the number of members that read each scan, by
-    vertex."""
+    """The names of the members that a job needs, of ``total`` members that own partitions. ``scans``: the
+    number of members on which each scan reads, by the name of the scan's vertex."""
 
     names: tuple[str, ...]
     total: int
@@ -149,8 +149,9 @@ class Participants(msgspec.Struct, frozen=True):
 
 class ExplainedJob(msgspec.Struct, frozen=True):
     """A DAG, or the program of a query of few rows: vertices in topological order (sources first).
-    ``members``: the names of the required members, of ``of_members``. After a run: ``seconds`` since the
-    job's submission, and ``memory``, the most bytes that the query held (None: not counted)."""
+    ``members``: the names of the members that the job needs, of ``of_members`` members. After a run:
+    ``seconds`` since the job's submission, and ``memory``, the most bytes that the query held (None: not
+    counted)."""
 
     vertices: tuple[ExplainedVertex, ...]
     edges: tuple[ExplainedEdge, ...]
@@ -203,9 +204,10 @@ def explanation(
     runs: Mapping[str, JobStatistics] | None = None,
     participants: FindParticipants = lambda dag: None,
 ) -> Explanation:
-    """Explain a plan. ``bound``: explain the plan with these values, None = with parameters. ``extended``:
-    include the logical plans. ``runs``: the statistics of a finished run, of the query itself under ``""``
-    and of shared plans by key."""
+    """Explain a plan. ``bound``: explain the plan with these values of its parameters, None = with the
+    parameters themselves and without scans. ``extended``: include the logical plans. ``runs``: the
+    statistics of a finished run, of the query itself under ``""`` and of shared plans by key; None = without
+    counters. ``participants`` finds the members that a DAG needs."""
     runs = runs or {}
     logical = {part.name: plan_text(part.plan) for part in shared_rows(plan.bound)} if extended else {}
     shared = [
@@ -244,7 +246,8 @@ def _explained_template(
 def explained_scans(
     template: Template, bound: RunArguments, participants: Participants | None
 ) -> tuple[ExplainedScan, ...]:
-    """The reads of the plan's scans with the values of ``bound``."""
+    """Explain, for each scan of the plan, the part of its table that the scan reads in a run with the values
+    ``bound``. ``participants`` are the members that the run needs, None if there is only one member."""
     found = []
     prunings = scan_prunings(template, bound.arguments, bound.values)
     for scan, pruning in zip(template.reads, prunings, strict=True):
@@ -278,20 +281,21 @@ def explained_scans(
 
 
 def with_spark(job: ExplainedJob, spent: Mapping[str, float]) -> ExplainedJob:
-    """The job with the seconds that Spark took for the scans' rows, by the scans' names."""
+    """Return the job with the seconds after which Spark's rows for each scan had arrived: ``spent`` has the
+    seconds by the scanned table's name."""
     scans = tuple(replace(scan, spark_seconds=spent.get(scan.table)) for scan in job.scans)
     return replace(job, scans=scans)
 
 
 def key_texts(types: Sequence[pa.DataType], keys: Iterable[Key]) -> tuple[tuple[str, ...], ...]:
-    """Key values as SQL text."""
+    """The values of each key as SQL texts; ``types`` are the types of a key's values."""
     return tuple(
         tuple(describe(Literal(kind, value)) for kind, value in zip(types, key, strict=True)) for key in keys
     )
 
 
 def explained_job(dag: DAG, run: JobStatistics | None = None) -> ExplainedJob:
-    """The explanation of a DAG, with the counters of a run."""
+    """Explain a DAG, with the counters of ``run``; None = without counters. The scans are left empty."""
     vertices = tuple(_vertices(dag, run))
     edges = tuple(_explained(edge) for vertex in dag for edge in dag.outbound(vertex))
     if run is None:

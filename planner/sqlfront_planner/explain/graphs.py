@@ -16,7 +16,7 @@ from sqlfront_planner.explain.text import in_bytes, milliseconds, scan_text
 
 
 def dot_of(shown: Explanation) -> str:
-    """The plan in Graphviz' language; each job of shared rows is a cluster."""
+    """The plan in Graphviz' language; each job of shared rows is a cluster (a framed part of the graph)."""
     lines = ["digraph plan {", "  rankdir=BT;", f"  label={_quoted(_title(shown))};", "  node [shape=box];"]
     lines += _dot_job(shown.job, "", "  ")
     for number, part in enumerate(shown.shared):

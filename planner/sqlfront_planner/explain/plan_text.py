@@ -21,8 +21,8 @@ from sqlfront_values.expressions import Column, Expr, walk
 
 
 def plan_text(plan: LogicalPlan) -> str:
-    """The whole tree, two spaces per level; the plans of subquery expressions stand below the node that holds
-    the expressions."""
+    """The text of the whole tree, two spaces per level; the plans of subquery expressions stand below the
+    node that holds the expressions."""
     lines: list[str] = []
     waiting: list[tuple[int, LogicalPlan | str]] = [(0, plan)]
     while waiting:
@@ -34,7 +34,8 @@ def plan_text(plan: LogicalPlan) -> str:
 
 
 def _below(plan: LogicalPlan, depth: int) -> Iterator[tuple[int, LogicalPlan | str]]:
-    """The items below a node's line, with their depth."""
+    """Yield the items that stand below a node's line, each with its depth: the plans of subquery
+    expressions, with a heading, then the inputs. ``depth`` is the node's."""
     for operand in plan.operands():
         for item in walk(operand):
             if isinstance(item, Subquery):
@@ -45,7 +46,7 @@ def _below(plan: LogicalPlan, depth: int) -> Iterator[tuple[int, LogicalPlan | s
 
 
 def node_text(plan: LogicalPlan) -> str:
-    """One node without its inputs.
+    """The line of one node, without its inputs.
 
     >>> import pyarrow as pa
     >>> node_text(LogicalLimit(LogicalValues(pa.schema([]), ((),)), 10, 5))

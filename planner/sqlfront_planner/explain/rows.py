@@ -28,7 +28,8 @@ def explained_rows(
     owners: Sequence[str] = (),
 ) -> Explanation:
     """Explain a row plan. ``arguments``: the values of the plan's parameters, None = unknown. ``analyze``:
-    run the plan, too. ``owners``: the members that own the partitions, on several members.
+    run the plan, too, and include the counters of the run. ``owners``: the name of the member that owns each
+    partition; empty if there is only one member.
 
     Raises NotByRows if the query with the arguments has to run as a job.
     """
@@ -48,8 +49,8 @@ def explained_rows(
 
 
 def _counted(plan: RowPlan, name: str, run: ProgramRun) -> Counters:
-    """The counters of a vertex in a run. The vertex runs once, and the vertices at its inputs run once more
-    to subtract their time."""
+    """Count the rows and the seconds of the vertex ``name``. The vertex is run once, with its inputs; the
+    vertices at its inputs are then run alone, to subtract their time."""
     inputs = [edge.source.name for edge in plan.dag.inbound(plan.dag[name])]
     seconds = []
     for names in ((name,), inputs):
@@ -63,7 +64,7 @@ def _counted(plan: RowPlan, name: str, run: ProgramRun) -> Counters:
 
 
 def _scan(source: RowSource, run: ProgramRun | None, owners: Sequence[str]) -> ExplainedScan:
-    """The rows that are found by key. The keys that a join gives are known only at run time."""
+    """Explain the rows that a source finds by key. The keys that a join gives are known only at run time."""
     keys = None if run is None or source.keys is None else source.keys(run)
     schema, placed = source.table.schema, source.table.partitioning
     types = [schema.field(ordinal).type for ordinal in source.by]

@@ -39,7 +39,8 @@ class ScanPruning(msgspec.Struct, frozen=True):
 def scan_prunings(
     template: Template, arguments: Sequence[object] = (), values: "run_values.RunValues | None" = None
 ) -> tuple[ScanPruning, ...]:
-    """The pruning of each scan of a plan in a run with these arguments (see :meth:`~.plan.Template.bind`)."""
+    """Find the pruning of each scan of a plan in a run with these values (see :meth:`~.plan.Template.bind`):
+    ``arguments`` for the plan's parameters, ``values`` for its run values (None = of default settings)."""
     values = values or run_values.RunValues(Settings())
     literal, settings = template.literals(arguments, values), values.settings
     found = []

@@ -19,8 +19,8 @@ _MOST_KEYS: Final = 10
 
 
 def text_of(shown: Explanation) -> str:
-    """Lane, reason and physical plan; after a run with its counters and total time. Logical plans, if any,
-    come before the physical plan."""
+    """The text of EXPLAIN: lane, reason and physical plan; after a run with its counters and total time.
+    Logical plans, if any, come before the physical plan."""
     parts = [f"lane: {shown.lane} ({shown.reason})"]
     if shown.job.seconds is not None:
         parts.append(_total(shown.job))
@@ -46,7 +46,8 @@ def _with_shared(text: str, shared: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 
 def job_text(job: ExplainedJob) -> str:
-    """A job as a tree, followed by the reads of scans that don't read everything."""
+    """The text of a job: its vertices as a tree, followed by a line for each scan that doesn't read
+    everything."""
     lines = [line for scan in job.scans if (line := scan_text(scan))]
     return "\n".join([tree(job), *(["Scans:"] if lines else []), *(f"  {line}" for line in lines)])
 
@@ -84,7 +85,8 @@ def scan_text(scan: ExplainedScan) -> str:
 
 
 def _keys(scan: ExplainedScan) -> str:
-    """The key columns and their values."""
+    """The key columns and at most ten of their values, as a condition such as ``k IN (7, 8)``; the columns
+    alone if the values are unknown."""
     columns = _columns(scan.by)
     if scan.keys is None:
         return columns
@@ -102,8 +104,8 @@ def _columns(names: Sequence[str]) -> str:
 
 
 def tree(job: ExplainedJob) -> str:
-    """A job as a tree from the result: each vertex with operator and counters, above the inputs with the
-    routing."""
+    """A job as a tree from the result: a line for each vertex, with operator and counters, above the
+    indented lines of its inputs, with the routing."""
     vertices = {vertex.name: vertex for vertex in job.vertices}
     inbound: dict[str, list[ExplainedEdge]] = {name: [] for name in vertices}
     outputs = dict.fromkeys(vertices, 0)
@@ -158,7 +160,7 @@ def _counted(counters: Counters) -> str:
 
 
 def milliseconds(seconds: float) -> str:
-    """The text of a time in milliseconds.
+    """The text, in milliseconds, of a time given in seconds.
 
     >>> milliseconds(0.00123)
     '1.23 ms'
@@ -167,7 +169,7 @@ def milliseconds(seconds: float) -> str:
 
 
 def in_bytes(count: int) -> str:
-    """The text of a size in bytes.
+    """The text, in B, KiB, MiB or GiB, of a number of bytes.
 
     >>> in_bytes(5_000)
     '5 KiB'

@@ -75,7 +75,8 @@ def _is_constant(expression: Expr) -> bool:
 
 @deep
 def facts(plan: LogicalPlan) -> tuple[Expr, ...]:
-    """Conditions that hold for every row of a plan, over the plan's output row (see :func:`is_fact`)."""
+    """Find conditions that hold for every row of a plan (see :func:`is_fact`). Their columns are those of
+    the plan's output row."""
     match plan:
         case LogicalFilter():
             parts = conjuncts(plan.condition)
@@ -151,14 +152,16 @@ def _set_facts(plan: LogicalSetOperation) -> tuple[Expr, ...]:
 
 
 class _Link(msgspec.Struct, frozen=True):
-    """An equality of a column, cast to ``type`` (None: not cast), with the expression ``other``."""
+    """An equality of a column with the expression ``other``, a column under casts perhaps. ``type``: the
+    type to which the first column is cast for the equality, None = not cast."""
 
     other: Expr
     type: pa.DataType | None
 
 
 class Equalities:
-    """Columns that predicates make equal, directly or through casts that keep values distinct."""
+    """The equalities of columns that ``predicates`` state, directly or through casts that keep values
+    distinct. False if no predicate states an equality."""
 
     def __init__(self, predicates: Iterable[Expr]) -> None:
         self._links: dict[int, list[_Link]] = {}
@@ -181,8 +184,8 @@ class Equalities:
         return bool(self._links)
 
     def reached(self, ordinal: int) -> Iterator[tuple[int, _Link]]:
-        """All columns that equal the given column, nearest first, without the column itself. The search
-        doesn't go on behind a cast."""
+        """Yield all columns that equal the column ``ordinal``, nearest first, without the column itself: the
+        ordinal of each, and the last equality on the way. The search doesn't go on behind a cast."""
         seen, waiting = {ordinal}, [ordinal]
         while waiting:
             for link in self._links.get(waiting.pop(0), ()):
@@ -197,7 +200,8 @@ class Equalities:
 
 
 def _cast_column(expression: Expr) -> Column | None:
-    """The column under casts that can't fail and keep values distinct, or None."""
+    """The column under casts that can't fail and keep values distinct; None if the expression is anything
+    else."""
     while isinstance(expression, Cast):
         if not keeps_equality(expression.operand.type, expression.type):
             return None
@@ -225,8 +229,9 @@ def restated(known: Iterable[Expr], equalities: Equalities, belongs: Callable[[i
 def _ways(
     used: Sequence[int], equalities: Equalities, belongs: Callable[[int], bool]
 ) -> Iterator[dict[int, _Link]]:
-    """Yield replacements: for each column an equal column that ``belongs`` accepts; at least one column is
-    replaced by another."""
+    """Yield replacements of the columns ``used``: for each column, by its ordinal, the equality with a
+    column that ``belongs`` accepts. A column that isn't in a replacement stays; each replacement has at
+    least one column."""
     if not used:
         return
     choices: list[list[_Link | None]] = []
@@ -285,7 +290,8 @@ def _restate_call(
 
 
 def _converted(constant: Expr, wide: pa.DataType) -> Expr:
-    """The constant in the type ``wide``, which holds the value."""
+    """The constant in the type ``wide``, which holds the constant's value: a literal or parameter of that
+    type where possible, else a cast."""
     if isinstance(constant, Literal) and isinstance(constant.value, int) and wide == DOUBLE:
         return Literal(wide, float(constant.value))
     if isinstance(constant, Literal) and (is_integral(wide) or is_decimal(wide)):

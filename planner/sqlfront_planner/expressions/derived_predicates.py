@@ -7,8 +7,8 @@ from sqlfront_values.expressions import Expr, columns_used, conjunction, conjunc
 
 
 def implied(predicate: Expr, belongs: Callable[[frozenset[int]], bool]) -> Expr | None:
-    """The condition on a subset of the columns that follows from an OR, if every branch restricts the subset;
-    else None.
+    """The condition on a subset of the columns that follows from ``predicate``, an OR, if every branch
+    restricts the subset; None if some branch doesn't, or the predicate is no OR.
 
     From ``(a = 1 AND b = 2) OR (a = 3 AND b = 4)`` follows ``a = 1 OR a = 3``. ``belongs`` tells whether a
     set of columns is in the subset.
@@ -27,7 +27,8 @@ def implied(predicate: Expr, belongs: Callable[[frozenset[int]], bool]) -> Expr 
 
 
 def unknown_yet(derived: Sequence[Expr], known: Sequence[Expr]) -> list[Expr]:
-    """The derived predicates that are not among the known predicates, without duplicates."""
+    """The derived predicates that are not among the known predicates, each once; the names of columns don't
+    count."""
     if not derived:
         return []
     seen = [nameless(predicate) for predicate in known]

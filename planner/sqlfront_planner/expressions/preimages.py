@@ -35,11 +35,11 @@ _EXACT: Final = Context(prec=80)
 
 
 class NoSuchValue(Exception):
-    """The narrower type has no value that the cast turns into the given one."""
+    """An error: the narrower type has no value that the cast turns into the given one."""
 
 
 class UnknownValue(Exception):
-    """The value of the narrower type, or its existence, can't be determined."""
+    """An error: the value of the narrower type, or its existence, can't be determined."""
 
 
 def keeps_order(narrow: pa.DataType, wide: pa.DataType) -> bool:
@@ -118,7 +118,8 @@ def preimage(value: object, narrow: pa.DataType, wide: pa.DataType, settings: Se
 
 
 def narrowed(literal: Literal, narrow: pa.DataType) -> Literal | None:
-    """The number as a literal of type ``narrow``, or None if the type can't hold the value."""
+    """The number as a literal of the numeric type ``narrow``; None if the type can't hold the value exactly,
+    or the literal is no number. A null stays null."""
     value = literal.value
     if value is None:
         return Literal(narrow, None)
@@ -131,7 +132,8 @@ def narrowed(literal: Literal, narrow: pa.DataType) -> Literal | None:
 
 
 def _number(value: int | float | Decimal, narrow: pa.DataType) -> int | Decimal:
-    """The number as a value of an integral or decimal type."""
+    """The number as a value of the integral or decimal type ``narrow``. Raises NoSuchValue if the type can't
+    hold the number exactly."""
     if isinstance(value, float):
         if value != value or value in (float("inf"), float("-inf")):
             raise NoSuchValue
@@ -168,7 +170,8 @@ def _single(value: float) -> float:
 
 
 def _reversed(value: object, narrow: pa.DataType, settings: Settings) -> object:
-    """The result of casting the value back to ``narrow``."""
+    """Cast the value back to ``narrow``. Raises NoSuchValue if the cast gives no value, UnknownValue if
+    Python can't represent the value."""
     convert = _BACK.get(type(value))
     if convert is None:
         raise NoSuchValue

@@ -61,7 +61,8 @@ MIRRORED: Final = {
 
 
 def shift(expression: Expr, by: int) -> Expr:
-    """The expression over a row that has ``by`` more columns in front."""
+    """The expression, moved to a row that has ``by`` more columns in front: the ordinals of its columns grow
+    by ``by``."""
     if by == 0:
         return expression
     if isinstance(expression, Column):
@@ -70,7 +71,8 @@ def shift(expression: Expr, by: int) -> Expr:
 
 
 def remap(expression: Expr, places: Mapping[int, int] | Sequence[int]) -> Expr:
-    """The expression over a row in which the column ``i`` stands at ``places[i]``."""
+    """The expression, moved to a row in which the column ``i`` stands at ``places[i]``. Raises LookupError
+    for a column that has no place."""
 
     def move(column: Column) -> Expr:
         place = places[column.ordinal]
@@ -86,7 +88,8 @@ def substitute(expression: Expr, values: Sequence[Expr] | Mapping[int, Expr]) ->
 
 
 def columns_to_outer(expression: Expr) -> Expr:
-    """An expression over the enclosing row, for use inside a subquery: its columns become outer columns."""
+    """The expression over the enclosing row, for use inside a subquery: each column becomes an
+    :class:`OuterColumn`."""
     return map_columns(expression, lambda column: OuterColumn(column.type, column.ordinal, column.name))
 
 
@@ -103,7 +106,8 @@ def nameless(expression: Expr) -> Expr:
 
 
 def without_repeats(expressions: Iterable[Expr]) -> tuple[Expr, ...]:
-    """The expressions in order, without repeated computations."""
+    """The expressions in their order, without those that compute the same as an earlier one; the names of
+    columns don't count."""
     given = tuple(expressions)
     if len(given) < 2:
         return given
@@ -138,8 +142,8 @@ def _resemblance(expression: Expr) -> object:
 
 
 def is_deterministic(expression: Expr) -> bool:
-    """True if the value depends on the row only, so that the value may be computed elsewhere, again, or not
-    at all."""
+    """True if the expression's value depends on the row only, so that the value may be computed elsewhere,
+    again, or not at all."""
     items = [expression]
     for item in items:  # grows
         if isinstance(item, Call) and not _is_deterministic_itself(item):
@@ -203,7 +207,8 @@ def disjunction(parts: tuple[Expr, ...]) -> Expr:
 
 
 def map_operands(plan: LogicalPlan, rewrite: Callable[[Expr], Expr]) -> LogicalPlan:
-    """The node with every expression rewritten; the node itself if no expression changes."""
+    """The node with ``rewrite`` applied to each of its expressions; the node itself if no expression
+    changes."""
     operands = plan.operands()
     if not operands:
         return plan
@@ -218,7 +223,7 @@ def rewrite_operands(plan: LogicalPlan, rewrite: Callable[[Expr], Expr]) -> Logi
 
 
 def within(subquery: Subquery, rewrite: Callable[[LogicalPlan], LogicalPlan]) -> Subquery:
-    """The subquery with its plan rewritten; the subquery itself if the plan doesn't change."""
+    """The subquery with ``rewrite`` applied to its plan; the subquery itself if the plan doesn't change."""
     plan = rewrite(subquery.plan)
     return subquery if plan is subquery.plan else structs.replace(subquery, plan=plan)
 
@@ -240,7 +245,7 @@ def selected(plan: LogicalPlan, ordinals: Sequence[int]) -> LogicalPlan:
 
 
 def null_rejected_columns(condition: Expr) -> frozenset[int]:
-    """The columns that make the condition false or null when null.
+    """The ordinals of the columns of which each, when null, makes the condition false or null.
 
     >>> import pyarrow as pa
     >>> a, b = Column(pa.int32(), 0, "a"), Column(pa.int32(), 1, "b")
@@ -259,7 +264,7 @@ def null_rejected_columns(condition: Expr) -> frozenset[int]:
 
 
 def strict_columns(expression: Expr) -> frozenset[int]:
-    """The columns that make the expression null when null."""
+    """The ordinals of the columns of which each, when null, makes the expression null."""
     found: set[int] = set()
     waiting = [expression]
     while waiting:

@@ -10,8 +10,8 @@ _MIRRORED: Final = {"greater": "less", "greater_equal": "less_equal"}
 
 
 def is_same(key: Expr, expression: Expr) -> bool:
-    """Whether an expression equals a key; in Spark ``b + a`` equals ``a + b``, and ``b > a`` equals ``a <
-    b``."""
+    """Whether an expression means the same as a grouping key; in Spark ``b + a`` equals ``a + b``, and ``b >
+    a`` equals ``a < b``."""
     if key == expression:
         return True
     both_calls = isinstance(key, Call) and isinstance(expression, Call) and key.type == expression.type
@@ -19,12 +19,14 @@ def is_same(key: Expr, expression: Expr) -> bool:
 
 
 def meaning_of(expression: Expr) -> Expr:
-    """The canonical form of an expression: equal for expressions that mean one key."""
+    """The canonical form of an expression: expressions that :func:`is_same` accepts as one key have equal
+    forms."""
     return transform(expression, _in_order) if isinstance(expression, Call) else expression
 
 
 def _in_order(expression: Expr) -> Expr:
-    """The same value, with the operands in a canonical order."""
+    """Return the expression, with the operands of its top call in a canonical order if the order doesn't
+    matter, and ``>`` written as ``<``."""
     if not isinstance(expression, Call):
         return expression
     if expression.function in _MIRRORED:
@@ -35,7 +37,8 @@ def _in_order(expression: Expr) -> Expr:
 
 
 def _chain(expression: Expr, top: Call) -> list[Expr]:
-    """The operands of ``a + b + c``, in any grouping."""
+    """The operands of a chain of one associative function and type, such as ``a + b + c``, in any grouping;
+    ``top`` is the chain's outermost call."""
     same = isinstance(expression, Call) and (expression.function, expression.type) == (top.function, top.type)
     if not same or top.function not in _ASSOCIATIVE:
         return [expression] if expression is not top else list(top.arguments)

@@ -18,8 +18,9 @@ HARDLY_GROUPED: Final = 0.4
 def lower_aggregate(
     builder: Builder, plan: LogicalAggregate, keys: tuple[int, ...], source: Fragment
 ) -> Fragment:
-    """Lower an aggregation. ``keys`` are the grouping columns' ordinals in the source's row; the calls read
-    that row, too."""
+    """Lower an aggregation over ``source``, the lowered input. ``keys`` are the grouping columns' ordinals
+    in the source's row; the calls read that row, too. The returned fragment's row is the keys, then the
+    calls."""
 
     def processor(mode: AggregateMode) -> AggregateProcessor:
         return AggregateProcessor(keys, plan.calls, mode, plan.schema)

@@ -84,18 +84,21 @@ class Builder(msgspec.Struct):
     resources: dict[str, object] = msgspec.field(default_factory=dict)
 
     def vertex(self, name: str, processor: Processor, *, parallel: bool) -> Vertex:
-        """Add a vertex with one instance, or one per worker."""
+        """Add a vertex with the unique form of ``name``. ``parallel``: one instance per worker, if the
+        builder allows several; else one instance."""
         several = parallel and (self.parallel or not self.distributed)
         return self.dag.vertex(self.dag.unique_name(name), processor, None if several else 1)
 
     def source(self, name: str, processor: Processor, *, parallel: bool) -> Vertex:
-        """Add a vertex without input; the coordinator runs a vertex that isn't parallel."""
+        """Add a vertex without input; see :meth:`vertex`. Over several members the coordinator alone runs a
+        vertex that isn't ``parallel``."""
         if parallel or not self.distributed:
             return self.vertex(name, processor, parallel=parallel)
         return self.dag.vertex(self.dag.unique_name(name), processor, 1, OnlyOn())
 
     def exchanges(self, rows: float) -> bool:
-        """Whether routing ``rows`` rows by key pays."""
+        """Whether routing ``rows`` rows by key to several instances pays; else one instance should collect
+        the rows."""
         return rows > self.collect_rows if self.distributed else self.exchange
 
     def follow(self, name: str, processor: Processor, source: Fragment) -> Fragment:
@@ -111,7 +114,8 @@ class Builder(msgspec.Struct):
         return Fragment(vertex, False)
 
     def store(self, source: Fragment, store: StorageTarget) -> Fragment:
-        """Add the vertex that stores the rows, with one instance on each member."""
+        """Add the vertex that stores the rows of ``source``, with one instance on each member. The instances
+        emit the members' reports."""
         vertex = self.dag.vertex(self.dag.unique_name(f"store {store.name}"), store.processor, 1)
         if not store.keys:
             self.deal(source, vertex)
@@ -131,12 +135,13 @@ class Builder(msgspec.Struct):
         self.dag.edge(edge.distributed() if self.distributed else edge)
 
     def _add_in_turn(self, source: Fragment, edge: Edge) -> None:
-        """Add an edge; in one process the consumers get the rows of several instances in the source's
-        order."""
+        """Add an edge from ``source``. In one process the consumers get the rows in the source's order, even
+        if several instances emit the rows."""
         self._add(edge.in_turn() if source.in_pieces and not self.distributed else edge)
 
     def keep(self, source: Fragment, target: Vertex, ordinal: int = 0, *, priority: int = 0) -> None:
-        """Connect each instance with its own consumer. Inputs of lower ``priority`` are consumed first."""
+        """Connect each instance of ``source`` with its own instance of ``target``, at the target's input
+        ``ordinal``. Inputs of lower ``priority`` are consumed first."""
         edge = self._edge(source, target, ordinal, priority)
         if source.parallel:
             edge = edge.isolated().in_turn() if source.in_pieces else edge.isolated()
@@ -155,18 +160,20 @@ class Builder(msgspec.Struct):
         self.dag.edge(edge)
 
     def deal(self, source: Fragment, target: Vertex, ordinal: int = 0, *, priority: int = 0) -> None:
-        """Route rows to any instance of a parallel vertex: instance by instance if the source is parallel."""
+        """Route each row of ``source`` to any instance of the parallel vertex ``target``: instance by
+        instance if the source is parallel. ``ordinal`` and ``priority`` as of :meth:`keep`."""
         if source.parallel or not self.distributed:
             self.keep(source, target, ordinal, priority=priority)
         else:
             self._add(self._edge(source, target, ordinal, priority))
 
     def spread(self, source: Fragment, target: Vertex, keys: tuple[int, ...], ordinal: int = 0) -> None:
-        """Route rows that agree in ``keys`` to one instance."""
+        """Route the rows of ``source`` by the columns ``keys``: rows with equal values go to one instance of
+        ``target``."""
         self._add_in_turn(source, self._edge(source, target, ordinal).partitioned(keys))
 
     def broadcast(self, source: Fragment, target: Vertex, ordinal: int = 0) -> None:
-        """Route every row to every instance."""
+        """Route every row of ``source`` to every instance of ``target``."""
         self._add_in_turn(source, self._edge(source, target, ordinal).broadcast())
 
     def collected(self, source: Fragment) -> bool:
@@ -180,8 +187,8 @@ def lies_by(source: Fragment, keys: tuple[int, ...]) -> bool:
 
 
 def narrowed(fragment: Fragment, ordinals: tuple[int, ...]) -> Fragment:
-    """The fragment with the partitioning and order that remain known if only the columns ``ordinals`` (in
-    this order) are emitted."""
+    """The fragment with the row cut to the columns ``ordinals``, in this order: the partitioning and the
+    order keep what these columns still tell."""
     places = {ordinal: place for place, ordinal in enumerate(ordinals)}
     partitioned = fragment.partitioned
     if partitioned is not None:

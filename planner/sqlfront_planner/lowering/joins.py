@@ -39,7 +39,8 @@ _STREAM_LEFT: Final = FILTERING_JOINS | {JoinKind.INNER, JoinKind.LEFT}
 
 
 class _Sides(msgspec.Struct, frozen=True):
-    """A join's lowered inputs, with the ordinals of the keys."""
+    """A join and its lowered inputs, with the ordinals of the keys in the row of each side, and the wanted
+    ordinals of the join's row (``output``)."""
 
     join: LogicalJoin
     left: Fragment
@@ -57,8 +58,9 @@ def key_columns(join: LogicalJoin) -> bool:
 def lower_sides(
     builder: Builder, join: LogicalJoin, lower: Callable[[LogicalPlan], Fragment]
 ) -> tuple[Fragment, Fragment, bool]:
-    """Lower both sides of a join; the third value tells whether the left side is held. The held side's keys
-    find or filter the rows of the streamed side if that pays.
+    """Lower both sides of a join by ``lower``. Return the left fragment, the right fragment, and whether the
+    join should read and hold the left side first. The held side's keys find or filter the rows of the
+    streamed side if that pays.
 
     The held side then feeds two vertices. Both read the held side to its end before any other input, so
     neither can block the other.
@@ -78,8 +80,8 @@ def lower_sides(
 
 
 def _filtering_keys(builder: Builder, join: LogicalJoin, hold_left: bool) -> list[tuple[int, int]]:
-    """The pairs of ordinals of streamed and held keys by which a filter drops most streamed rows right after
-    reading; empty if that is impossible or doesn't pay."""
+    """The pairs of ordinals (streamed key, held key) by which a filter drops most streamed rows right after
+    reading; empty if such a filter is impossible or doesn't pay."""
     held, streamed = (join.left, join.right) if hold_left else (join.right, join.left)
     if not builder.parallel or not isinstance(streamed, LogicalScan) or not streamed.filters:
         return []
@@ -160,7 +162,7 @@ def _broadcasts(builder: Builder, join: LogicalJoin, hold_left: bool) -> bool:
 
 
 def _lower_collected(builder: Builder, sides: _Sides, hold_left: bool) -> Fragment:
-    """Join both sides in one instance."""
+    """Join both sides in one instance, which gets all rows."""
     vertex = builder.vertex("join", _processor(sides, hold_left), parallel=False)
     builder.to_one(sides.left, vertex, 0)
     builder.to_one(sides.right, vertex, 1)

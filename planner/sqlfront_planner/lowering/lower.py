@@ -53,8 +53,9 @@ _DIFFERENCES: Final[dict[SetKind, "DifferenceKind"]] = {
 
 
 class LoweredQuery(msgspec.Struct, frozen=True):
-    """A query's DAG, which ends in a ResultSink; ``resources`` are the objects that the sources need at run
-    time. ``distributed``: the DAG runs on all members, else in this process alone."""
+    """A query's DAG, which ends in a ResultSink, with its ``scans``; ``resources`` are the objects that the
+    sources need at run time, by key. ``distributed``: the DAG runs on all members, else in this process
+    alone."""
 
     dag: DAG
     scans: tuple[ScanVertex, ...]
@@ -110,7 +111,7 @@ def _lower(plan: LogicalPlan, builder: Builder, store: StorageTarget | None) -> 
 
 
 class _Lowering:
-    """The lowering of a plan, bottom-up."""
+    """A recursive lowering of a plan's nodes into the DAG of ``builder``, inputs first."""
 
     def __init__(self, builder: Builder) -> None:
         self.builder = builder
@@ -154,7 +155,8 @@ class _Lowering:
                 raise InternalError(f"{plan.label} can't be lowered")
 
     def rows(self, plan: LogicalPlan, expressions: Sequence[Expr] | None, schema: pa.Schema) -> Fragment:
-        """Lower filters and a projection (None: all columns) into one vertex over the input."""
+        """Lower a plan followed by a projection to ``expressions`` (None: all columns), with the names and
+        types of ``schema``. A filter at the plan's top and the projection become one vertex."""
         condition: Expr | None = None
         if isinstance(plan, LogicalFilter):
             condition, plan = plan.condition, plan.input
@@ -256,13 +258,15 @@ class _Lowering:
 
 
 def _ordinals(expressions: Sequence[Expr]) -> tuple[int, ...] | None:
-    """The columns that a projection selects, or None if the projection computes an expression."""
+    """The ordinals of the columns that a projection selects; None if the projection computes an
+    expression."""
     ordinals = tuple(item.ordinal for item in expressions if isinstance(item, Column))
     return ordinals if len(ordinals) == len(expressions) else None
 
 
 def _with_columns(plan: LogicalPlan, wanted: tuple[Expr, ...]) -> tuple[LogicalPlan, tuple[int, ...]]:
-    """The plan with a column for each wanted expression, and the ordinals of these columns."""
+    """Return the plan with a column for each wanted expression, added behind its own columns where needed,
+    and the ordinals of the wanted columns."""
     ordinals = _ordinals(wanted)
     if ordinals is not None:
         return plan, ordinals
@@ -283,7 +287,8 @@ def _with_columns(plan: LogicalPlan, wanted: tuple[Expr, ...]) -> tuple[LogicalP
 
 
 def _with_key_columns(plan: LogicalJoin, output: tuple[int, ...]) -> tuple[LogicalJoin, tuple[int, ...]]:
-    """The same join over sides that have a column for each key; ``output`` leaves the added columns out."""
+    """Return the same join over sides that have a column for each key, and the ordinals in its row of the
+    columns ``output`` of the given join's row."""
     left, left_places = _with_columns(plan.left, tuple(key.left for key in plan.keys))
     right, right_places = _with_columns(plan.right, tuple(key.right for key in plan.keys))
     left_row, right_row = left.row(), right.row()

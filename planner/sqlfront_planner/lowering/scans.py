@@ -99,12 +99,12 @@ def scan_vertex(
     placed: "tables.Partitioning | None",
     keys: "KeyCondition | None",
 ) -> ScanVertex:
-    """The record of a scan's source."""
+    """The record of a scan's source, which is the vertex ``name``."""
     return ScanVertex(name, scan.name, scan.snapshot, request, placed, keys, scan.table)
 
 
 def _is_parallel(builder: Builder, scan: LogicalScan, planned: "tables.ScanPlan") -> bool:
-    """Whether several instances read the table; over several members: on all of them."""
+    """Whether several instances read the table; over several members: whether all members read."""
     if not builder.distributed and not builder.parallel:
         return False
     keys = builder.conditions.of(scan)
@@ -129,7 +129,8 @@ def lower_rows(
     expressions: Sequence[Expr] | None,
     schema: pa.Schema,
 ) -> Fragment:
-    """Lower a filter by ``condition`` and a projection; ``expressions`` None: all columns unchanged."""
+    """Lower a filter by ``condition`` (None: all rows) and a projection to ``expressions`` (None: all
+    columns unchanged) over ``source``. ``schema`` has the names and types of the projected columns."""
     if expressions is None:
         return source if condition is None else builder.follow("filter", filter.Filter(condition), source)
     items = tuple(expressions)
@@ -168,6 +169,6 @@ def lower_filtered_by_keys(
 
 
 def _projected(fragment: Fragment, items: tuple[Expr, ...]) -> Fragment:
-    """The fragment with the partitioning and order that survive a projection."""
+    """The fragment with the partitioning and order that remain known after a projection to ``items``."""
     ordinals = tuple(item.ordinal if isinstance(item, Column) else -1 for item in items)
     return narrowed(fragment, ordinals)

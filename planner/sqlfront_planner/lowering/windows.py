@@ -13,8 +13,8 @@ def lower_window(
     order: tuple[SortKey, ...],
     source: Fragment,
 ) -> Fragment:
-    """Lower a window. ``partition`` and ``order`` are over the source's row; the window's calls read columns
-    of that row, too."""
+    """Lower a window over ``source``, the lowered input. ``partition`` and ``order`` are columns of the
+    source's row; the window's calls read columns of that row, too."""
     processor = WindowProcessor(partition, order, plan.calls, plan.schema)
     stays = source.partitioned is not None and set(source.partitioned) <= set(partition)
     exchange = builder.exchanges(builder.cardinality.rows(plan.input))
