@@ -273,7 +273,7 @@ class StatementContext(msgspec.Struct):
         return entry[1]
 
     def snapshots(self) -> Iterable[tuple[Table, Snapshot]]:
-        """The tables that the statement reads, with the versions."""
+        """The tables that the statement reads, each with the version that is read."""
         return self._snapshots.values()
 
     @property
@@ -371,7 +371,7 @@ class StatementContext(msgspec.Struct):
         return self._value(place)
 
     def filled(self) -> Arguments:
-        """The arguments with the literals that became parameters."""
+        """The arguments, with the values of the literals that became parameters in their positions."""
         return self.arguments.with_literals(self._filled)
 
     def _value(self, place: int) -> object:

@@ -398,7 +398,7 @@ def _clustering(given: dict[str, object]) -> dict[str, object]:
 
 
 def _check_mode(parts: Parts) -> None:
-    """Raise an error for a view with IF NOT EXISTS that has OR REPLACE, too, or that is temporary."""
+    """Raise an error if CREATE VIEW has IF NOT EXISTS together with OR REPLACE or TEMPORARY."""
     given = _named(parts)
     if ("mode", CreateMode.SKIP) not in parts:
         return

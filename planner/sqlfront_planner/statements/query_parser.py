@@ -25,8 +25,8 @@ CHANGES: Final = "changes"
 
 
 def lead(sql: str, start: int = 0) -> tuple[int, int] | None:
-    """The range of the first word from ``start``, or of the first character if that isn't a letter, behind
-    white space and comments. None if nothing follows.
+    """The range (start, end) of the first word from offset ``start``, or of the first character if that isn't
+    a letter, behind white space and comments. None if nothing follows.
 
     >>> lead("/* a */ select 1"), lead("/* a /* b */ */ select 1")
     ((8, 14), (16, 22))
@@ -76,8 +76,8 @@ def statement_tokens(sql: str, start: int = 0) -> list[Token]:
 
 
 def query_of(tokens: list[Token], sql: str) -> Query:
-    """Parse tokens into a query; the tokens need not stand in the text's order. Raises as
-    :func:`parse_query`."""
+    """Parse tokens of the text ``sql`` into a query; the tokens need not stand in the text's order. Raises as
+    :func:`parse_query`, also for a statement that isn't a query."""
     if len(tokens) > _FEW_TOKENS:
         tokens = nesting.bounded(tokens, sql)
     if _begins_item_with_keyword(tokens):

@@ -90,11 +90,12 @@ class RelationScope(Enum):
 
 
 class CreateTable(msgspec.Struct, frozen=True):
-    """``CREATE [OR REPLACE] TABLE [IF NOT EXISTS] ...``; ``query`` is the query of ``AS SELECT``. ``CREATE
-    TEMPORARY VIEW ... USING format`` makes a temporary table, too, and sets ``is_view``.
+    """``CREATE [OR REPLACE] TABLE [IF NOT EXISTS] ...``; ``query`` is the query of ``AS SELECT``, None
+    without. ``CREATE TEMPORARY VIEW ... USING format`` makes a temporary table, too, and sets ``is_view``.
 
     ``schema`` holds the declared columns, or None if the statement declares no column (the schema comes from
-    the data or the query). ``format`` is None if the statement has no USING.
+    the data or the query). ``format`` is None if the statement has no USING, ``buckets`` if CLUSTERED BY has
+    no INTO n BUCKETS.
     """
 
     name: str
@@ -112,7 +113,8 @@ class CreateTable(msgspec.Struct, frozen=True):
 
 
 class CreateView(msgspec.Struct, frozen=True):
-    """``CREATE [OR REPLACE] [[GLOBAL] TEMPORARY] VIEW [IF NOT EXISTS] name [(columns)] AS query``."""
+    """``CREATE [OR REPLACE] [[GLOBAL] TEMPORARY] VIEW [IF NOT EXISTS] name [(columns)] AS query``;
+    ``columns`` is empty if the statement lists none."""
 
     name: str
     query: Query

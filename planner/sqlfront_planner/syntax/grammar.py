@@ -66,7 +66,7 @@ class State:
         self.known_end: bool | None = None
 
     def skip_to(self, target: "State") -> None:
-        """Make ``target`` reachable from here without a token."""
+        """Make ``target`` reachable from this state without a token."""
         self.skips += (target,)
 
     def reached(self) -> list["State"]:
@@ -299,5 +299,5 @@ class _RuleParser:
 
 @cache
 def spark_grammar() -> Grammar:
-    """The grammar of Spark."""
+    """The grammar of Spark, read from ``spark.grammar`` once."""
     return Grammar(Path(__file__).with_name("spark.grammar").read_text(encoding="utf-8"))

@@ -82,7 +82,7 @@ def _current_path(tokens: Sequence[Token], position: int, sql: str) -> None:
 
 
 def _hexadecimal(tokens: Sequence[Token], position: int, sql: str) -> None:
-    """Refuse ``0x1F``, which Spark reads as a name."""
+    """Raise NotSupportedError for ``0x1F``, which Spark reads as a name; ``X'1F'`` passes."""
     if sql[tokens[position].start] == "0":
         raise unsupported_at(tokens[position], "A name that begins with 0x", sql)
 
@@ -103,7 +103,7 @@ def _not(tokens: Sequence[Token], position: int, sql: str) -> None:
 
 
 def _pipe(tokens: Sequence[Token], position: int, sql: str) -> None:
-    """Refuse ``|>``: sqlglot merges the steps into one SELECT and ignores the order."""
+    """Raise NotSupportedError for ``|>``: sqlglot merges the steps into one SELECT and ignores the order."""
     raise unsupported_at(tokens[position], "|>", sql)
 
 

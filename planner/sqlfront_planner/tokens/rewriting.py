@@ -175,7 +175,8 @@ class _Rewriter:
         return position + 1
 
     def _alias(self, position: int, token: Token) -> int:
-        """Handle AS: in a cast the type follows; ``SELECT 1 AS`` names the column ``AS``."""
+        """Handle AS. In a cast, the type has to follow: raises UNSUPPORTED_DATATYPE for an unknown one.
+        ``SELECT 1 AS`` names the column ``AS``; raises NotSupportedError for a string as the name."""
         if self._casts and self._casts[-1]:
             self._type_depth = len(self._casts)
             self._known_type(position + 1)
@@ -328,7 +329,8 @@ class _Rewriter:
     # ---- literals
 
     def _number(self, position: int, token: Token) -> int:
-        """Join a number and the suffix, which the tokenizer split into ``number :: type`` at one position."""
+        """Join a number and its suffix, which the tokenizer split into ``number :: type`` at one position;
+        returns the position behind them. A minus sign before a number that ``::`` casts joins, too."""
         source = self._source
         suffixed = (
             position + 2 < len(source)

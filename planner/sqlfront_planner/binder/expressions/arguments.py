@@ -186,7 +186,8 @@ _COMPARING: Final = frozenset(
 
 
 def check_orderable(binder: ExpressionBinder, name: str, data_type: pa.DataType, node: exp.Expr) -> None:
-    """Raise DATATYPE_MISMATCH.INVALID_ORDERING_TYPE if values of the type can't be compared, such as maps."""
+    """Raise DATATYPE_MISMATCH.INVALID_ORDERING_TYPE if values of the type can't be compared, such as maps;
+    ``name`` is the function that compares."""
     if not is_orderable(data_type):
         raise failure(
             "DATATYPE_MISMATCH.INVALID_ORDERING_TYPE",
@@ -358,7 +359,7 @@ def no_such_function(name: str, node: exp.Expr) -> Error:
 
 
 def unresolved_routine(name: str, node: exp.Expr) -> Error:
-    """The error UNRESOLVED_ROUTINE, with the nearest of the known functions."""
+    """The error UNRESOLVED_ROUTINE for the function ``name``, with the nearest of the known functions."""
     known = {*registry.names(), *aggregate_names(), *window_names()} - NOT_CALLABLE
     nearest = ", ".join(quoted((word,)) for word in nearest_words(name, sorted(known)))
     return failure(

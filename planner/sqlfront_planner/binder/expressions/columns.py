@@ -45,7 +45,8 @@ def bind_star(binder: ExpressionBinder, node: exp.Star) -> Expr:
 
 @handles(exp.Dot, arguments="this expression")
 def bind_dot(binder: ExpressionBinder, node: exp.Dot) -> Expr:
-    """Bind a field of an expression's value: ``a[0].b``."""
+    """Bind a field of an expression's value, as in ``a[0].b``. Raises UNRESOLVED_ROUTINE for a qualified
+    function."""
     field = node.expression
     if not isinstance(field, exp.Identifier):
         raise unresolved_routine(node.sql("spark").replace(FUNCTION_MARK, "").partition("(")[0], node)
@@ -144,8 +145,9 @@ def _only(match: Match, parts: tuple[str, ...], node: exp.Expr) -> Expr:
 
 
 def _is_ungrouped(binder: ExpressionBinder, column: Expr, node: exp.Expr) -> bool:
-    """Whether a column in HAVING is an input column outside of the grouping keys, so that an alias of that
-    name wins. With ``GROUP BY a + 1`` the ``a`` of ``a + 1`` is inside a key, any other ``a`` outside."""
+    """Whether ``column``, found for the name ``node`` in HAVING, is an input column outside of the grouping
+    keys, so that an alias of that name wins; False in ORDER BY and inside of aggregate functions. With
+    ``GROUP BY a + 1`` the ``a`` of ``a + 1`` is inside a key, any other ``a`` outside."""
     output = binder.output
     if output is None or output.keys is None or binder.clause is Clause.ORDER_BY or binder.inside_aggregate:
         return False
@@ -180,8 +182,9 @@ def _fields(binder: ExpressionBinder, expression: Expr, names: tuple[str, ...], 
 
 
 def field_of(binder: ExpressionBinder, operand: Expr, name: str, node: exp.Expr) -> Expr:
-    """Bind ``operand.name``: a struct's field, or a map's value. Raises FIELD_NOT_FOUND with the existing
-    fields."""
+    """Bind ``operand.name``: a struct's field, whose name is case-insensitive, or a map's value for that key.
+    Raises FIELD_NOT_FOUND, AMBIGUOUS_REFERENCE_TO_FIELDS, and INVALID_EXTRACT_BASE_FIELD_TYPE for other
+    types."""
     kind = operand.type
     if pa.types.is_struct(kind):
         places = [place for place in range(kind.num_fields) if kind.field(place).name.lower() == name.lower()]

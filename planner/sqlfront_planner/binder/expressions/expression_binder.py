@@ -64,15 +64,18 @@ class Clause(Enum):
 
 
 class OutputNames(msgspec.Struct, frozen=True):
-    """The select list's names as HAVING and ORDER BY see them: expressions over the row before the
-    projection.
+    """The select list's names as GROUP BY, HAVING, QUALIFY and ORDER BY see them: ``expressions`` over the
+    row before the projection, by lower-case name.
 
-    In ORDER BY the names take precedence over the input's columns, of which only ``keys`` are known then,
-    None = all; ``grouped``: aggregate functions may read the groups. In other clauses the names only take
-    precedence over input columns outside of the groups' ``keys`` (HAVING), None = over no column;
-    ``is_closed``: input columns outside of the keys are unknown. ``hidden``: the names that Spark finds also
-    inside of aggregate functions, where the functions can't read them. ``aliases``: the names that Spark
-    finds inside of ``grouping``, and ``groupings`` the columns known there, None: without grouping sets.
+    In ORDER BY the names take precedence over the input's columns. ``keys`` are then the only input columns
+    that ORDER BY knows, None = all; ``grouped``: aggregate functions may stand in ORDER BY.
+
+    In other clauses input columns take precedence over the names, except in HAVING input columns outside of
+    the groups' ``keys``; None = no exception. ``is_closed``: input columns outside of the keys are unknown.
+
+    ``hidden``: the names that Spark finds also inside of aggregate functions, where the functions can't read
+    them. ``aliases``: the names that Spark finds inside of ``grouping``, and ``groupings`` the columns known
+    there, None: without grouping sets.
     """
 
     expressions: Mapping[str, Sequence[Expr]]
@@ -145,7 +148,7 @@ class ExpressionBinder(msgspec.Struct):
         return replace(self, inside_aggregate=inside_aggregate)
 
     def name(self, node: exp.Expr) -> str:
-        """The text of a node in names of result columns and in messages."""
+        """Spark's text of a node, for names of result columns and for messages."""
         return name_of(node, self)
 
     def window(self, node: exp.Window) -> exp.Window:

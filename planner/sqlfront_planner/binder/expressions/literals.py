@@ -41,7 +41,8 @@ def bind_list(binder: ExpressionBinder, nodes: Sequence[exp.Expr]) -> list[Expr]
 
 
 def literal_of(node: exp.Expr) -> Literal | None:
-    """The value of a number, with or without a minus sign, or of a string; None for any other node."""
+    """The literal of a node that is a number, with or without a minus sign, or a string; None for any other
+    node."""
     if isinstance(node, exp.Literal):
         return _literal(node)
     return negative_literal(node) if isinstance(node, exp.Neg) else None
@@ -124,7 +125,8 @@ def bind_null(binder: ExpressionBinder, node: exp.Null) -> Expr:
 
 @handles(exp.HexString, arguments="this")
 def bind_hex(binder: ExpressionBinder, node: exp.HexString) -> Expr:
-    """Bind ``X'1F'``; an odd number of digits gets a leading zero."""
+    """Bind ``X'1F'`` to a binary literal; an odd number of digits gets a leading zero. Raises
+    INVALID_TYPED_LITERAL."""
     digits = str(node.this)
     try:
         return Literal(BINARY, bytes.fromhex(digits if len(digits) % 2 == 0 else f"0{digits}"))
@@ -145,7 +147,8 @@ def bind_placeholder(binder: ExpressionBinder, node: exp.Placeholder) -> Expr:
 
 @handles(exp.Interval, arguments="this unit fraction_in_string")
 def bind_interval(binder: ExpressionBinder, node: exp.Interval) -> Expr:
-    """Bind ``INTERVAL '3' MONTH``, ``INTERVAL '1 02:03:04' DAY TO SECOND``, ``INTERVAL '1 day 2 hours'``."""
+    """Bind ``INTERVAL '3' MONTH``, ``INTERVAL '1 02:03:04' DAY TO SECOND`` or ``INTERVAL '1 day 2 hours'`` to
+    a literal."""
     return interval_literals.interval_literal(node).literal()
 
 

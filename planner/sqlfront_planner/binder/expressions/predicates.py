@@ -73,8 +73,8 @@ def comparison(binder: ExpressionBinder, operator: str, left: Expr, right: Expr,
 
 
 def _beyond_bigint(binder: ExpressionBinder, operator: str, left: Expr, right: Expr) -> bool | None:
-    """The result of comparing a whole number, also a null, with a decimal literal beyond bigint's range; None
-    for other comparisons."""
+    """The truth value of ``left operator right`` if a whole number, also a null, is compared by ``< <= > >=``
+    with a decimal literal beyond bigint's range; None for other comparisons."""
     if operator not in _MIRRORED:
         return None
     if is_integral(right.type):
@@ -218,7 +218,7 @@ def bind_pattern(binder: ExpressionBinder, node: exp.Binary) -> Expr:
 
 @handles(exp.Escape, arguments="this expression")
 def bind_escape(binder: ExpressionBinder, node: exp.Escape) -> Expr:
-    """Bind ``LIKE pattern ESCAPE 'c'``."""
+    """Bind ``LIKE pattern ESCAPE 'c'``. Raises INVALID_ESC for an escape that isn't one character."""
     escape = node.expression
     if not isinstance(escape, exp.Literal) or len(str(escape.this)) != 1:
         raise failure("INVALID_ESC", "Found an invalid escape string: it must have one character.", node)
@@ -283,7 +283,7 @@ def _as_string(binder: ExpressionBinder, operand: Expr, node: exp.Expr) -> Expr:
 
 @handles(exp.Is, arguments="this expression")
 def bind_is(binder: ExpressionBinder, node: exp.Is) -> Expr:
-    """Bind IS [NOT] NULL | UNKNOWN | TRUE | FALSE."""
+    """Bind IS [NOT] NULL, UNKNOWN (as NULL), TRUE and FALSE."""
     refuse_predicate(node.this, node)
     operand, what = binder.bind(node.this), node.expression
     match what:

@@ -262,7 +262,8 @@ def _subsets(groups: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
 
 
 def _product(factors: list[list[tuple[int, ...]]]) -> list[tuple[int, ...]]:
-    """The sets of ``GROUP BY a, ROLLUP(b, c)``: every choice of one set per item."""
+    """The grouping sets of ``GROUP BY a, ROLLUP(b, c)``: every choice of one set per item, given the sets of
+    each item (``factors``). Raises FAILED_TO_PARSE_TOO_COMPLEX for very many sets."""
     sets: list[tuple[int, ...]] = [()]
     for factor in factors:
         if len(sets) * len(factor) > _MOST_PLACES:

@@ -214,7 +214,8 @@ def _having_adds(selected: BoundSelectList) -> bool:
 
 
 def _as_counted(expression: Expr, calls: Sequence[AggregateCall]) -> Expr:
-    """``count(*)`` for ``count(1)``, since Spark counts both as one call; other expressions unchanged."""
+    """The stand-in of ``count(*)`` for the stand-in of a call such as ``count(1)``, if ``calls`` has both,
+    since Spark counts both as one call; other expressions unchanged."""
     if not isinstance(expression, AggregateOutput):
         return expression
     call = calls[expression.index]

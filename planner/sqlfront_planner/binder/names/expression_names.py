@@ -153,8 +153,8 @@ _ROUNDED: Final[dict[type[exp.Expr], str]] = {
 
 
 def _comparison(node: exp.Expr, operator: str, binder: "Binder") -> str:
-    """The text of a comparison. Spark rounds a decimal literal that is compared with a whole number; a
-    literal beyond bigint's range decides the comparison."""
+    """The text of a comparison by ``< <= > >=``. Spark rounds a decimal literal that is compared with a whole
+    number; a literal beyond bigint's range decides the comparison, whose text is then "true" or "false"."""
     sides = [binder.context.known_value(binder.bind(side)) for side in (node.this, node.args["expression"])]
     texts = [name_of(side, binder) for side in (node.this, node.args["expression"])]
     for place, (side, other) in enumerate(zip(sides, sides[::-1], strict=True)):
@@ -201,7 +201,7 @@ def _literal(node: exp.Expr, binder: "Binder") -> str:
 
 
 def value_text(literal: Literal, time_zone: str = "UTC") -> str:
-    """The name of a column that is a literal, in a session of ``time_zone``."""
+    """Spark's name of a result column that is the literal, in a session of ``time_zone``."""
     if isinstance(literal.value, Decimal):
         return str(literal.value)
     if types.is_string(literal.type) and literal.value is not None:
@@ -210,7 +210,7 @@ def value_text(literal: Literal, time_zone: str = "UTC") -> str:
 
 
 def _bound_literal(node: exp.Expr, binder: "Binder") -> str:
-    """The text of a literal whose value is needed: typed literals and parameters."""
+    """The text of a literal that has to be bound for its value: a typed literal or a parameter."""
     bound = binder.context.titled(binder.bind(node))
     if isinstance(bound, Cast):
         text = evaluate.evaluate_scalar(Cast(types.STRING, bound), binder.context.settings.evaluation)

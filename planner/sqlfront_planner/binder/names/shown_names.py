@@ -11,7 +11,7 @@ _COMPARED: Final = 64
 
 
 def quoted(parts: Sequence[str]) -> str:
-    """A dotted name with its parts in backticks.
+    """A dotted name for messages, with each of its parts in backticks.
 
     >>> quoted(("t", "a`b"))
     '`t`.`a``b`'

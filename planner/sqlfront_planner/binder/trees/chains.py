@@ -25,8 +25,9 @@ def spine(node: exp.Expr, kinds: Container[type[exp.Expr]]) -> list[exp.Expr]:
 
 
 def fold_chain(chain: list[exp.Expr], first: Expr, apply: Callable[[Expr, exp.Expr], Expr]) -> Expr:
-    """The expression of a chain of operators (:func:`spine`) after ``first``; ``apply`` returns the
-    expression of one operator, given its left operand."""
+    """The expression of a chain of operators (:func:`spine`) whose leftmost operand is ``first``; ``apply``
+    returns the expression of one operator, given its left operand and its node. A long chain becomes a
+    :class:`Chain`."""
     cut: list[Expr] = []
     value = first
     for place, node in enumerate(chain):

@@ -201,7 +201,7 @@ def _float_text(value: float, kind: pa.DataType) -> str:
 
 
 def single(value: float) -> float:
-    """The double rounded to a float's precision.
+    """The double rounded to the nearest value that a float can hold.
 
     >>> single(0.1) == 0.1, single(0.5)
     (False, 0.5)

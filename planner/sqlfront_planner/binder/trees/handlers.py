@@ -73,7 +73,8 @@ def _all_handlers() -> dict[type[exp.Expr], Entry]:
 
 
 def refuse_unknown(node: exp.Expr, known: frozenset[str]) -> None:
-    """Raise NotSupportedError if an argument of the node is set that isn't in ``known``."""
+    """Raise NotSupportedError if the node has an argument with a value that isn't among the names
+    ``known``."""
     for name, value in node.args.items():
         if value and name not in known and name not in _MEANINGLESS:
             if name in _CLAUSES:
@@ -101,7 +102,8 @@ def unsupported(what: str, node: exp.Expr | None = None) -> NotSupportedError:
 
 
 def span(node: exp.Expr) -> tuple[int, int] | None:
-    """The range of the statement's text that the node's names and literals cover, None without any."""
+    """The range (start, end) of the statement's text that the node's names and literals cover; None if there
+    are none."""
     start, end = None, 0
     for place in _places(node):
         start = place[0] if start is None else min(start, place[0])

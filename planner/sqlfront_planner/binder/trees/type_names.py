@@ -118,7 +118,8 @@ def _map(node: exp.DataType) -> pa.DataType:
 
 
 def _incomplete(node: exp.DataType, missing: str, example: str) -> DatabaseError:
-    """The error for a nested type without inner types."""
+    """The error INCOMPLETE_TYPE_DEFINITION for a nested type without inner types; ``missing`` and ``example``
+    are parts of its message."""
     name = node.this.value
     message = (
         f'Incomplete complex type: The definition of "{name}" type is incomplete. You must provide '
