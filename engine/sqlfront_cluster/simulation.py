@@ -47,22 +47,23 @@ class Simulation:
     # ---- time
 
     def at(self, time: float, callback: Callable[[], object], machine: "Machine | None" = None) -> int:
-        """Have the callback called at ``time``, on a machine that must be alive then (a paused machine calls
-        later)."""
+        """Have ``callback`` called at ``time`` (seconds) and return the event's number. With a ``machine``
+        the call is made only if the machine is alive then, and after its pause if it is paused."""
         number = next(self._numbers)
         heapq.heappush(self._events, (time, number, machine, callback))
         return number
 
     def forget(self, number: int) -> None:
-        """Cancel an event."""
+        """Cancel the event with this number, given by :meth:`at`."""
         self._forgotten.add(number)
 
     def delay(self, bounds: tuple[float, float]) -> float:
-        """A random time in seconds between the bounds."""
+        """Draw a random time in seconds between the two bounds."""
         return self.random.uniform(*bounds)
 
     def step(self) -> bool:
-        """Run the next event; False if there is none."""
+        """Run the next event, at its time, which is the simulation's time then. Returns False if there is no
+        event, else True."""
         while self._events:
             time, number, machine, callback = heapq.heappop(self._events)
             if number in self._forgotten:
@@ -80,8 +81,8 @@ class Simulation:
         return False
 
     def run(self, until: Callable[[], bool], limit: float = 1000.0) -> bool:
-        """Run events until the condition holds; False if it doesn't within ``limit`` seconds of simulated
-        time."""
+        """Run events until ``until()`` is true; returns whether it is true after at most ``limit`` seconds of
+        simulated time, or after the last event."""
         end = self.time + limit
         while not until():
             if self.time > end or not self.step():
@@ -89,7 +90,8 @@ class Simulation:
         return True
 
     def pass_time(self, seconds: float) -> None:
-        """Run all events that are due within ``seconds``."""
+        """Run all events that are due within the next ``seconds``, and set the simulation's time to the end
+        of these seconds."""
         end = self.time + seconds
         while self._events and self._events[0][0] <= end:
             self.step()
@@ -98,12 +100,12 @@ class Simulation:
     # ---- machines and connections
 
     def machine(self, name: str) -> "Machine":
-        """A new machine."""
+        """Make a new machine called ``name``, which replaces a machine of the same name."""
         machine = self.machines[name] = Machine(self, name)
         return machine
 
     def connect(self, first: str, second: str) -> None:
-        """Connect two machines' transports."""
+        """Connect the transports of two machines; both receivers are told some time later."""
         self._connections = [each for each in self._connections if each.open]
         connection = _Connection(self, self.machines[first], self.machines[second])
         self._connections.append(connection)
@@ -139,14 +141,16 @@ class Machine:
         self.transport = SimulatedTransport(self)
 
     def kill(self) -> None:
-        """End at once; all connections with other machines break."""
+        """End the machine at once: its events are dropped, and all its connections with other machines
+        break."""
         self.alive = False
         for other in self.simulation.machines.values():
             if other is not self:
                 self.simulation.cut(self.name, other.name)
 
     def pause(self, seconds: float) -> None:
-        """Do nothing for ``seconds``, then go on as if there had been no pause."""
+        """Let the machine do nothing for ``seconds``, then go on as if there had been no pause: the events of
+        the pause come at its end."""
         # Never earlier than before: messages that have arrived meanwhile must not be overtaken.
         self.asleep_until = max(self.asleep_until, self.simulation.time + seconds)
 
@@ -193,7 +197,7 @@ class SimulatedWorkers:
         self._soon(function)
 
     def assign(self) -> Callable[[Tasklet], None]:
-        """Reserve room for one tasklet; returns its ``schedule``."""
+        """Return the ``schedule`` to start a tasklet with."""
         return self._schedule
 
     def close(self) -> None:
@@ -231,7 +235,8 @@ class SimulatedTransport:
     def attend(
         self, peers: Sequence[Peer], done: Callable[[], bool], send: Callable[[], None] = lambda: None
     ) -> bool:
-        """Run the simulation until ``done()``: the waiting thread isn't part of the simulation."""
+        """Call ``send``, and run the simulation until ``done()`` is true, since the waiting thread isn't part
+        of the simulation. Returns whether ``done()`` is true, as :meth:`Simulation.run`."""
         send()
         return self._machine.simulation.run(done)
 
@@ -298,7 +303,8 @@ class SimulatedPeer:
         return self._connection.open
 
     def deliver(self, action: Callable[[], None], *, always: bool = False) -> None:
-        """Run an action on this side, in order; ``always``: even if the connection has ended by then."""
+        """Run ``action`` on this side's machine after a random delay, in the order of the calls, if the
+        connection is open by then; ``always``: even if the connection has ended."""
         simulation = self._connection.simulation
         time = max(self._busy_until, simulation.time + simulation.delay(NETWORK_DELAY))
         self._busy_until = time

@@ -103,7 +103,8 @@ class Vertex(msgspec.Struct, frozen=True, eq=False):
             )
 
     def parallelism(self, default: int) -> int:
-        """The number of instances on each member: explicit, else preferred but not above ``default``, else
+        """Return the number of instances on each member that runs the vertex: 1 with ``only_on``; else
+        ``local_parallelism`` if given; else the processor's preferred parallelism, at most ``default``; else
         ``default``."""
         if self.only_on is not None:
             return 1
@@ -114,7 +115,7 @@ class Vertex(msgspec.Struct, frozen=True, eq=False):
 
 
 class EdgeConfig(msgspec.Struct, frozen=True):
-    """Sizes of an edge's buffers, all positive."""
+    """Sizes of an edge's buffers; raises InterfaceError unless all are positive."""
 
     #: Batches per queue, that is per pair of producer and consumer instance.
     queue_size: int = DEFAULT_QUEUE_SIZE
@@ -191,7 +192,8 @@ class Edge(msgspec.Struct, frozen=True, eq=False):
         return replace(self, routing=Routing.PARTITIONED, key_columns=tuple(key_columns))
 
     def to_one(self, partition: int = 1) -> Self:
-        """Send all batches to the one instance that handles ``partition``."""
+        """Send all batches to the one instance of the consumer that handles ``partition``, a partition's
+        number."""
         return replace(self, routing=Routing.PARTITIONED, key_columns=(), partition=partition)
 
     def broadcast(self) -> Self:
@@ -226,8 +228,9 @@ class Edge(msgspec.Struct, frozen=True, eq=False):
         return replace(self, distribution=Distribution.TO_ONE, target_member=member)
 
     def priority(self, number: int) -> Self:
-        """Set the priority; the consumer reads lower numbers first. A waiting input may block a producer that
-        also feeds the first input."""
+        """Set the priority of the edge among the consumer's inputs: ``Take()`` reads inputs of lower numbers
+        first and to their ends. An input that waits meanwhile may block its producer, which may also feed the
+        first input."""
         return replace(self, input_priority=number)
 
     def queue_size(self, batches: int) -> Self:

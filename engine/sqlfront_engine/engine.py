@@ -226,7 +226,8 @@ class Engine(ClosingContext):
     def plan(
         self, dag: "DAG", execution: "Execution", config: JobConfig, member: "ExecutionSite | None" = None
     ) -> "ExecutionPlan":
-        """The execution plan of the DAG on ``member`` (None: the only member)."""
+        """Lock the DAG, and make its tasklets and queues on ``member`` (None: the only member), for
+        ``execution`` and the options ``config``. Raises InterfaceError if the DAG can't run."""
         return plans.plan_execution(
             dag,
             default_parallelism=config.parallelism or (1 if config.inline else self._workers.count),
@@ -337,5 +338,6 @@ class Engine(ClosingContext):
 
 
 def default_memory_limit() -> int:
-    """The default limit of the bytes held by operators and tables."""
+    """The default limit of the bytes held by operators and tables: :data:`MEMORY_SHARE` of the memory that
+    this process may use."""
     return int(machine_memory() * MEMORY_SHARE)

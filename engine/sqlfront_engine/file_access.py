@@ -42,7 +42,8 @@ class OpenFile(msgspec.Struct, frozen=True):
 
 class FileAccess(msgspec.Struct, frozen=True):
     """The files that a process may read and write: the files below ``roots``, real paths of folders; None =
-    everywhere. ``elsewhere``: the roots of the other members of a cluster; None = equal to ``roots``."""
+    everywhere. ``elsewhere``: the roots of the other members of a cluster; None = equal to ``roots``, or
+    everywhere."""
 
     roots: tuple[str, ...] | None = None
     elsewhere: tuple[str, ...] | None = None

@@ -12,7 +12,8 @@ from collections.abc import Callable
 def when_forgotten(
     held: object, call: Callable[..., object], *arguments: object
 ) -> "weakref.finalize[..., object]":
-    """A :func:`weakref.finalize` limited to the calling process: a forked child's copy makes no call."""
+    """Return a :func:`weakref.finalize` that calls ``call(*arguments)`` when ``held`` is garbage, in this
+    process only: a forked child's copy makes no call."""
     return weakref.finalize(held, _call_in, os.getpid(), call, *arguments)
 
 

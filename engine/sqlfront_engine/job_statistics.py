@@ -75,9 +75,9 @@ class VertexStatistics(msgspec.Struct, frozen=True):
 
 
 class JobStatistics(msgspec.Struct, frozen=True):
-    """A job's statistics so far: ``elapsed`` seconds since its submission (until its end); ``tasklets`` of
-    ``member``, in topological order of their vertices. ``participants``: the participating members,
-    ``member`` first; ``others``: the tasklets of the members with a report (see
+    """A job's statistics so far: ``elapsed`` seconds from the begin of its query to now, or to the job's end;
+    ``tasklets`` of ``member``, in topological order of their vertices. ``participants``: the participating
+    members, ``member`` first; ``others``: the tasklets of the members with a report (see
     :class:`~sqlfront_engine.engine.JobConfig`)."""
 
     id: int

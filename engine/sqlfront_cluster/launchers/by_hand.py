@@ -36,8 +36,9 @@ def join(
 
 
 class FirstMember:
-    """The keeper of a new cluster at the address ``bind``, and the cluster's first member, at the same host's
-    next free port (a Unix socket: beside the keeper's)."""
+    """The keeper of a new cluster at the address ``bind``, and the cluster's first member, at a free port of
+    the same host (a Unix socket: beside the keeper's). ``silence_limit``: seconds after which the keeper
+    removes a silent member; the other parameters are those of :func:`join`."""
 
     def __init__(
         self,

@@ -29,7 +29,8 @@ JOIN_TIMEOUT: Final = 30.0
 
 
 class MemberOptions(msgspec.Struct, frozen=True):
-    """The options of a member. ``name``: unique in the cluster and never used before. ``listen``: the
+    """The options of a member. ``name``: unique in the cluster and never used before. ``keeper``: the
+    keeper's address. ``silence_limit``: seconds to wait for the keeper's first answer. ``listen``: the
     member's address, empty for a client. (A client owns no partitions and accepts no connections.)
     ``workers``: cooperative threads, None = one per core. ``memory_limit``: bytes, None = six tenths of the
     machine's memory. ``files``: the files that the member may open for jobs. ``user_code``: whether the
@@ -205,9 +206,10 @@ class KeptCluster(ClosingContext):
         workers: int | None = None,
         memory_limit: int | None = None,
     ) -> RunningMember:
-        """Make a lite member in this process, coordinator of its own jobs. ``workers`` and ``memory_limit``
-        default to the members' values; the client may open the members' files. Close the client before the
-        cluster."""
+        """Make a lite member in this process, coordinator of its own jobs, and wait until it has joined.
+        ``name``: unique in the cluster, None = a new name. ``service``: the client's service, None = none.
+        ``workers`` and ``memory_limit`` (bytes) default to the members' values; the client may open the
+        members' files. Close the client before the cluster."""
         options = msgspec.structs.replace(
             self._options,
             name=name or f"client-{getpid()}-{next(self._clients)}",

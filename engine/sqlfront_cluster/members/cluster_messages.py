@@ -89,7 +89,7 @@ class LeaveAllowed(Message, frozen=True):
 
 
 class Removed(Message, frozen=True):
-    """Keeper: you are no member (any more)."""
+    """Keeper: you are no member (any more), for this reason."""
 
     reason: str
 

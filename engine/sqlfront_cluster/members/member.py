@@ -241,8 +241,9 @@ class Member:
         self._listings.begin(done, timeout)
 
     def cancel(self, query: int, coordinator: str, by: str = "") -> None:
-        """Cancel a query coordinated here or on another member; does nothing if the query has ended. ``by``:
-        see :meth:`~sqlfront_engine.jobs.query_run.QueryRun.cancel`."""
+        """Cancel the query with the id ``query``, coordinated by the member ``coordinator``, which may be
+        this one; other members forward the request to a coordinator without a connection to this member. Does
+        nothing if the query has ended. ``by``: the origin of the cancellation, for the error's text."""
         if coordinator == self.name:
             self.engine.cancel(query, by)
             return
@@ -582,7 +583,8 @@ class Member:
         self.requests.abandon(error)
 
     def close(self) -> None:
-        """Cancel all jobs here and leave: to the others the member is lost."""
+        """Cancel all jobs here and close the connections, without the steps of leaving: to the other members
+        this member is lost."""
         self.engine.close()
         self.requests.cancel()
         self._transport.close()

@@ -84,8 +84,9 @@ class Requests:
     def ask(
         self, service: str, questions: Mapping[str, bytes], query: QueryRun | None = None
     ) -> dict[str, bytes | memoryview]:
-        """The answers of the named members, each to its question. All questions are sent before the first
-        wait for an answer; a question to this member itself needs no message.
+        """Ask the service called ``service`` of several members, each its own question (``questions``, by the
+        member's name), and return their answers by name. All questions are sent before the first wait for an
+        answer; a question to this member itself needs no message.
 
         Raises the first error among the answers. Raises OperationalError if a member is missing or is lost
         meanwhile (08006), or knows a changed cluster (40001); also, within hundredths of a second, if
@@ -138,11 +139,12 @@ class Requests:
             asked.failed(member, member_lost(member))
 
     def cancel(self) -> None:
-        """End all rounds, since this member is about to leave."""
+        """End all pending rounds of questions with the error of a cancelled query, since this member is about
+        to leave."""
         self.abandon(stopped_error(JobStatus.CANCELLED))
 
     def abandon(self, error: Error) -> None:
-        """End all rounds with the error."""
+        """End all pending rounds of questions with ``error``, which the asking threads raise."""
         for asked in tuple(self._rounds.values()):
             asked.give_up(error)
 

@@ -79,10 +79,12 @@ def attend(
     done: Callable[[], bool],
     send: Callable[[], None] = lambda: None,
 ) -> bool:
-    """Handle the messages of the connections, on this thread, until ``done()``, which is called after each
-    message and now and then. False: the connections can't be attended (any more), so another thread has to
-    bring the answer. ``send`` is called in either case, before the first wait; an answer to it is not taken
-    by another thread first.
+    """Handle the messages of the connections, on this thread, until ``done()`` is true; ``done`` is called
+    after each message and now and then. ``send``, which sends a request, is called before the first wait: no
+    other thread takes the answer first.
+
+    Returns True once ``done()`` is true. Returns False if the connections can't be attended (any more), so
+    that another thread has to bring the answer; ``send`` was called nevertheless.
 
     An interrupt while waiting changes nothing; an interrupt while handling a message ends that connection.
     """

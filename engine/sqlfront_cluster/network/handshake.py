@@ -122,7 +122,7 @@ class MemberCredentials:
 
 
 def new_nonce() -> bytes:
-    """A random number, unguessable and never repeated."""
+    """Return a random number of :data:`NONCE_SIZE` bytes, unguessable and never repeated."""
     return secrets.token_bytes(NONCE_SIZE)
 
 

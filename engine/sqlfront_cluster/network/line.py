@@ -114,7 +114,8 @@ class Line:
     # ---- in use
 
     def send(self, message: msgspec.Struct, body: Sequence[Part] = ()) -> None:
-        """Wait until the network has taken the message."""
+        """Send a message with its body, and wait until the network has taken both. Raises OperationalError if
+        the message is too large or the connection breaks."""
         frame = encode_frame(int(FrameKind.MESSAGE), message, body, self._limits)
         self._arm(self._timeout)
         try:
@@ -123,7 +124,9 @@ class Line:
             raise self._broken(error) from error
 
     def receive(self) -> IncomingFrame:
-        """Wait for the next message; its ``body`` is 64-byte aligned and not shared."""
+        """Wait for the next message and return its frame, whose ``body`` is 64-byte aligned and not shared.
+        Raises OperationalError if the connection breaks, the member closes it, or no message comes in
+        time."""
         self._arm(self._timeout)
         try:
             frame = self._reader.read()

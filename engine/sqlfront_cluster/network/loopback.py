@@ -48,7 +48,7 @@ class LoopbackNetwork:
         self.deliver: Callable[[Callable[[], None]], None] = self._events.put
 
     def transport(self, name: str) -> "LoopbackTransport":
-        """A new member's transport; raises ProgrammingError if the name is taken."""
+        """Make the transport of a new member ``name``. Raises ProgrammingError if the name is taken."""
         transport = LoopbackTransport(self, name)
         with self._lock:
             if name in self._transports:
@@ -57,12 +57,12 @@ class LoopbackNetwork:
         return transport
 
     def find(self, name: str) -> "LoopbackTransport | None":
-        """The transport of the member ``name``; None if there is none."""
+        """Return the transport of the member ``name``; None if there is no such member."""
         with self._lock:
             return self._transports.get(name)
 
     def begin(self) -> None:
-        """Start the delivering thread unless it runs."""
+        """Start the delivering thread, unless the thread runs or the network has no members."""
         with self._lock:
             if self._thread is None and self._transports:
                 self._thread = Thread(
@@ -71,8 +71,8 @@ class LoopbackNetwork:
                 self._thread.start()
 
     def leave(self, transport: "LoopbackTransport") -> None:
-        """Remove a member; returns when all earlier messages have been delivered, unless this is the
-        delivering thread."""
+        """Remove the member of ``transport``, and wait until all earlier messages have been delivered; on the
+        delivering thread return at once. The delivering thread ends with the last member."""
         done = Event()
         with self._lock:
             self._transports.pop(transport.name, None)
@@ -89,7 +89,7 @@ class LoopbackNetwork:
 
 
 def _deliver(events: "SimpleQueue[Callable[[], None] | None]") -> None:
-    """Call all events until None comes."""
+    """Call the functions in the queue, one after the other, until None comes; errors are logged."""
     while (event := events.get()) is not None:
         try:
             event()
@@ -116,7 +116,7 @@ class LoopbackPeer:
         return f"<LoopbackPeer {self.name!r} of {self.origin.name!r}>"
 
     def join(self, other: "LoopbackPeer") -> None:
-        """Make the two the ends of one connection."""
+        """Make this peer and ``other`` the two ends of one connection."""
         self._other, other._other = other, self
 
     def send(self, message: msgspec.Struct, body: Sequence[Part] = ()) -> None:
@@ -136,7 +136,7 @@ class LoopbackPeer:
         self._network.deliver(lambda: self.end(reason))
 
     def statistics(self) -> PeerStatistics:
-        """The delivered messages so far."""
+        """Return the messages delivered over this connection so far; their bytes count as 0."""
         return PeerStatistics(self.name, self._sent.snapshot(), self._received.snapshot(), 0)
 
     def _hand_over(self, message: msgspec.Struct, body: Sequence[Part]) -> None:
@@ -155,7 +155,8 @@ class LoopbackPeer:
             self.end(f"handling a message failed: {error}")
 
     def end(self, reason: str) -> None:
-        """On the delivering thread: tell both sides of the end."""
+        """On the delivering thread: end the connection, and tell both sides the ``reason``. A second call
+        does nothing."""
         for peer in (self, self._other):
             if peer._open:
                 peer._open = False
@@ -228,7 +229,7 @@ class LoopbackTransport:
             self._network.leave(self)
 
     def lost(self, peer: LoopbackPeer, reason: str) -> None:
-        """On the delivering thread: note the end of a connection."""
+        """On the delivering thread: forget an ended connection, keep its counts, and tell the receiver."""
         del self._peers[peer.name]
         self._past[0].add(peer._sent)
         self._past[1].add(peer._received)

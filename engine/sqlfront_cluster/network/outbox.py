@@ -58,7 +58,8 @@ class Outbox(AbstractContextManager[None]):
         self._admitted_bytes = self._channel.written
 
     def send(self, frame: OutgoingFrame) -> None:
-        """Send the frame after all earlier frames; dropped once the connection has ended."""
+        """Send the frame after all earlier frames, without waiting; inside of a ``with`` block the frame is
+        kept until the block's end. Frames are dropped once the connection has ended."""
         self._arrived.append(frame)
         if not self._corks:
             self.push()
@@ -74,8 +75,8 @@ class Outbox(AbstractContextManager[None]):
             self.push()
 
     def push(self) -> None:
-        """Write the waiting frames as far as possible now. After an interrupt the written part is unknown, so
-        the connection ends."""
+        """Write the waiting frames, also corked ones, as far as possible without waiting; the writer thread
+        writes the rest. After an interrupt the written part is unknown, so the connection ends."""
         try:
             self._push()
         except BaseException:
@@ -101,12 +102,13 @@ class Outbox(AbstractContextManager[None]):
                 return
 
     def send_last(self, frame: OutgoingFrame) -> None:
-        """Send the frame and all corked frames, if possible at once."""
+        """Send the frame after all earlier frames, including corked ones, at once if possible."""
         self._arrived.append(frame)
         self.push()
 
     def flush(self) -> None:
-        """Write the channel's own data (of TLS), unless another thread writes anyway."""
+        """Write the channel's own data (messages of TLS) without waiting, unless another thread is writing
+        and takes the data along."""
         if self._turn.acquire(False):
             if self._write(wait=False):
                 self._turn.release()
@@ -147,7 +149,8 @@ class Outbox(AbstractContextManager[None]):
             self._admitted.append(frame)
 
     def _write(self, *, wait: bool) -> bool:
-        """With the turn: write all admitted frames; False if the kernel takes no more for now."""
+        """With the turn: write all admitted frames and return True; return False if, with ``wait`` False, the
+        kernel takes no more for now. If writing fails, all frames are dropped and the result is True."""
         admitted, pending = self._admitted, self._pending
         try:
             while True:

@@ -28,8 +28,8 @@ class Refusals:
         self._quiet_until = now()
 
     def add(self, remote: str, reason: str) -> bool:
-        """Count a refusal from ``remote``; return whether :meth:`tell` must be called later because of this
-        refusal."""
+        """Count a refusal of a connection from the address ``remote``, and log it if due. Returns whether the
+        caller has to see to a later call of :meth:`tell`, since this refusal is the first unlogged one."""
         with self._lock:
             self.total += 1
             self._unlogged += 1
@@ -38,7 +38,8 @@ class Refusals:
         return self.tell() is not None and first
 
     def tell(self) -> float | None:
-        """Log the due refusals; return the seconds until the next call, None if no call is needed."""
+        """Log the refusals since the last line, if a line is due. Returns the seconds until the next call is
+        needed, None if no call is needed since no refusal is left to log."""
         with self._lock:
             remaining = self._quiet_until - self._now()
             if not self._unlogged or remaining > 0:

@@ -27,19 +27,20 @@ class ChannelMaker:
         self._contexts: tuple[ssl.SSLContext, ssl.SSLContext, bytes] | None = None
 
     def prepare(self, family: int) -> None:
-        """Prepare the certificates for sockets of ``family``, if needed."""
+        """Prepare the certificates, if connections of the address family ``family`` (such as
+        ``socket.AF_INET``) are encrypted."""
         if not self._plain(family):
             self._prepared()
 
     def connecting(self, connection: socket.socket) -> Channel:
-        """The channel of a connection made by this side."""
+        """Return the channel over ``connection``, a socket that this side has connected: in TLS or plain."""
         if self._plain(connection.family):
             return Channel(connection)
         context, _, own_hash = self._prepared()
         return TlsChannel(connection, context, own_hash, server_side=False)
 
     def accepting(self, connection: socket.socket) -> Channel:
-        """The channel of a connection made by the other side."""
+        """Return the channel over ``connection``, a socket that this side has accepted: in TLS or plain."""
         if self._plain(connection.family):
             return Channel(connection)
         _, context, own_hash = self._prepared()

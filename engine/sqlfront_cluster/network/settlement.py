@@ -34,7 +34,7 @@ class Connections:
         self._chosen: dict[str, MemberConnection] = {}
 
     def add(self, connection: MemberConnection) -> None:
-        """Register a new connection."""
+        """Register a new connection, whose other side is not known yet."""
         with self._lock:
             self._all.add(connection)
 
@@ -44,7 +44,8 @@ class Connections:
             self._known[connection.id] = connection
 
     def forget(self, connection: MemberConnection) -> None:
-        """Remove an ended connection."""
+        """Remove an ended connection. If it had replaced a connection whose end is still being reported, that
+        one is the pair's connection again."""
         with self._lock:
             self._all.discard(connection)
             if self._known.get(connection.id) is connection:
@@ -63,7 +64,7 @@ class Connections:
             return list(self._all)
 
     def in_use(self) -> list[MemberConnection]:
-        """The connections in use, by name."""
+        """Return the connections in use, sorted by the other member's name."""
         with self._lock:
             chosen = sorted(self._chosen.items())
         return [connection for _, connection in chosen if connection.in_use]
@@ -75,8 +76,8 @@ class Connections:
         return connection is not None and connection.in_use
 
     def settle(self, connection: MemberConnection) -> Steps[MemberConnection | None]:
-        """Agree with the other side: None if the connection is to be used, otherwise the connection to use
-        instead. Raises HandshakeFailed."""
+        """The steps by which both sides agree on ``connection``. The steps return None if the connection is
+        to be used, otherwise the connection to use instead; they raise HandshakeFailed."""
         if self._name < connection.name:
             instead = self._reserve(connection)
             yield ConnectionVerdict(None if instead is None else instead.id)
@@ -97,7 +98,8 @@ class Connections:
         return None
 
     def _reserve(self, connection: MemberConnection) -> MemberConnection | None:
-        """Choose the connection, unless its pair has another that may be alive; then return the other."""
+        """Make the connection the only one of its pair, close an older connection, and return None. If the
+        pair has another connection that may be alive, change nothing and return the other connection."""
         with self._lock:
             held = self._chosen.get(connection.name)
             if held is not None and not held.closed and held.identity == connection.identity:

@@ -202,7 +202,8 @@ class TcpTransport:
     # ---- threads
 
     def _run(self, target: Callable[[], None], name: str) -> bool:
-        """Run the function in a thread, unless this transport is closed."""
+        """Run ``target`` in a new thread called ``name``; returns False, without a thread, if this transport
+        is closed, else True."""
 
         def run() -> None:
             try:
@@ -329,8 +330,9 @@ class TcpTransport:
     def _serve(
         self, connection: MemberConnection, steps: Steps[MemberConnection | None], settled: Callable[[], None]
     ) -> _Failure | None:
-        """Run a connection from the handshake to its end; return the failure if the connection never came
-        into use."""
+        """Run a connection from the handshake (``steps``) to its end. ``settled`` is called when both sides
+        have agreed which connection to use. Returns None if this connection, or another one with the same
+        member, was used; otherwise the failure."""
         timeout = self._settings.handshake_timeout
         try:
             if self._closed:

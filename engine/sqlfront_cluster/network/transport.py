@@ -43,9 +43,10 @@ class Peer(Protocol):
         if possible in a single system call. Blocks nest; the order is kept."""
 
     def listen(self) -> bool:
-        """Handle the messages that have arrived meanwhile, from within a long call of the receiver: its own
-        thread handles no messages during the call. False if the connection has ended; the receiver hears of
-        that after the call. Does nothing on any other thread. Raises nothing."""
+        """Handle the messages that have arrived meanwhile, from within a long call of the receiver: the
+        connection's own thread handles no messages during the call. Returns whether the connection goes on;
+        the receiver hears of an end after the call. On any other thread does nothing and returns True. Raises
+        nothing."""
 
     def close(self, reason: str) -> None:
         """End the connection; both sides hear ``disconnected``. Messages still in transit are lost. The
@@ -96,13 +97,16 @@ class Transport(Protocol):
     def attend(
         self, peers: Sequence[Peer], done: Callable[[], bool], send: Callable[[], None] = lambda: None
     ) -> bool:
-        """Handle these peers' messages on this thread until ``done()``, for a thread about to wait for them.
-        Begins with ``send``, which sends the request. The thread may hold no lock that a receiver's methods
-        take. False: attending is impossible (or has ended early), and the receiver has to wake the waiting
-        thread; ``send`` was called nevertheless."""
+        """Call ``send``, which sends a request, and handle the messages of ``peers`` on the calling thread
+        until ``done()`` is true, instead of letting the thread wait for an answer. The thread may hold no
+        lock that a receiver's methods take.
+
+        Returns True once ``done()`` is true. Returns False if attending is impossible or has ended early:
+        ``send`` was called nevertheless, and the receiver has to wake the waiting thread.
+        """
 
     def statistics(self) -> "NetworkStatistics":
-        """The traffic through this transport."""
+        """Return the traffic through this transport so far."""
 
     def close(self) -> None:
         """Refuse new connections and end all existing ones. When this returns, the receiver has heard
@@ -127,7 +131,7 @@ class UnconnectedPeer:
         return nullcontext()
 
     def listen(self) -> bool:
-        """False: there is no connection."""
+        """Return False: there is no connection."""
         return False
 
     def close(self, reason: str) -> None:
@@ -174,7 +178,7 @@ class TrafficCounter:
         self._counts: dict[str, list[int]] = {}
 
     def count(self, kind: str, size: int) -> None:
-        """Count a message of ``size`` bytes."""
+        """Count a message of ``size`` bytes whose type is called ``kind``."""
         counts = self._counts.get(kind)
         if counts is None:
             counts = self._counts[kind] = [0, 0]
@@ -189,5 +193,5 @@ class TrafficCounter:
             counts[1] += size
 
     def snapshot(self) -> dict[str, Traffic]:
-        """The counts so far."""
+        """Return the counts so far, by kind."""
         return {kind: Traffic(*counts) for kind, counts in self._counts.copy().items()}

@@ -86,7 +86,8 @@ class Wire(Protocol):
         """Tell the stream's sender that the receiver takes no more batches."""
 
     def unpack(self, stream: EdgeStream, content: object) -> pa.RecordBatch:
-        """Decode the batch of a parcel's content."""
+        """Return the batch in ``content``, the content of a parcel of the stream. To be called in the order
+        of the parcels."""
 
 
 class RemoteOutput:

@@ -39,7 +39,8 @@ class Wakeable(Protocol):
     """The party at an end of a queue: a tasklet, or the reader of a result."""
 
     def wake(self) -> None:
-        """Check the queues again. Any thread may call this, even if there turns out to be no news."""
+        """Have this party check its queues again, since a queue has changed. Any thread may call this method,
+        even if there turns out to be no news."""
 
 
 class Input(Protocol):

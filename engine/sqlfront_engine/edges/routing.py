@@ -28,7 +28,7 @@ class UnlinkedOutput:
     abandoned = False
 
     def offer(self, batch: pa.RecordBatch) -> bool:
-        """Drop the batch."""
+        """Drop the batch, and return True."""
         return True
 
     def finish(self) -> None:

@@ -318,7 +318,8 @@ class Execution:
             self._fail_stuck()
 
     def _calls_while_blocked(self) -> list[int]:
-        """The call counts of all live tasklets; empty if any of them isn't blocked."""
+        """Return the numbers of calls so far of all tasklets that have not ended; empty if one of these
+        tasklets isn't blocked."""
         calls = [tasklet.calls_while_blocked() for tasklet in self._tasklets if not tasklet.ended]
         known = [count for count in calls if count is not None]
         return known if len(known) == len(calls) else []
@@ -406,7 +407,8 @@ class Execution:
             self._tell_end()
 
     def _drive(self, runner: InlineRunner) -> None:
-        """Run the runnable tasklets once. If there are none, wait for news, or fail a stuck job."""
+        """Run each runnable tasklet once. If there is none, wait until another member or thread has brought
+        news, or fail a job that waits for nothing. Then stop the job if its time is over."""
         # Read first: before a release, the releasing thread has made the affected tasklets runnable.
         awaited = self._held
         if not runner.run_round():

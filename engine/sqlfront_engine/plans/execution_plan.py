@@ -85,9 +85,11 @@ def plan_execution(
 ) -> ExecutionPlan:
     """Lock the DAG and make its tasklets and queues on ``member`` (None: the only member).
 
-    ``listener`` hears of the tasklets' ends, ``reader`` is woken by the result, ``budget`` is the query's.
-    ``measured``: the tasklets count bytes, too. ``files``: the files that processors may open. Raises
-    InterfaceError for an edge whose kind of distribution is impossible.
+    ``default_parallelism``: as for :meth:`~sqlfront_engine.dag.Vertex.parallelism`. ``listener`` hears of the
+    tasklets' ends, ``reader`` is woken by the result's queue, ``budget`` is the query's memory budget.
+    ``settings`` and ``resources`` are for the processors' contexts; ``partition_count``: the number of
+    partitions among which keys are divided. ``measured``: the tasklets count bytes, too. ``files``: the files
+    that processors may open. Raises InterfaceError for an edge whose kind of distribution is impossible.
     """
     dag.lock()
     blueprint = _blueprint(dag, member, default_parallelism, partition_count)
@@ -101,7 +103,8 @@ def plan_execution(
 def _blueprint(
     dag: DAG, member: ExecutionSite | None, default_parallelism: int, partition_count: int
 ) -> Blueprint:
-    """The blueprint of the DAG on the member, kept with the DAG."""
+    """Return the blueprint of the DAG on ``member`` (None: the only member), made once and kept with the
+    DAG."""
     if member is None:
         return dag.derive(
             ("blueprint", default_parallelism, partition_count),
@@ -156,7 +159,8 @@ def _tasklets(
 
 
 class _Ends:
-    """Both ends of each link, by the link's index."""
+    """The queues and streams of a blueprint's links: for each link, by its index, the end that the consumer
+    reads and the end that the producer writes."""
 
     __slots__ = ("_flushes", "_readable", "_writable", "inputs", "outputs", "result")
 

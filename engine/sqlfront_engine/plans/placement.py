@@ -46,7 +46,8 @@ class Placement(msgspec.Struct, frozen=True, cache_hash=True):
 
 
 def only(member: str = EMBEDDED, partition_count: int = DEFAULT_PARTITIONS) -> Placement:
-    """The placement of a job on one member."""
+    """Return the placement of a job on the single member ``member``, which handles all ``partition_count``
+    partitions."""
     return Placement(member, (member,), (tuple(range(partition_count)),))
 
 

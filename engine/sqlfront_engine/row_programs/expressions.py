@@ -154,7 +154,8 @@ def _call(call: Call, operands: Sequence[Evaluate]) -> Evaluate | None:
 
 
 def _alike(kinds: Sequence[pa.DataType]) -> bool:
-    """Return whether Python compares values of these types directly."""
+    """Return whether Python compares values of these types with each other as Spark does: all types are
+    equal, or all are decimals."""
     return all(map(is_comparable, kinds)) and (len(set(kinds)) == 1 or all(map(is_decimal, kinds)))
 
 

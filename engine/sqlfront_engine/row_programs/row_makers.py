@@ -13,8 +13,8 @@ MakeRows = Callable[[Sequence[Row], Sequence[object]], Sequence[Row]]
 
 
 def rows_maker(expressions: Sequence[Expr], evaluates: Sequence[Evaluate]) -> MakeRows:
-    """The function that makes tuples of expressions over rows; ``evaluates`` are the expressions as
-    functions.
+    """Make a function that returns, for each of its rows, the tuple of the values of ``expressions``;
+    ``evaluates`` are the expressions as functions of a row, in the same order.
 
     >>> import pyarrow as pa
     >>> second = Column(pa.int64(), 1)
@@ -33,7 +33,7 @@ def rows_maker(expressions: Sequence[Expr], evaluates: Sequence[Evaluate]) -> Ma
 
 
 def picker(ordinals: Sequence[int]) -> Callable[[Row], Row]:
-    """The function that makes the tuple of some columns of a row.
+    """Make a function that returns the tuple of a row's columns at ``ordinals``.
 
     >>> picker([1])((5, 6)), picker([1, 0])((5, 6)), picker([])((5, 6))
     ((6,), (6, 5), ())

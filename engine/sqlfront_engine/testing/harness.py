@@ -182,7 +182,7 @@ class _EmptyBatches:
         self._held: dict[int, pa.RecordBatch] = {}
 
     def held_back(self, ordinal: int) -> pa.RecordBatch | None:
-        """The batch held back for a Take of this ordinal, if any."""
+        """Return and forget the batch held back for a Take of this ordinal; None if there is none."""
         if ordinal == ANY_INPUT and self._held:
             return self._held.popitem()[1]
         return self._held.pop(ordinal, None)

@@ -38,8 +38,8 @@ _LIFE: Final = timedelta(days=3650)
 
 
 def issue(secret: bytes) -> TlsSettings:
-    """A new key, and a certificate for it by the authority of the secret.
-
+    """Make a new key, and a certificate for the key by the authority of the secret. Each call makes another
+    key, under the same authority.
     Raises OperationalError if the package ``cryptography`` is not installed.
     """
     try:
@@ -64,8 +64,9 @@ def issue(secret: bytes) -> TlsSettings:
 
 @lru_cache(maxsize=4)
 def _key_of(secret: bytes) -> "ec.EllipticCurvePrivateKey":
-    """The authority's key: a number from 1 to the group's order - 1, from a hash so large that all numbers
-    are practically equally likely."""
+    """Derive the authority's private key from the secret: a number from 1 to the group's order - 1, from a
+    hash so large that all numbers are practically equally likely. Raises ImportError without the package
+    ``cryptography``."""
     derived = hashlib.scrypt(secret, salt=_SALT, dklen=48, **_COST)
     return ec.derive_private_key(int.from_bytes(derived, "big") % (_ORDER - 1) + 1, ec.SECP256R1())
 

@@ -40,7 +40,8 @@ class TlsSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def read(cls, certificate: str | Path, key: str | Path, authority: str | Path) -> Self:
-        """The settings from files. Raises OperationalError for unreadable files and unusable contents."""
+        """Read the settings from three PEM files. Raises OperationalError for unreadable files and unusable
+        contents."""
         texts = []
         for path in (certificate, key, authority):
             try:
@@ -55,7 +56,8 @@ class TlsSettings(msgspec.Struct, frozen=True, kw_only=True):
         return made
 
     def context(self, *, server_side: bool) -> ssl.SSLContext:
-        """The context of one side of connections. Raises OperationalError if the texts are unusable."""
+        """Make the TLS context for connections that this member accepts (``server_side``) or makes. Raises
+        OperationalError if the texts are unusable."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER if server_side else ssl.PROTOCOL_TLS_CLIENT)
         context.minimum_version = ssl.TLSVersion.TLSv1_3
         context.check_hostname = False
@@ -73,14 +75,15 @@ class TlsSettings(msgspec.Struct, frozen=True, kw_only=True):
         return context
 
     def certificate_hash(self) -> bytes:
-        """The hash of the own certificate, as computed by the other side."""
+        """Return the hash of this member's certificate, as the other side computes the hash by
+        :func:`certificate_hash`."""
         begin = self.certificate.index(_BEGIN)
         end = self.certificate.index(_END, begin) + len(_END)
         return certificate_hash(ssl.PEM_cert_to_DER_cert(self.certificate[begin:end]))
 
 
 def certificate_hash(encoded: bytes) -> bytes:
-    """The hash of a certificate in DER."""
+    """Return the SHA-256 hash of ``encoded``, a certificate in DER."""
     return hashlib.sha256(encoded).digest()
 
 
@@ -105,7 +108,8 @@ _DIFFERENT: Final = "the two have different secrets, or certificates of differen
 
 
 def failure_of(error: ssl.SSLError) -> str:
-    """The reason for a failure of TLS with another side, in words."""
+    """Return the reason for a failure of TLS with another side, in words for the log and for error
+    messages."""
     if isinstance(error, ssl.SSLCertVerificationError):
         why = "" if error.verify_code in _OF_NO_USE_NOW else f": {_DIFFERENT}"
         return f"this side does not trust the certificate of the other side ({error.verify_message}){why}"
@@ -130,7 +134,8 @@ def _no_password() -> NoReturn:
 
 @contextmanager
 def _as_file(text: str) -> Iterator[str]:
-    """The path of a file with the text, as the ssl module requires; in memory if the system can."""
+    """A context manager: the block gets the path of a file with ``text``, as the ssl module requires; the
+    file is in memory if the system can, and is gone after the block."""
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("sqlfront-tls")
         try:

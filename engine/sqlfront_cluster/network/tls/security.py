@@ -27,8 +27,9 @@ class Security(msgspec.Struct, frozen=True):
         return "Security(...)"
 
     def with_certificates(self) -> Self:
-        """The security extended by certificates, for members that can't make certificates. Raises
-        OperationalError if this process can't make them, either."""
+        """Return this security with certificates made from the secret, for members that can't make
+        certificates; unchanged if it is insecure or has certificates. Raises OperationalError if this process
+        can't make certificates, either."""
         if self.insecure or self.tls is not None:
             return self
         return replace(self, tls=authority.issue(self.secret))

@@ -76,8 +76,8 @@ class Aggregate(Processor, frozen=True, tag_field="processor", tag=True):
         yield from slices(self._output(table, calls, context), BATCH_ROWS)
 
     def _states(self, block: pa.RecordBatch, calls: AggregateCalls) -> Iterator[pa.RecordBatch]:
-        """The groups of the block, as keys and states. If there is no room for the calls' arguments of the
-        whole block, one batch per piece of the block."""
+        """Yield the groups of the block, as rows of keys and states: one batch, or, if there is no memory for
+        the calls' arguments of the whole block, one batch per piece of the block."""
 
         def states(rows: Rows) -> pa.RecordBatch:
             keys = [rows.batch.column(ordinal) for ordinal in self.keys]

@@ -181,7 +181,8 @@ class _Probing:
             self._rows.build_matched = self.table.rows_of(self._met)
 
     def _every_probe_row_once(self, probe: pa.RecordBatch, matches: ProbeMatches) -> Iterator[pa.RecordBatch]:
-        """The output of each probe row with its only build row or with nulls."""
+        """Yield the output of a join whose build keys are unique and that emits every probe row: each probe
+        row with its only build row, or with nulls."""
         found = matches.found()
         if len(self._rows.build_matched):
             self._rows.build_matched[matches.only[found]] = True
