@@ -157,7 +157,7 @@ class Chaos:
             if error is not None:
                 self.errors[f"{error.sqlstate} {without_numbers(str(error))}"] += 1
         if seconds > TIMEOUT + SLACK:
-            raise Wrong(f"after {seconds:.1f} s: {sql}")
+            raise Wrong(f"after {seconds:.1f} s: {sql}; {error}")
 
     # ---- who breaks things
 
