@@ -27,14 +27,15 @@ _STORAGE: Final = {DATE: INT, TIMESTAMP: BIGINT, TIMESTAMP_NTZ: BIGINT}
 
 
 def column_of(values: Sequence[object], kind: pa.DataType) -> pa.Array:
-    """Convert the values, as :mod:`sqlfront_connectors.files.json.values` makes them, into an array in
-    physical form of the type; None is null."""
+    """Return an array in the physical form of the type ``kind``. ``values``: values as
+    :mod:`sqlfront_connectors.files.json.values` makes them; None is null."""
     column = _inner(values, kind)
     return to_physical(column, kind) if is_decimal(kind) else column
 
 
 def _inner(values: Sequence[object], kind: pa.DataType) -> pa.Array:
-    """Convert values inside of other values: decimals have their logical form there."""
+    """Return an array of the values, which are inside of other values: decimals have their logical form
+    there, other types their physical form."""
     if pa.types.is_list(kind):
         lists: list[list[object] | None] = list(values)  # type: ignore[arg-type]
         items = [item for one in lists for item in one or ()]

@@ -27,7 +27,8 @@ class Pushdown(Enum):
 
 
 def pushdown(filters: Sequence[EngineExpr], schema: pa.Schema, settings: JsonSettings) -> Pushdown:
-    """Return the conditions over fields of the JSON text, without conditions over partitions or corrupt
+    """Return the :class:`Pushdown` that describes ``filters`` (over ordinals of ``schema``) for Spark's
+    parser: only conditions over fields of the JSON text count, not conditions over partitions or corrupt
     records."""
     fields = {index for index, name in enumerate(schema.names) if name != settings.corrupt_column}
     pushed = [condition for condition in filters if columns_used(condition) <= fields]
@@ -44,8 +45,8 @@ def pushdown(filters: Sequence[EngineExpr], schema: pa.Schema, settings: JsonSet
 
 
 def check_corrupt_column(names: Sequence[str], schema: pa.Schema, settings: JsonSettings) -> None:
-    """Raise Spark's errors for a column of corrupt records that is not a string, and for a query of that
-    column alone."""
+    """Raise ProgrammingError, as Spark does, if the column of corrupt records in ``schema`` is not a string,
+    or if it is the only column in ``names``, the columns that the query reads."""
     name = settings.corrupt_column
     index = schema.get_field_index(name)
     if index >= 0 and schema.field(index).type != STRING:

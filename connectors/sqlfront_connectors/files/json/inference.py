@@ -31,7 +31,7 @@ from sqlfront_values.types import (
 
 
 class ObjectFields(msgspec.Struct, frozen=True):
-    """The type of an object: names, in Java's order, and types."""
+    """The type of an object: pairs of a field's name and type, in Java's order of names."""
 
     members: tuple[tuple[str, "Kind"], ...] = ()
 
@@ -53,7 +53,8 @@ _LONG_DIGITS: Final = decimal(20, 0)
 
 
 class JsonInference:
-    """An inference of the types of records one by one; ``kind`` covers the added types."""
+    """An inference of a file's columns from the types of its records. :meth:`of_tokens` gives the type of a
+    record; :meth:`add` adds a type; ``kind`` is the type that covers all added types."""
 
     def __init__(self, settings: JsonSettings) -> None:
         self._settings = settings
@@ -65,7 +66,9 @@ class JsonInference:
         self.kind = self.wider_root(self.kind, kind)
 
     def malformed(self) -> Kind | None:
-        """Return the type of a malformed record, None if malformed records are left out."""
+        """Return the type that the mode gives to a malformed record: an object with the column of corrupt
+        records (PERMISSIVE), None if the record is left out (DROPMALFORMED), or MalformedRecord
+        (FAILFAST)."""
         match self._settings.mode:
             case JsonMode.PERMISSIVE:
                 return ObjectFields(((self._settings.corrupt_column, STRING),))
@@ -75,7 +78,8 @@ class JsonInference:
                 return MalformedRecord()
 
     def of_tokens(self, tokens: JsonTokens) -> Kind:
-        """Infer the type of the value that begins with the current token. Raises JsonSyntaxError."""
+        """Return the type of the value that begins with the current token, and read the tokens to the value's
+        end. Raises JsonSyntaxError for malformed JSON."""
         match tokens.token:
             case None | Token.NULL:
                 return VOID
@@ -122,8 +126,9 @@ class JsonInference:
         return exact_decimal(text)
 
     def wider_root(self, left: Kind, right: Kind) -> Kind:
-        """Return the type that covers two types of a file's records; arrays at the top are their elements. In
-        mode FAILFAST, raises ProgrammingError for a malformed record, or a record that is not an object."""
+        """Return the type that covers two types of a file's records; an array at the top counts as its
+        elements. In mode FAILFAST, raises ProgrammingError for a malformed record, or a record that is not an
+        object."""
         if isinstance(left, MalformedRecord) or isinstance(right, MalformedRecord):
             raise _malformed_schema()
         if isinstance(left, Items):
@@ -152,7 +157,8 @@ class JsonInference:
                 raise _invalid_record(other)
 
     def schema(self) -> pa.Schema:
-        """Return the columns of all records. Raises ProgrammingError for names that collide."""
+        """Return the columns of all added records, empty without columns. Raises ProgrammingError
+        (COLUMN_ALREADY_EXISTS) for two names that are equal but for case."""
         kind = self._settled(self.kind)
         if not isinstance(kind, pa.StructType):
             return pa.schema([])
@@ -160,8 +166,9 @@ class JsonInference:
         return pa.schema(list(kind))
 
     def _settled(self, kind: Kind) -> pa.DataType | None:
-        """Return the type without objects that have no fields; a value that is always null becomes a string,
-        or is left out."""
+        """Return the final type of a column of the type ``kind``; None if the column is left out. Objects
+        without fields are left out; a value that is always null becomes a string, or is left out with
+        dropFieldIfAllNull."""
         match kind:
             case Items(item):
                 inner = self._settled(item)
@@ -177,7 +184,7 @@ class JsonInference:
 
 
 def inferred(files: Sequence[Sequence[Kind]], settings: JsonSettings) -> pa.Schema:
-    """Return the columns of files with records of these types.
+    """Return the columns of files; ``files`` has the types of each file's records.
 
     Where names differ by case alone, the type may depend on the order of files, which Spark leaves to chance;
     then NotSupportedError is raised.
@@ -202,7 +209,7 @@ def distinct(kinds: Iterable[Kind]) -> list[Kind]:
 
 
 def has_names_by_case(kinds: Iterable[Kind]) -> bool:
-    """Return whether two names, at any depth, differ by case alone."""
+    """Return whether two names of fields in these types, at any depth, differ by case alone."""
     names: set[str] = set()
     for kind in kinds:
         _add_names(kind, names)
@@ -312,7 +319,9 @@ def _tightest_fields(left: ObjectFields, right: ObjectFields) -> ObjectFields | 
 def _merged(
     left: tuple[tuple[str, Kind], ...], right: tuple[tuple[str, Kind], ...]
 ) -> tuple[tuple[str, Kind], ...]:
-    """Merge two sorted lists of fields; fields of one name are merged pair by pair."""
+    """Merge two lists of fields that are sorted in Java's order: a field in both lists has the type that
+    covers both types. If a list has a name several times, its fields are merged with the other list's in
+    turn."""
     merged: list[tuple[str, Kind]] = []
     one, two = 0, 0
     while one < len(left) and two < len(right):
@@ -339,7 +348,8 @@ def _java_order(member: tuple[str, Kind]) -> bytes:
 
 
 def exact_decimal(text: str) -> pa.DataType:
-    """Return the decimal type of a number, double if no decimal type holds the number."""
+    """Return the decimal type that holds exactly the number in ``text``, double if no decimal type does.
+    Raises ProgrammingError for a number with a negative scale, such as ``1E3``."""
     _, digits, exponent = Decimal(text).as_tuple()
     assert isinstance(exponent, int)
     precision, scale = len(digits), -exponent
@@ -354,7 +364,8 @@ def exact_decimal(text: str) -> pa.DataType:
 
 
 def _decimal_of_text(text: str) -> pa.DataType | None:
-    """Return the decimal type of a text; None if the text is not a number or fits no decimal type."""
+    """Return the decimal type that holds exactly the number in ``text``; None if the text is not a number or
+    fits no decimal type."""
     try:
         _, digits, exponent = java_decimal(text).as_tuple()
     except InvalidOperation:
@@ -365,7 +376,8 @@ def _decimal_of_text(text: str) -> pa.DataType | None:
 
 
 def java_decimal(text: str) -> Decimal:
-    """Parse the number as Java's BigDecimal does, after removing commas. Raises InvalidOperation."""
+    """Parse the number as Java's BigDecimal does, after removing commas. Raises InvalidOperation if the text
+    is not a finite number."""
     text = text.replace(",", "")
     if not text.isascii() or text.strip() != text or "_" in text or not text or text[-1] not in "0123456789.":
         raise InvalidOperation
@@ -384,8 +396,8 @@ def _stored(name: str) -> str:
 
 
 def check_names(kind: pa.StructType | pa.Schema) -> None:
-    """Check the names of the fields of a struct, and of structs within the struct. Raises ProgrammingError
-    (Spark's COLUMN_ALREADY_EXISTS) if two fields of one struct have the same name, in whatever case."""
+    """Raise ProgrammingError (Spark's COLUMN_ALREADY_EXISTS) if two fields of one struct, at any depth, have
+    the same name, in whatever case."""
     seen: set[str] = set()
     for field in kind:
         if field.name.lower() in seen:

@@ -61,7 +61,10 @@ _WHOLE: Final = 0.99
 def infer_schema(
     files: Sequence[DataFile], options: Mapping[str, str], access: FileAccess, memory: Account
 ) -> pa.Schema:
-    """Infer the fields of all records, in alphabetical order. The needed memory is charged to ``memory``."""
+    """Return the fields of all records of the files, in alphabetical order, with the types that Spark infers.
+    The needed memory is charged to ``memory``. Raises OperationalError for an unreadable file,
+    ProgrammingError for malformed records in mode FAILFAST, NotSupportedError for a sample or a result that
+    depends on the order of files."""
     settings = json_settings(options)
     if settings.sampling < _WHOLE:
         raise NotSupportedError("option samplingRatio of USING json without a schema")
@@ -79,8 +82,8 @@ def infer_schema(
 
 
 def _kinds(content: bytes, settings: JsonSettings, *, each_record: bool = False) -> list[Kind]:
-    """Infer the types of a file's records, or the common type of many records at once where Arrow can infer
-    it."""
+    """Return the types of a file's records. Without ``each_record`` equal types are given once, and many
+    records may be given as their common type where Arrow can infer it."""
     inference = JsonInference(settings)
     kinds: list[Kind] = []
     if not is_plain(settings) or settings.infers_specially:
@@ -107,7 +110,8 @@ def _record_kinds(
     inference: JsonInference,
     settings: JsonSettings,
 ) -> Iterator[Kind]:
-    """Yield the types of single records: plain lines are scanned at once, all others token by token."""
+    """Yield the types of single records, without malformed records that the mode leaves out. ``lines``: the
+    quick reader, which takes plain lines; None = all records are read token by token."""
     for record in records:
         kind = None if lines is None else lines.kind(record.decode())
         if kind is None:
@@ -117,7 +121,8 @@ def _record_kinds(
 
 
 def _careful_kind(record: bytes, inference: JsonInference, settings: JsonSettings) -> Kind | None:
-    """Infer the type of a record; None if the record is malformed and malformed records are left out."""
+    """Return the type of a record, read token by token; None if the record is malformed and malformed records
+    are left out. Raises NotSupportedError for JSON that is nested too deeply."""
     try:
         text, _ = as_utf8(record, settings)
         tokens = JsonTokens(text, settings.liberties)
@@ -137,8 +142,10 @@ def read(
     context: ProcessorContext,
     filters: Sequence[EngineExpr] = (),
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the named columns of one file in physical form. ``filters`` are the query's conditions on all
-    rows, over ordinals of ``schema``; like Spark's parser, the reader checks them as soon as it can."""
+    """Yield the columns ``names`` of one file in physical form. ``schema``: the columns of the files.
+    ``filters`` are the query's conditions on all rows, over ordinals of ``schema``; they decide, as in
+    Spark's parser, which errors behind a false condition go unnoticed. Raises DataError for a malformed
+    record in mode FAILFAST, NotSupportedError where Spark's answer is not certain."""
     how = json_settings(options)
     check_corrupt_column(names, schema, how)
     wanted = pa.schema([schema.field(name) for name in names])
@@ -176,13 +183,14 @@ def read(
 
 
 def _record_pieces(content: bytes, settings: JsonSettings) -> Iterator[bytes]:
-    """Cut the content between records."""
+    """Return an iterator over pieces of the content, cut between records; with multiLine the whole content is
+    one piece."""
     return iter((content,)) if settings.multi_line else pieces(content, settings.separator or b"\n")
 
 
 def _content(path: str, settings: JsonSettings, access: FileAccess, memory: Account) -> bytes:
-    """Read the bytes of a file, charged to ``memory``. A byte order mark at the beginning belongs to no
-    line."""
+    """Return the bytes of the file, charged to ``memory``, without a byte order mark at the beginning unless
+    multiLine is set. Raises NotSupportedError for a key with half a surrogate pair."""
     content = content_of(path, access, memory)
     if _has_surrogates_in_key(content):
         raise NotSupportedError("JSON with a key that may have half a surrogate pair")  # broken for Spark
@@ -197,7 +205,8 @@ def _has_surrogates_in_key(content: bytes) -> bool:
 
 
 def check_writable(options: Mapping[str, str]) -> None:
-    """Raise NotSupportedError, which names the option, for options that would change the written text."""
+    """Raise NotSupportedError, which names the option, for options of a table that would change the text that
+    :func:`write` writes."""
     settings = json_settings(options)
     given = {
         "dateFormat": settings.date_format,
@@ -212,8 +221,9 @@ def check_writable(options: Mapping[str, str]) -> None:
 
 
 def write(path: str, batches: Sequence[pa.RecordBatch], options: Mapping[str, str], zone: str) -> None:
-    """Write a new file of JSON lines from batches in logical types, as ``to_json`` writes rows: null fields
-    are left out, decimals are numbers, binaries are in base 64, times in the zone."""
+    """Write a new file of JSON lines at ``path`` from batches in logical types, as ``to_json`` writes rows:
+    null fields are left out, decimals are numbers, binaries are in base 64, times in the time zone ``zone``.
+    Raises NotSupportedError as :func:`check_writable`."""
     check_writable(options)
     with open(path, "w", encoding="utf-8") as out:
         for batch in batches:

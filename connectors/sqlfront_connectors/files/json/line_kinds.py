@@ -22,7 +22,7 @@ class _Object(msgspec.Struct, frozen=True):
 
 
 class LineKinds:
-    """A reader of lines that returns the type of each line."""
+    """A quick reader of the types of lines; it keeps the types for the next lines."""
 
     def __init__(self) -> None:
         self._kinds: list[Kind] = []
@@ -34,7 +34,8 @@ class LineKinds:
         self._decode = json.JSONDecoder(object_pairs_hook=self._object, parse_constant=_no_word).raw_decode
 
     def kind(self, line: str) -> Kind | None:
-        """Return the line's type; None if the line needs the careful reader."""
+        """Return the type of the line's object; None if the line isn't plain JSON, so that the careful reader
+        has to read the line."""
         try:
             value, end = self._decode(line)
         except (ValueError, RecursionError):

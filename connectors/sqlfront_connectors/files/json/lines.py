@@ -63,7 +63,8 @@ class LineReader:
         self._fields = {field.name: (index, self._fit(field.type)) for index, field in enumerate(schema)}
 
     def row(self, line: str) -> Row | None:
-        """Return the fields of the line's object; None if the line needs the careful reader."""
+        """Return the values of the schema's fields in the line's object, null for missing fields; None if the
+        line isn't plain or a value doesn't fit, so that the careful reader has to read the line."""
         row: Row = [None] * self._width
         try:
             self._fill(row, line)
@@ -107,7 +108,9 @@ class LineReader:
         return lambda value, text: inner(value)
 
     def _inner(self, kind: pa.DataType) -> Callable[[object], object]:
-        """Return the conversion of values without known texts, inside of other values."""
+        """Return a function that converts a scanned value, which is inside of another value and whose text is
+        not known, into a value of the type ``kind``. The function raises UnfitError if the value doesn't fit
+        the type."""
         if kind == STRING:
             return lambda value: well_formed(_of(str, value))
         if kind == BOOLEAN:
@@ -143,7 +146,8 @@ class LineReader:
 
 
 def _single(value: object, text: str) -> float:
-    """Round a number to single precision once; an integer has no negative zero."""
+    """Return the number in single precision, rounded once from its text; an integer has no negative zero.
+    Raises UnfitError if ``value`` is not a number."""
     return parse_single(text) if type(value) is float else parse_single(str(_of(int, value)))
 
 
@@ -155,7 +159,8 @@ Found = TypeVar("Found")
 
 
 def _of(wanted: type[Found], value: object) -> Found:
-    """Return the value, if its class is exactly ``wanted``: True is not an integer."""
+    """Return the value if its class is exactly ``wanted`` (True is not an integer). Raises UnfitError
+    otherwise."""
     if type(value) is not wanted:
         raise UnfitError
     return value

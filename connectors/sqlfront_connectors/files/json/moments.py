@@ -28,7 +28,8 @@ _KEPT: Final = 4096
 
 
 def date_reader(settings: JsonSettings) -> Reader:
-    """Return a reader of dates as days since 1970."""
+    """Return a function that reads a text as a date, in days since 1970, by the option dateFormat or as
+    Spark's cast. The function raises ValueError for a malformed text."""
     pattern = settings.date_format
     if pattern is None:
         return lru_cache(_KEPT)(_cast_date)
@@ -55,8 +56,10 @@ def _cast_date(text: str) -> int:
 
 
 def timestamp_reader(settings: JsonSettings, zone: str, *, lenient: bool = True) -> Reader:
-    """Return a reader of timestamps as microseconds since 1970; texts without a zone are in ``zone``.
-    ``lenient``: without a format a GMT inside of a text is ignored, as in old Spark versions."""
+    """Return a function that reads a text as a timestamp, in microseconds since 1970, by the option
+    timestampFormat or as Spark's cast; texts without a zone are in ``zone``. The function raises ValueError
+    for a malformed text. ``lenient``: without a format a GMT inside of a text is ignored, as in old Spark
+    versions."""
     pattern = settings.timestamp_format
     if pattern is not None:
         parse = parser(pattern)
@@ -94,8 +97,9 @@ def _refuse_clock(text: str) -> NoReturn:
 
 
 def timestamp_ntz_reader(settings: JsonSettings) -> Reader:
-    """Return a reader of timestamps without a zone as microseconds since 1970; texts with a zone are
-    malformed."""
+    """Return a function that reads a text as a timestamp without a zone, in microseconds since 1970, by the
+    option timestampNTZFormat or as Spark's cast. The function raises ValueError for a malformed text, and for
+    a text with a zone."""
     pattern = settings.timestamp_ntz_format
     if pattern is not None:
         parse = parser(pattern)

@@ -55,8 +55,8 @@ _ROWS: Final = "\0"
 
 
 def halves(piece: bytes, smallest: int | None = None) -> tuple[bytes, bytes] | None:
-    """Cut the piece at a line end near its middle; None if the piece is one line, or has fewer bytes than
-    ``smallest`` (None = :data:`SMALL`)."""
+    """Cut the piece into two at a line end near its middle; None if the piece is one line, or has fewer than
+    ``smallest`` bytes (None = :data:`SMALL`)."""
     if len(piece) < (SMALL if smallest is None else smallest):
         return None
     middle = piece.find(b"\n", len(piece) // 2) + 1
@@ -89,7 +89,8 @@ def one_object_a_line(piece: bytes) -> bytes | None:
 
 
 def _is_moderate(text: bytes) -> bool:
-    """Return whether the text is UTF-8, without words for numbers, and within Jackson's bounds."""
+    """Return whether the text is UTF-8, has no words for numbers (NaN, Infinity), and certainly stays within
+    Jackson's bounds for names, texts, digits and depth."""
     if not text.isascii():
         try:
             text.decode()
@@ -112,7 +113,8 @@ def _is_moderate(text: bytes) -> bool:
 
 
 def can_read(schema: pa.Schema, settings: JsonSettings) -> bool:
-    """Return whether Arrow has the types, and the settings have no formats for them."""
+    """Return whether Arrow may read columns of ``schema``: all types are known to Arrow, no option gives a
+    format for dates or times among them, and the records are lines in UTF-8."""
     formats = (settings.date_format, settings.timestamp_format, settings.timestamp_ntz_format)
     has_formats = formats != (None, None, None)
     return is_plain(settings) and all(
@@ -130,8 +132,8 @@ def _is_read(kind: pa.DataType) -> bool:
 
 
 def rows_of(text: bytes, schema: pa.Schema, settings: Settings) -> pa.RecordBatch | None:
-    """Return the columns, in physical form, of lines that are :func:`one_object_a_line`; None if Arrow can't
-    read them as Spark does."""
+    """Return the columns of ``schema``, in physical form, of ``text``, a result of :func:`one_object_a_line`;
+    None if Arrow can't read the text as Spark does."""
     if b"-0" in text and _has_floats(schema) and _NEGATIVE_ZERO.search(text):
         return None
     fields = [field.with_type(STRING) if field.type in _CAST else field for field in schema]
@@ -151,7 +153,8 @@ def rows_of(text: bytes, schema: pa.Schema, settings: Settings) -> pa.RecordBatc
 
 
 def _parsed(text: bytes, schema: pa.Schema | None) -> pa.Table | None:
-    """Parse the lines with Arrow; None unless each line holds one object."""
+    """Return the lines as Arrow parses them, by ``schema`` (None = inferred types); None if Arrow refuses
+    them, or a line doesn't hold exactly one object."""
     read_options = arrow_json.ReadOptions(use_threads=False, block_size=len(text) + 1)
     parse_options = arrow_json.ParseOptions(
         explicit_schema=schema, unexpected_field_behavior="infer" if schema is None else "ignore"
@@ -178,7 +181,8 @@ def _has_floats(schema: pa.Schema | pa.StructType) -> bool:
 
 
 def _fitted(column: pa.Array, kind: pa.DataType, settings: Settings) -> pa.Array | None:
-    """Convert the column into its type; None if a value doesn't fit the type."""
+    """Return the parsed column in the physical form of the type ``kind``; None if a value doesn't fit the
+    type, or may not fit it in Spark."""
     if is_decimal(kind):
         # Arrow checks digits behind the point only.
         bounds = pc.min_max(column).as_py()
@@ -199,8 +203,8 @@ def _fitted(column: pa.Array, kind: pa.DataType, settings: Settings) -> pa.Array
 
 
 def kind_of(text: bytes) -> ObjectFields | None:
-    """Return the type of lines that are :func:`one_object_a_line`; None if Arrow can't infer the type as
-    Spark does."""
+    """Return the type that covers all objects of ``text``, a result of :func:`one_object_a_line`; None if
+    Arrow can't infer the type as Spark does."""
     table = _parsed(text, None)
     if table is None:
         return None

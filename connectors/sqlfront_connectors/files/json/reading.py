@@ -26,7 +26,9 @@ _VALUE: Final = 64
 
 class RecordReader:
     """A reader of one file's records into rows of ``schema``, which may have the column of corrupt records.
-    The rows of a long record are charged to ``memory`` and not released here."""
+    The rows of a record that is a long array are charged to ``memory`` and not released here. The methods
+    raise DataError for a malformed record in mode FAILFAST, NotSupportedError where Spark's answer is not
+    certain."""
 
     def __init__(
         self,
@@ -62,14 +64,16 @@ class RecordReader:
         return self._corrupt >= 0
 
     def read(self, records: Sequence[bytes], first: int = 1) -> pa.RecordBatch:
-        """Read all rows of the records; ``first`` is the number of the first record."""
+        """Return a batch of all rows of the records; ``first``: the number of the first record in the file,
+        for errors."""
         return self._batch(
             [row for number, record in enumerate(records, first) for row in self._rows(record, number)]
         )
 
     def read_lines(self, text: bytes, first: int = 1) -> pa.RecordBatch:
-        """Return the rows of UTF-8 text with one record per line. A line that the quick reader doesn't take
-        is read as by :meth:`read`."""
+        """Return a batch of the rows of ``text``, UTF-8 with one record per line. A line that the quick
+        reader doesn't take is read as by :meth:`read`. ``first``: the number of the first line, for
+        errors."""
         rows: list[Row] = []
         for number, line in enumerate(text.decode().split("\n"), first):
             row = self._lines.row(line)
@@ -90,7 +94,8 @@ class RecordReader:
         ).select([])
 
     def with_corrupt_column(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Add the column of corrupt records, if wanted, to rows without corrupt records."""
+        """Return the batch, whose rows come from valid records, with the column of corrupt records, all null,
+        if the schema has this column; otherwise return the batch itself."""
         if self._corrupt < 0:
             return batch
         columns = list(batch.columns)
@@ -133,8 +138,8 @@ class RecordReader:
     def _elements(
         self, tokens: JsonTokens, members: Callable[[JsonTokens, bool], tuple[Row, bool]]
     ) -> list[Row]:
-        """Read the rows of an array at the top; an element that is not an object makes the whole array
-        malformed."""
+        """Return the rows of an array at the top. Raises UnfitError for an element that is not an object: the
+        whole array is malformed. Raises _PartialRowsError if a field of an element doesn't fit."""
         rows: list[Row] = []
         all_whole = True
         while tokens.advance() not in (Token.END_ARRAY, None):

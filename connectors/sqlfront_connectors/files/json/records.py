@@ -15,8 +15,8 @@ MARK: Final = b"\xef\xbb\xbf"
 
 
 def records_of(content: bytes, settings: JsonSettings) -> list[bytes]:
-    """Split the content into records without separators. The text behind the last separator is a record
-    unless it is empty."""
+    """Return the records in the content, without separators; with multiLine the content is one record. The
+    text behind the last separator is a record unless it is empty."""
     if settings.multi_line:
         return [content]
     if settings.separator is not None:
@@ -62,7 +62,8 @@ def _decoded(record: bytes, encoding: str, settings: JsonSettings) -> str:
 
 
 def _detected(record: bytes) -> tuple[str, int]:
-    """Return the encoding, and the length of the byte order mark."""
+    """Return the encoding of a record by its first four bytes, and the length of its byte order mark. Raises
+    NotSupportedError for an odd byte order and for NUL bytes."""
     start = record[:4]
     if start.startswith(MARK) and len(start) == 4:
         return "utf-8", 3

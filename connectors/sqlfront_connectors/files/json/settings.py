@@ -144,7 +144,8 @@ def _number(options: Mapping[str, str], name: str) -> float:
 
 
 def _encoding(name: str | None, *, multi_line: bool, separator: str | None) -> str | None:
-    """Return the encoding after Spark's checks."""
+    """Return the encoding ``name`` in lower case after Spark's checks; None if no encoding is given. Raises
+    ProgrammingError for an unknown encoding, and for encodings that need multiLine or a lineSep."""
     if name is None:
         return None
     if name.lower() not in _ENCODINGS:

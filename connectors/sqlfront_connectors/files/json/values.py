@@ -82,7 +82,10 @@ class PartialError(ValueError):
 
 
 class Converters:
-    """A maker of converters for the types of a schema."""
+    """A maker of converters for the types of a schema. ``zone``: the time zone of timestamps without one.
+    ``exact_bytes``: the tokens' bytes are the file's own. ``copies``: if they are not, a value that is not a
+    string is written anew as text where a string is wanted; otherwise such a value raises
+    NotSupportedError."""
 
     def __init__(self, settings: JsonSettings, zone: str, *, exact_bytes: bool, copies: bool = True) -> None:
         self._settings = settings
@@ -93,8 +96,9 @@ class Converters:
         self._copies = copies
 
     def converter(self, kind: pa.DataType) -> Converter:
-        """Return the function that reads the value at the current token. Raises NotSupportedError for
-        unsupported types."""
+        """Return a function that reads the value at the current token as a value of the type ``kind``, None
+        for null. The function raises ValueError for a value that doesn't fit. Raises NotSupportedError for
+        types that can't be read."""
         if pa.types.is_struct(kind):
             return _typed(self._struct(kind), Token.START_OBJECT)
         if pa.types.is_list(kind):
@@ -108,7 +112,7 @@ class Converters:
         return _typed_by(self._scalar(kind))
 
     def _scalar(self, kind: pa.DataType) -> dict[Token, Converter]:
-        """Return the converter of each token."""
+        """Return, for a type that isn't nested, the converter for each kind of token that fits the type."""
         if kind == BOOLEAN:
             return {Token.TRUE: lambda tokens: True, Token.FALSE: lambda tokens: False}
         if kind in _BOUNDS or kind == BIGINT:
@@ -142,7 +146,8 @@ class Converters:
         raise UnfitError
 
     def _string(self, tokens: JsonTokens) -> object:
-        """Return a string's text; for any other value its bytes in the file."""
+        """Return the text of the current string; for any other value its text in the file, or its text as
+        written anew; None for null."""
         token = tokens.token
         if token is Token.NAME:
             tokens.advance()
@@ -174,8 +179,10 @@ class Converters:
         return struct
 
     def members(self, kind: pa.StructType | pa.Schema) -> Callable[[JsonTokens, bool], tuple[Row, bool]]:
-        """Return a function that reads the members of an object into a row, and returns whether all members
-        fitted."""
+        """Return a function that reads the members of an object into a row of the fields of ``kind``, null
+        for missing fields and for values that don't fit. The function returns the row, and whether all values
+        fitted. If its second argument is True, a duplicate key raises NotSupportedError; otherwise the last
+        fitting value counts."""
         names = {field.name: index for index, field in enumerate(kind)}
         converters = [self.converter(field.type) for field in kind]
         width = len(converters)
@@ -221,8 +228,9 @@ class Converters:
         return array
 
     def items(self, kind: pa.DataType) -> Callable[[JsonTokens], tuple[list[object], bool]]:
-        """Return a function that reads the items of an array, and returns whether all items fitted
-        completely. An item of another type ends the array with an error."""
+        """Return a function that reads the items of an array of the type ``kind``, and returns the items, and
+        whether all items fitted completely. The function raises ValueError at an item that doesn't fit at
+        all."""
         converter = self.converter(kind)
 
         def read(tokens: JsonTokens) -> tuple[list[object], bool]:
@@ -275,7 +283,8 @@ _ARRAY_ENDS: Final = (Token.END_ARRAY, None)
 
 
 def _copied(tokens: JsonTokens) -> str:
-    """Return the text of the current value as Jackson writes it anew."""
+    """Return the text of the current value as Jackson writes it anew, and read the tokens to the value's end.
+    Raises NotSupportedError for a value that is nested too deeply."""
     try:
         return write_json(value_of(tokens))
     except RecursionError:
@@ -293,7 +302,8 @@ def _typed(converter: Converter, wanted: Token) -> Converter:
 
 
 def _typed_by(converters: dict[Token, Converter]) -> Converter:
-    """Return a converter that skips a name, returns None for null, and refuses tokens without a converter."""
+    """Return a converter that calls the converter of the current token. It skips a name before the value,
+    returns None for null, and raises UnfitError for a token without a converter."""
 
     def convert(tokens: JsonTokens) -> object:
         token = tokens.token
@@ -312,7 +322,8 @@ def _typed_by(converters: dict[Token, Converter]) -> Converter:
 
 
 def _filled(tokens: JsonTokens) -> str:
-    """Return the current string; an empty string fits no type but string and binary."""
+    """Return the text of the current string. Raises UnfitError for an empty string, which fits no type but
+    string and binary."""
     text = tokens.text()
     if not text:
         raise UnfitError
@@ -337,7 +348,8 @@ def _integer(kind: pa.DataType) -> Converter:
 
 
 def _seconds(tokens: JsonTokens) -> int:
-    """Convert seconds into microseconds, which wrap around in 64 bits."""
+    """Return the current integer, in seconds, as microseconds, which wrap around in 64 bits. Raises
+    UnfitError for an integer beyond 64 bits."""
     value = int(tokens.text())
     if not _LONG[0] <= value < _LONG[1]:
         raise UnfitError
@@ -345,7 +357,8 @@ def _seconds(tokens: JsonTokens) -> int:
 
 
 def _single(tokens: JsonTokens) -> float:
-    """Round a number to single precision once; an integer has no negative zero."""
+    """Return the current number in single precision, rounded once from its text; an integer has no negative
+    zero."""
     if tokens.is_special():
         return tokens.number()
     value = parse_single(tokens.text())
@@ -359,8 +372,8 @@ def _plain_number(tokens: JsonTokens) -> Decimal:
 
 
 def decimal_fitter(kind: pa.Decimal128Type) -> Callable[[Decimal], Decimal]:
-    """Return a function that rounds numbers to the type's scale and raises UnfitError for numbers with more
-    digits than the type."""
+    """Return a function that rounds a number half up to the scale of the type ``kind``. The function raises
+    UnfitError for a number with more digits than the type, NotSupportedError for an extreme exponent."""
     unit, bound = Decimal(1).scaleb(-kind.scale), kind.precision - kind.scale
 
     def fitted(value: Decimal) -> Decimal:

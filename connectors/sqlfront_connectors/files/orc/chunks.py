@@ -17,7 +17,8 @@ NONE, _ZLIB, _SNAPPY, _LZ4, _ZSTD = 0, 1, 2, 4, 5
 
 @contextmanager
 def decoding() -> Iterator[None]:
-    """Turn errors of decoding in the block into MalformedData."""
+    """Return a context manager that turns errors of decoding in the block into MalformedData; errors of the
+    system pass."""
     try:
         yield
     except (IndexError, UnicodeDecodeError, zlib.error, pa.ArrowException) as error:
@@ -29,14 +30,14 @@ def decoding() -> Iterator[None]:
 
 
 def part(file: BinaryIO, start: int, length: int) -> bytes:
-    """Read ``length`` bytes of the file, fewer at its end."""
+    """Return ``length`` bytes of the file from the place ``start`` on, fewer at the file's end."""
     file.seek(start)
     return file.read(length)
 
 
 def unpacked_size(file: BinaryIO, start: int, length: int, block: int) -> int:
-    """Return an upper bound of the uncompressed bytes of a part of the file. Raises MalformedData unless the
-    part consists of chunks of at most ``block`` bytes."""
+    """Return an upper bound of the uncompressed bytes of the ``length`` bytes of the file from ``start`` on.
+    Raises MalformedData unless these bytes consist of chunks of at most ``block`` bytes."""
     end, found = start + length, 0
     while start < end:
         size = int.from_bytes(part(file, start, _HEADER), "little") >> 1
@@ -48,8 +49,9 @@ def unpacked_size(file: BinaryIO, start: int, length: int, block: int) -> int:
 
 
 def plain(stored: bytes, compression: int, block: int, most: int) -> bytes:
-    """Uncompress chunks until the end, or until the result has more than ``most`` bytes. ``block``: the bytes
-    of a chunk before compression."""
+    """Return the uncompressed bytes of ``stored``, a series of chunks; stops once the result has more than
+    ``most`` bytes. ``compression``: the number of the codec. ``block``: the most bytes of a chunk before
+    compression. Raises MalformedData for a chunk that is too long, and the errors of the codec."""
     if compression == NONE:
         return stored
     found, at = bytearray(), 0
@@ -78,7 +80,7 @@ def _unpacked(chunk: bytes, compression: int, block: int) -> bytes:
 
 
 def _length(chunk: bytes) -> int:
-    """Return the uncompressed length of a block of LZ4 (LZ4's block format)."""
+    """Return the uncompressed length of ``chunk``, a block of LZ4 (LZ4's block format)."""
     at = total = 0
     while True:
         token = chunk[at]

@@ -63,7 +63,8 @@ _LARGE_KEPT_BYTES: Final = 1 << 21
 
 
 class _End(msgspec.Struct, frozen=True):
-    """The end of a file: the bytes of its postscript and footer, and where the footer begins."""
+    """The end of a file: the bytes of its postscript and of its footer, and the place in the file at which
+    the footer begins."""
 
     postscript: bytes
     footer: bytes
@@ -71,7 +72,7 @@ class _End(msgspec.Struct, frozen=True):
 
 
 class NoFooter(MalformedData):
-    """The error of a file without a footer for any reader."""
+    """The error of a file in which no reader finds a footer."""
 
 
 class TooLarge(MalformedData):
@@ -79,8 +80,9 @@ class TooLarge(MalformedData):
 
 
 class OrcStream(msgspec.Struct, frozen=True, gc=False):
-    """A stream of a stripe: its column and kind, its start, its bytes; and of the column the kind of the
-    type, the digits behind the point of a decimal, and the encoding."""
+    """A stream of a stripe. ``column``: the number of the column's type. ``kind``: the kind of the stream.
+    ``start`` and ``size``: the place in the file, and the bytes there. ``type``, ``scale`` and ``encoding``:
+    the kind of the column's type, the digits behind the point of a decimal, and the column's encoding."""
 
     column: int
     kind: int
@@ -92,7 +94,7 @@ class OrcStream(msgspec.Struct, frozen=True, gc=False):
 
 
 class Stripe(msgspec.Struct, frozen=True):
-    """A stripe's rows and streams."""
+    """The number of rows of a stripe, and its streams in the order of the file."""
 
     rows: int
     streams: tuple[OrcStream, ...]
@@ -119,15 +121,17 @@ class Description(msgspec.Struct, frozen=True):
     sizes: Mapping[str, int] = msgspec.field(default_factory=dict)
 
     def size(self, stripe: int, columns: Collection[str]) -> int:
-        """Return the approximate bytes of memory of these columns of the stripe."""
+        """Return the approximate bytes of memory of the values of the named columns in a stripe; ``stripe``:
+        the stripe's number."""
         total = sum(self.sizes.get(column, 0) for column in columns)
         return total * self.stripes[stripe].rows // max(sum(stripe.rows for stripe in self.stripes), 1)
 
 
 def description(source: str) -> Description:
-    """Return the description in the footers of an ORC file. Raises NoFooter if no reader finds a footer,
+    """Return the description of an ORC file by its footers. Raises NoFooter if no reader finds a footer,
     MalformedData if Spark's reader may read more of the footer than this module does, TooLarge if a footer
-    has too many bytes. The description states a fault in the readable parts."""
+    has too many bytes, OSError as :func:`open`. A fault in the readable parts is stated in the
+    description."""
     with open(source, "rb") as file, decoding():
         end = _end(file)
         footers = tuple(part(file, *place) for place in _places(end))
@@ -149,7 +153,8 @@ def _end(file: BinaryIO) -> _End:
 
 
 def _places(end: _End) -> list[tuple[int, int]]:
-    """Return the start and the bytes of each stripe's footer; empty if not all stripes are in the file."""
+    """Return the start and the length of each stripe's footer in the file; empty if not all stripes are in
+    the file."""
     postscript = _postscript(end.postscript)
     footer = _message(end.footer, postscript.number(2), postscript.number(3))
     stripes = [ProtobufMessage(stripe) for stripe in footer.parts(3)]
@@ -208,7 +213,8 @@ def _postscript(said: bytes) -> ProtobufMessage:
 
 
 def _sizes(types: list[ProtobufMessage], footer: ProtobufMessage) -> dict[str, int]:
-    """Return the bytes of columns by name: texts by the statistics, other values at a constant size."""
+    """Return the approximate bytes of memory of each column's values, by the column's name: texts by the
+    statistics in the footer, other values at a constant size. A nested column includes its parts."""
     statistics = [ProtobufMessage(each) for each in footer.parts(7)]
     sizes = [each.number(1) * _VALUE + _length_of_texts(each) for each in statistics]
     sizes += [0] * (len(types) - len(sizes))
@@ -219,7 +225,8 @@ def _sizes(types: list[ProtobufMessage], footer: ProtobufMessage) -> dict[str, i
 
 
 def _length_of_texts(statistics: ProtobufMessage) -> int:
-    """Return the sum that the statistics of texts or binaries state, a signed number; 0 for other values."""
+    """Return the sum of the lengths of all texts or binaries in a column, as the column's statistics state
+    it; 0 for other values."""
     sums = [*(ProtobufMessage(each).number(3) for each in statistics.parts(4))]
     sums += [ProtobufMessage(each).number(1) for each in statistics.parts(8)]
     return sum(each >> 1 for each in sums if not each & 1)
@@ -232,8 +239,9 @@ def _stripes(
     compression: int,
     block: int,
 ) -> tuple[set[str], list[Stripe], str | None]:
-    """Return the time zones in the stripes' footers, the stripes, and the fault of the first damaged stripe,
-    if any."""
+    """Return the time zones in the stripes' footers, the stripes before the first damaged one, and that
+    stripe's fault, None = no fault. ``footers``: the stored bytes of each stripe's footer; ``stripes``: the
+    descriptions in the file's footer."""
     zones, found, fault = set(), [], None
     for stripe, stored in zip(stripes, footers, strict=True):
         size, rows = stripe.number(2) + stripe.number(3), stripe.number(5)  # the size of index and data
@@ -336,7 +344,8 @@ def _fault_of_stripe(
 
 
 def _message(stored: bytes, compression: int, block: int) -> ProtobufMessage:
-    """Decode a message that is stored in chunks of at most ``block`` uncompressed bytes."""
+    """Decode a message that is stored in chunks of at most ``block`` uncompressed bytes. Raises TooLarge for
+    more than :data:`_LARGEST` bytes, MalformedData for bytes that are no message."""
     found = plain(stored, compression, block, _LARGEST)
     if len(found) > _LARGEST:
         raise TooLarge("the footer is larger than the limit")

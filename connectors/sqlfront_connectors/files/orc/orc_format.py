@@ -80,9 +80,9 @@ _POSITIONAL: Final = "_col"
 
 
 def open_file(path: str, access: FileAccess) -> tuple["orc.ORCFile", Description]:
-    """Open the file; returns the file and its description. Raises OperationalError, which names the file, for
-    an unreadable file; NotSupportedError for a file with damaged footers, which Arrow might not survive, and
-    for columns of an unsupported type."""
+    """Open the file with Arrow; returns the file and its description. Raises OperationalError, which names
+    the file, for an unreadable file; NotSupportedError for a file with damaged footers, which Arrow might not
+    survive, and for columns of an unsupported type."""
     from pyarrow import orc  # noqa: PLC0415 - loaded when an ORC file is read
 
     with reading(path), access.reading(path) as file:
@@ -107,7 +107,8 @@ def open_file(path: str, access: FileAccess) -> tuple["orc.ORCFile", Description
 
 
 def _unread(path: str, error: Exception) -> Exception:
-    """Return the error for an error of Arrow. Spark may read a file that Arrow doesn't read: Spark reads
+    """Return the error to raise for ``error``, which Arrow has raised over the file: an error of the system
+    itself, otherwise NotSupportedError, since Spark may read a file that Arrow doesn't read: Spark reads
     fewer bytes of a damaged file."""
     if getattr(error, "errno", None) is not None:
         return error
@@ -117,8 +118,8 @@ def _unread(path: str, error: Exception) -> Exception:
 
 
 def check_partitions(path: str, version: FileVersion) -> None:
-    """Raise Spark's error of reading a file where a partition column has no values at all: its reader of ORC
-    doesn't know the column's type."""
+    """Raise OperationalError, Spark's error of reading the file at ``path``, if a partition column has no
+    values at all: Spark's reader of ORC doesn't know the column's type."""
     for field in version.partition_schema:
         if pa.types.is_null(field.type):
             raise file_unreadable(
@@ -127,9 +128,10 @@ def check_partitions(path: str, version: FileVersion) -> None:
 
 
 def infer_schema(paths: Sequence[str], options: Mapping[str, str], access: FileAccess) -> pa.Schema:
-    """Return the columns of the files. Spark takes the columns of one file, and doesn't define of which file;
-    so files with different columns are refused. With ``mergeSchema`` the result has the columns of all files;
-    the files are refused if the columns' order depends on the order of the files."""
+    """Return the logical schema of a table of the files ``paths``. Spark takes the columns of one file, and
+    doesn't define of which file; so NotSupportedError is raised for files with different columns. With
+    ``mergeSchema`` the result has the columns of all files; NotSupportedError is raised if the columns' order
+    depends on the order of the files."""
     schemas = [_schema(path, access) for path in paths]
     if merges_schemas(options):
         if not is_certain(schemas):
@@ -159,8 +161,8 @@ def _type(field: pa.Field, path: str) -> pa.DataType:
 
 
 def _checked(field: pa.Field, name: str, path: str) -> pa.DataType:
-    """Return Spark's type of a field of the column. Raises NotSupportedError if a type in it isn't read as in
-    Spark."""
+    """Return Spark's type of ``field``, a column or a part of the column ``name``. Raises NotSupportedError
+    if a type in it isn't read as in Spark."""
     kind, written = field.type, (field.metadata or {}).get(_WRITTEN)
     if pa.types.is_union(kind):
         raise NotSupportedError(f"{path}: column `{name}` of ORC's type {kind}")
@@ -193,7 +195,8 @@ def _holds_clock_time(kind: pa.DataType) -> bool:
 
 
 def _children(array: pa.Array) -> list[pa.Array]:
-    """Return the arrays inside a nested array, without values below nulls."""
+    """Return the arrays of the parts of a nested array, without values below nulls; empty for an array that
+    isn't nested."""
     kinds = pa.types
     if kinds.is_struct(array.type):
         return list(array.flatten())
@@ -203,7 +206,8 @@ def _children(array: pa.Array) -> list[pa.Array]:
 
 
 def _check_values(array: pa.Array) -> None:
-    """Raise ArrowInvalid for texts that are not UTF-8 and decimals of too many digits."""
+    """Raise ArrowInvalid if the array, or a part of it, has texts that are not UTF-8 or decimals of too many
+    digits."""
     for child in _children(array):
         _check_values(child)
     if is_decimal(array.type) or (is_string(array.type) and not _is_ascii(array)):
@@ -216,8 +220,8 @@ def _is_ascii(texts: pa.Array) -> bool:
 
 
 def _conversion(own: pa.DataType, wanted: pa.DataType) -> Conversion | None:
-    """Return the conversion of a column from one Spark type into another; None for an unsupported
-    conversion."""
+    """Return a function that converts arrays of a file's column, of the Spark type ``own``, into the physical
+    form of the Spark type ``wanted``; None for an unsupported conversion."""
     kinds = pa.types
     if own == wanted or _widens(own, wanted):
         return partial(to_physical, logical=wanted)
@@ -335,7 +339,9 @@ class OrcReader:
         reading."""
 
     def read(self, piece: int) -> Iterator[pa.RecordBatch]:
-        """Yield the stripe's rows."""
+        """Yield the rows of the stripe ``piece``: the wanted columns that the file has, in the physical form
+        of the table's types. Raises OperationalError for unreadable rows, NotSupportedError for rows that
+        Spark may read differently."""
         names = [field.name for _, field in self._columns]
         if not names:
             rows = pa.nulls(self._described.stripes[piece].rows)
@@ -397,8 +403,8 @@ class OrcReader:
         return array
 
     def _check_zeros(self, array: pa.Array) -> None:
-        """Raise NotSupportedError for a batch of zeros of both signs, all of which Spark reads as the
-        first."""
+        """Raise NotSupportedError if the array, a batch of Spark's reader, or a part of it, has only zeros
+        and of both signs: Spark reads all of them as the first."""
         for child in _children(array):
             self._check_zeros(child)
         if array.type in (FLOAT, DOUBLE):
@@ -407,7 +413,8 @@ class OrcReader:
                 raise NotSupportedError(f"{self._path}: ORC's zeros of both signs without another number")
 
     def _check_days(self, array: pa.Array) -> None:
-        """Raise NotSupportedError for days of the Julian calendar."""
+        """Raise NotSupportedError if the array, or a part of it, has dates before 1582-10-15, days of the
+        Julian calendar."""
         for child in _children(array):
             self._check_days(child)
         if array.type == DATE:

@@ -24,13 +24,14 @@ class ProtobufMessage:
         self._fields = list(_fields(data))
 
     def number(self, field: int) -> int:
-        """Return the value of a field of numbers, the last of several; 0 for a missing field."""
+        """Return the value of the field with the number ``field``, a number; of several values the last, 0
+        for a missing field."""
         return next(
             (value for key, value in reversed(self._fields) if key == field and isinstance(value, int)), 0
         )
 
     def has(self, *fields: int) -> bool:
-        """Return whether all of these fields are present."""
+        """Return whether all fields with these numbers are present."""
         return {key for key, _ in self._fields}.issuperset(fields)
 
     def numbers(self, field: int) -> list[int]:
@@ -49,7 +50,8 @@ class ProtobufMessage:
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Yield numbers and values of the fields in the order of the data."""
+    """Yield number and value of each field in the order of the data; fields of a fixed size are left out.
+    Raises MalformedData for bytes that are not a message."""
     at = 0
     while at < len(data):
         tag, at = read_varint(data, at)

@@ -72,12 +72,13 @@ def check_range(data: bytes, most: int, *, is_second: bool) -> None:
 
 
 def _signed(stored: int) -> int:
-    """Decode a signed integer, the lowest bit of which is its sign."""
+    """Return the signed integer that is stored as an unsigned number whose lowest bit is the sign."""
     return stored >> 1 ^ -(stored & 1)
 
 
 def _first_range(data: bytes, at: int) -> tuple[int, int, int]:
-    """Return the least and the greatest signed integer of a run, and the end of the run."""
+    """Return the least and the greatest signed integer of the run that begins at ``at``, and the end of the
+    run; first version of the encoding."""
     head = data[at]
     if head < 128:
         step = int.from_bytes(data[at + 1 : at + 2], signed=True)
@@ -92,7 +93,8 @@ def _first_range(data: bytes, at: int) -> tuple[int, int, int]:
 
 
 def _second_range(data: bytes, at: int) -> tuple[int, int, int]:
-    """Return the same as :func:`_first_range` for a run of the second version."""
+    """Return the least and the greatest signed integer of the run that begins at ``at``, and the end of the
+    run; second version of the encoding."""
     head = data[at]
     if head < 64:
         end = at + 2 + (head >> 3)
@@ -121,8 +123,10 @@ def _range_of(values: Collection[int]) -> tuple[int, int]:
 
 
 def _patched_values(data: bytes, at: int, count: int, width: int) -> tuple[list[int], int]:
-    """Return the integers and the end of a run of values above a base, to some of which higher bits are
-    added. The highest bit of the base is its sign."""
+    """Return the integers of a run of values above a base, to some of which higher bits are added, and the
+    end of the run. ``at``: the place behind the first two bytes of the run's header; ``count`` and ``width``:
+    the number of values and the bits of each. The highest bit of the base is its sign. Raises MalformedData
+    for added bits beyond the values."""
     base_bytes, patch, gap = (data[at] >> 5) + 1, _WIDTHS[data[at] & 31], (data[at + 1] >> 5) + 1
     patches = data[at + 1] & 31
     at += 2 + base_bytes
@@ -143,12 +147,14 @@ def _patched_values(data: bytes, at: int, count: int, width: int) -> tuple[list[
 
 
 def _ends(data: bytes) -> np.ndarray:
-    """Return the ends of all bytes that would be the last byte of a number, if the data are numbers."""
+    """Return the index behind each byte that would be the last byte of a number, if all data were numbers of
+    variable length."""
     return np.flatnonzero(np.frombuffer(data, np.uint8) < 128) + 1
 
 
 def _numbers(ends: np.ndarray, at: int, count: int) -> np.ndarray:
-    """Return the ends of ``count`` numbers, the first of which begins at ``at``."""
+    """Return the ends of ``count`` numbers, the first of which begins at ``at``; ``ends``: the result of
+    :func:`_ends`. Raises MalformedData if the data have fewer numbers."""
     found = ends[ends.searchsorted(at, "right") :][:count]
     if len(found) < count:
         raise MalformedData("a run is longer than its stream")
@@ -201,8 +207,9 @@ def _second(data: bytes, *, exact: bool) -> int:
 
 
 def _delta(data: bytes, at: int, count: int, width: int) -> tuple[int, int]:
-    """Return the sum, and the end, of a run given by the first value, the first step and the widths of the
-    other steps."""
+    """Return the sum of a run of lengths, and the end of the run. The run has a first value, a first step
+    and, unless ``width`` is 0, the sizes of the other steps in ``width`` bits each. ``count``: the number of
+    values. Raises MalformedData for a negative length."""
     base, at = read_varint(data, at)
     zigzag, at = read_varint(data, at)
     step = (zigzag >> 1) ^ -(zigzag & 1)

@@ -33,8 +33,9 @@ _ROOM: Final = 1 << 28
 
 
 def check_streams(source: str, described: Description, stripe: int, columns: frozenset[int]) -> None:
-    """Raise MalformedData if streams of these columns of the stripe are damaged in a way that Arrow doesn't
-    notice, or does not survive."""
+    """Raise MalformedData if streams of the columns ``columns`` (their places among the file's columns) in
+    the stripe with the number ``stripe`` are damaged in a way that Arrow doesn't notice, or does not survive.
+    ``source``: the file's path."""
     first, compression = described.columns, described.compression
     parts = {number for place in columns for number in range(first[place], first[place + 1])}
     streams = [stream for stream in described.stripes[stripe].streams if stream.column in parts]
@@ -55,8 +56,9 @@ def check_streams(source: str, described: Description, stripe: int, columns: fro
 
 
 def _check_of(stream: OrcStream) -> Callable[[bytes], None] | None:
-    """Return the check of a stream, None for a stream without check and for lengths. In integers in runs of
-    the second version Arrow's reader itself notices a run that is too long."""
+    """Return a function that raises MalformedData for damaged bytes of the stream; None for a stream that
+    needs no check, and for lengths. In integers in runs of the second version Arrow's reader itself notices a
+    run that is too long."""
     if stream.kind == NULLS or (stream.kind == DATA and stream.type in _BYTES):
         return check_byte_runs
     if stream.kind == SECOND and stream.type == DECIMAL:
@@ -69,8 +71,9 @@ def _check_of(stream: OrcStream) -> Callable[[bytes], None] | None:
 
 
 def _check_lengths(stream: OrcStream, size: int, data: bytes) -> None:
-    """Raise MalformedData for lengths that exceed the bytes of the texts: Arrow's reader allocates memory for
-    them and ends the process if the allocation fails. For lists the number of values is unknown."""
+    """Raise MalformedData if the sum of the lengths in ``data``, the content of ``stream``, exceeds both
+    ``size``, the bytes of the texts, and :data:`_ROOM`: Arrow's reader allocates memory for so many bytes and
+    ends the process if the allocation fails. For lists the number of values is unknown."""
     is_second, most = stream.encoding >= _SECOND_VERSION, max(size, _ROOM)
     found = total_length(data, is_second=is_second)
     if found > most and total_length(data, is_second=is_second, exact=True) > most:
