@@ -48,9 +48,9 @@ class Template(msgspec.Struct, frozen=True):
     def bind(
         self, arguments: Sequence[object] = (), values: "run_values.RunValues | None" = None
     ) -> tuple[DAG, Mapping[str, object]]:
-        """The DAG of one run, without parameters, and the objects for its sources; the template's own if
-        nothing differs. Raises OperationalError (SQLSTATE 40001) if the rows no longer lie where the plan
-        needs them.
+        """Return the DAG of one run, without parameters, and the objects for its sources, by key; the
+        template's own if nothing differs from run to run. Raises OperationalError (SQLSTATE 40001) if the
+        rows no longer lie where the plan needs them.
 
         ``arguments``: a value for each Parameter by index, as a Literal holds it. ``values``: the values of
         the run (``current_date``), None = the values of this moment in UTC.
@@ -85,7 +85,8 @@ class Template(msgspec.Struct, frozen=True):
     def literals(
         arguments: Sequence[object] = (), values: "run_values.RunValues | None" = None
     ) -> Callable[[Expr], Expr]:
-        """The function that returns the literal of each parameter and run value."""
+        """Make a function from expression to expression: it returns a Parameter or RunValue as the literal
+        of this run, and any other expression unchanged. ``arguments`` and ``values`` as of :meth:`bind`."""
         return _literals(arguments, values or run_values.RunValues(Settings()))
 
 
@@ -102,9 +103,10 @@ class SharedPlan(msgspec.Struct, frozen=True):
 class QueryPlan(msgspec.Struct, frozen=True):
     """A planned query; immutable, valid as long as the table versions that the plan reads are wanted.
 
-    ``schema`` is the result's schema, in logical types. ``reason`` explains the choice of the lane. ``bound``
-    and ``optimized`` are the plans from which the DAG was made, for EXPLAIN. ``shared`` are the subplans to
-    be computed before, in that order.
+    ``schema`` is the result's schema, in logical types. ``reason`` explains the choice of the lane.
+    ``input_rows`` and ``input_size`` (bytes) are the estimated input of the query's scans. ``bound`` and
+    ``optimized`` are the plans from which the DAG was made, for EXPLAIN. ``shared`` are the subplans to be
+    computed before, in that order.
     """
 
     template: Template
@@ -137,7 +139,7 @@ class QueryPlan(msgspec.Struct, frozen=True):
 
 
 def template_of(lowered: LoweredQuery) -> Template:
-    """The template of a lowered plan."""
+    """Make the template of a lowered plan: find the parts that hold parameters or values of the run."""
     sources = {scan.vertex for scan in lowered.scans}
     scans = tuple(scan for scan in lowered.scans if any(map(is_open, scan.request.filters)))
     fields = []

@@ -78,7 +78,8 @@ class _Shape(msgspec.Struct, Generic[PlanT], eq=False):
 
 
 class PlanCache(Generic[PlanT]):
-    """The plans of one session; safe to use from several threads. With ``size`` 0 nothing is kept."""
+    """The plans of one session; safe to use from several threads. ``size``: the number of plans that are
+    kept, 0 = none."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -92,8 +93,9 @@ class PlanCache(Generic[PlanT]):
     def find(
         self, text: str, arguments: Arguments, settings: object, catalog: Catalog
     ) -> tuple[CachedPlan[PlanT], tuple[object, ...]] | None:
-        """The plan for a text, and the values of the text's literals that are parameters, which follow the
-        arguments' values; None if no current plan exists."""
+        """Find the plan for a text. ``settings`` are the session's plan key. Return the plan, and the values
+        of the text's literals that are parameters, which follow the arguments' values; None if no current
+        plan exists. A plan that is no longer current is removed."""
         skeleton, literals = split(text)
         shape = self._shapes.get(skeleton)
         if shape is None:
@@ -141,9 +143,10 @@ class PlanCache(Generic[PlanT]):
         pins: bool,
         catalog_version: int,
     ) -> CachedPlan[PlanT] | None:
-        """Keep a plan, made of ``binding`` for these arguments; return None if the plan isn't cacheable.
-        ``pins``: the plan reads the versions that it was bound to; ``catalog_version``: the version of the
-        catalog at binding, or an earlier version."""
+        """Keep a plan, made of ``binding`` for these arguments and settings; return the cached plan, None if
+        the plan isn't cacheable. ``pins``: the plan reads the versions that it was bound to, else each run
+        reads the current versions. ``catalog_version``: the version of the catalog at binding, or an earlier
+        version."""
         if not binding.repeatable or self._size <= 0:
             return None
         given = arguments.given
@@ -180,7 +183,9 @@ class PlanCache(Generic[PlanT]):
     def _shaped(
         self, skeleton: Skeleton, count: int, lifted: dict[int, bool], pinned: set[int]
     ) -> _Shape[PlanT]:
-        """The shape of a skeleton, in which literals and arguments fixed by the new plan are fixed."""
+        """The shape of a skeleton for a new plan. Literals and arguments that the new plan or the known
+        shape fixes are fixed; if that changes the known shape, a new shape without plans takes its place.
+        The caller holds the lock."""
         known = self._shapes.get(skeleton)
         if known is not None:
             before = dict(known.lifted)
@@ -195,7 +200,7 @@ class PlanCache(Generic[PlanT]):
         return shape
 
     def sweep(self, catalog: Catalog) -> None:
-        """Forget the plans whose tables have changed: such plans keep old versions alive."""
+        """Remove the plans whose tables have changed: such plans keep old versions of the tables alive."""
         for skeleton, shape in tuple(self._shapes.items()):
             for key, cached in tuple(shape.plans.items()):
                 if not cached.is_current(catalog):
@@ -223,7 +228,7 @@ class PlanCache(Generic[PlanT]):
                 del self._shapes[skeleton]
 
     def _evict(self) -> None:
-        """Make room; the caller holds the lock."""
+        """Remove the least recently used plans, an eighth of the cache's size; the caller holds the lock."""
         plans = [
             (cached.last_used, skeleton, shape, key)
             for skeleton, shape in self._shapes.items()

@@ -60,8 +60,7 @@ def plan_query(
     arguments: Arguments = NO_ARGUMENTS,
     target: PlanTarget = ONE_MEMBER,
 ) -> QueryPlan:
-    """The plan of a query as a job: bound to the catalog's tables, optimized, lowered to a DAG for the
-    target.
+    """Plan a query as a job: bind it to the catalog's tables, optimize, lower to a DAG for the target.
 
     Raises ProgrammingError for an invalid query, NotSupportedError for features that aren't implemented,
     DataError for a constant that can't be computed.
@@ -71,15 +70,15 @@ def plan_query(
 
 
 def plan_small(binding: Binding, settings: Settings, target: PlanTarget = ONE_MEMBER) -> RowPlan | QueryPlan:
-    """The plan of a bound query: a program over rows if the query qualifies, else a job. The estimates use
-    the values that the query was bound with; for other values the plan is still correct."""
+    """Plan a bound query as a row program if the query qualifies, else as a job. The estimates use the
+    values that the query was bound with; for other values the plan is still correct."""
     optimized = optimize_all(binding.plan, settings)
     rows = _plan_rows(binding, optimized, settings, target)
     return rows or _plan_optimized(binding.plan, optimized, settings, target, None)
 
 
 def plan_rows(binding: Binding, settings: Settings, target: PlanTarget = ONE_MEMBER) -> RowPlan | None:
-    """The plan of a bound query as a program over rows; None if the query doesn't qualify."""
+    """Plan a bound query as a row program. Return None if the query needs a job."""
     return _plan_rows(binding, optimize_all(binding.plan, settings), settings, target)
 
 
@@ -96,8 +95,8 @@ def plan_logical(
     target: PlanTarget = ONE_MEMBER,
     store: StorageTarget | None = None,
 ) -> QueryPlan:
-    """The plan of a bound query. With ``store``, which requires a cluster, the members store the query's
-    rows, and the result holds their reports."""
+    """Plan a bound query as a job. With ``store``, which requires a cluster, the members store the query's
+    rows, and the result holds the members' reports; None = the result holds the query's rows."""
     return _plan_optimized(bound, optimize_all(bound, settings), settings, target, store)
 
 
@@ -148,7 +147,8 @@ def _plan_optimized(
 
 
 def optimize_all(bound: LogicalPlan, settings: Settings) -> LogicalPlan:
-    """The optimized plan over optimized shared rows. Shared rows that only one scan reads are inlined."""
+    """Optimize a bound plan and the plans of its shared rows. Shared rows that only one scan reads are
+    inlined."""
     done: set[str] = set()
 
     def place(table: SharedRows, plan: LogicalPlan) -> LogicalScan:

@@ -28,7 +28,8 @@ def utc_now() -> datetime:
 
 
 class RunValues:
-    """The values of one run; all values that depend on the time agree on the time."""
+    """The values of one run. All values that depend on the time are of one moment, the time ``now()`` at
+    construction."""
 
     def __init__(self, settings: Settings, now: Now = utc_now) -> None:
         self.settings = settings

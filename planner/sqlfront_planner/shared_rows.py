@@ -75,11 +75,11 @@ class SharedRows:
         return self
 
     def exact_filters(self, filters: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        """None of the filters: the scan applies no filter exactly."""
+        """Return no filter: the scan applies none exactly."""
         return ()
 
     def scan(self, request: "base.ScanRequest") -> "base.ScanPlan":
-        """The plan of a source that reads the rows from the job's resources."""
+        """Plan a source that reads the rows from the job's resource :attr:`key`."""
         return base.ScanPlan(held_rows.HeldRows(self.key, self.name, request.columns))
 
     def drop(self) -> None:
@@ -87,18 +87,20 @@ class SharedRows:
 
 
 def scan_of(table: SharedRows) -> LogicalScan:
-    """A scan of all columns of the shared rows."""
+    """Make a scan of all columns of the shared rows."""
     return LogicalScan(table.name, table, table, tuple(range(table.plan.width)))
 
 
 def shared_scan(name: str, plan: LogicalPlan) -> LogicalScan:
-    """A scan of all rows of the plan, which are computed once for all uses of this scan in a query."""
+    """Make shared rows of the plan, and a scan of all their columns. A query computes the rows once for all
+    uses of this scan."""
     return scan_of(SharedRows(name, plan))
 
 
 def is_repeatable(plan: LogicalPlan, known: set[int] | None = None) -> bool:
-    """Whether computing the plan twice gives the same rows, whatever the order of the input rows. ``known``
-    keeps the identities of nodes that are known to be repeatable."""
+    """Whether computing the plan twice gives the same rows, whatever the order of the input rows. ``known``:
+    identities of nodes that are known to be repeatable, which are not looked at; if the plan is repeatable,
+    its nodes are added."""
     asked = set[int](known or ())
     found = all(_is_repeatable_node(node) for node in all_nodes(plan, seen=asked))
     if found and known is not None:
@@ -166,7 +168,7 @@ def has_shared_rows(plan: LogicalPlan) -> bool:
 
 
 def inline_single_uses(plan: LogicalPlan) -> LogicalPlan:
-    """Inline the plan of shared rows that only one scan reads."""
+    """Replace scans of shared rows by the plan of the rows, if no other scan in the plan reads them."""
     tables = shared_rows(plan)
     if not tables:
         return plan
@@ -185,8 +187,8 @@ def inline_single_uses(plan: LogicalPlan) -> LogicalPlan:
 
 def rewrite_shared(plan: LogicalPlan, place: Callable[[SharedRows, LogicalPlan], LogicalPlan]) -> LogicalPlan:
     """Rewrite the plan of each shared table and replace the table's scans by ``place(table, rewritten
-    plan)``, which is called once per table. If the replacement is a scan of shared rows, a scan of some
-    columns keeps its columns."""
+    plan)``, which is called once per table, after the tables that it reads. If the replacement is a scan of
+    shared rows, a scan of some columns keeps its columns."""
     if not shared_rows(plan):
         return plan
     known: dict[str, LogicalPlan] = {}

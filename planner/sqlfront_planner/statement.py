@@ -47,7 +47,7 @@ def only_reads(sql: str) -> bool:
 
 
 def _first_word(sql: str, start: int = 0) -> str:
-    """The first word behind offset ``start``, in upper case; empty for a text without one."""
+    """The first word behind offset ``start``, in upper case; empty if no word follows."""
     place = lead(sql, start)
     return "" if place is None else sql[place[0] : place[1]].upper()
 

@@ -16,7 +16,8 @@ from sqlfront_values.settings import Settings
 
 
 def example_catalog() -> Catalog:
-    """The tables ``t(a int, b int)`` and ``u(a int, c int)``, a few rows each, with nulls."""
+    """Make a catalog with the tables ``t(a int, b int)`` and ``u(a int, c int)``, a few rows each, with
+    nulls."""
     catalog = Catalog()
     columns: dict[str, dict[str, Sequence[int | None]]] = {
         "t": {"a": [1, 2, 2, None, 5], "b": [10, 20, 21, 40, None]},
@@ -34,5 +35,5 @@ def bound(sql: str, catalog: Catalog | None = None) -> LogicalPlan:
 
 
 def example(rule: Rewrite, sql: str) -> str:
-    """The text of a query's plan over the example tables after one rule."""
+    """Bind a query over the example tables, apply one rule, and return the text of the rewritten plan."""
     return plan_text(check(rule(bound(sql), Settings())))

@@ -15,7 +15,8 @@ from sqlfront_values.types import BIGINT, BOOLEAN, ddl
 
 
 class Aggregation(msgspec.Struct, frozen=True):
-    """A call of one of Spark's aggregate functions: see :func:`aggregation`."""
+    """A call of one of Spark's aggregate functions over named columns, not bound to a schema yet;
+    :func:`aggregation` explains the fields."""
 
     function: str
     arguments: tuple[str | Literal, ...] = ()
@@ -26,9 +27,10 @@ class Aggregation(msgspec.Struct, frozen=True):
 def aggregation(
     function: str, *arguments: str | Literal, distinct: bool = False, where: str | None = None
 ) -> Aggregation:
-    """A call of an aggregate function, by Spark's name, over named columns; constants are given as
-    :class:`~sqlfront_values.expressions.Literal`. ``count`` without arguments counts rows. Only rows with a
-    true value in the boolean column ``where`` count.
+    """Make a call of an aggregate function, by Spark's name, over named columns; constants are given as
+    :class:`~sqlfront_values.expressions.Literal`. ``count`` without arguments counts rows. ``distinct``:
+    each combination of arguments counts once. ``where``: a boolean column; only rows with a true value in it
+    count.
 
     >>> aggregation("sum", "price", distinct=True).function
     'sum'
@@ -61,7 +63,8 @@ def bind_aggregation(call: Aggregation, schema: pa.Schema) -> AggregateCall:
 
 
 def column_named(name: str, schema: pa.Schema) -> Column:
-    """The column of that name. Raises ProgrammingError, with the known names, for an unknown name."""
+    """A reference to the column ``name`` of a row of the schema. Raises ProgrammingError, with the known
+    names, for an unknown name."""
     ordinal = schema.get_field_index(name)
     if ordinal < 0:
         raise ProgrammingError(
@@ -71,7 +74,8 @@ def column_named(name: str, schema: pa.Schema) -> Column:
 
 
 def _kinds(entry: AggregateFunction, given: int) -> Sequence[ArgumentType]:
-    """The argument type that the function takes at each position."""
+    """The argument type that the function takes at each of ``given`` positions. Raises ProgrammingError if
+    the function takes fewer or more arguments."""
     kinds = entry.arguments
     least = len(kinds) - entry.optional
     if given < least or (given > len(kinds) and not entry.variadic):

@@ -17,20 +17,21 @@ def source(
     *,
     name: str = "source",
 ) -> FunctionSource:
-    """A source from a function of the instance's context, which tells the instance its part of the data;
-    mostly a generator, whose ``finally`` runs on every exit. See
-    :mod:`sqlfront_engine.processors.user_code.sources`."""
+    """Make a source of batches with the columns of ``output``. ``function`` gets the context of its
+    instance, which tells the instance its part of the data, and returns the batches; mostly a generator,
+    whose ``finally`` runs on every exit. See :mod:`sqlfront_engine.processors.user_code.sources`."""
     return FunctionSource(output, UserFunction(function), name)
 
 
 def sink(function: Callable[[ProcessorContext], object], *, name: str = "sink") -> FunctionSink:
-    """A sink from a function of the instance's context that returns a
-    :class:`~sqlfront_engine.processors.user_code.sinks.Writer`, or a function of each batch."""
+    """Make a sink. ``function`` gets the context of its instance, and returns a
+    :class:`~sqlfront_engine.processors.user_code.sinks.Writer`, or a function that is called with each
+    batch."""
     return FunctionSink(NO_COLUMNS, UserFunction(function), name)
 
 
 def logger_sink() -> LoggerSink:
-    """A sink that logs each row, at INFO, on the receiving member."""
+    """Make a sink that logs each row, at INFO, on the member that receives the row."""
     return LoggerSink(NO_COLUMNS)
 
 
@@ -40,6 +41,7 @@ def service(
     *,
     scope: ServiceScope = ServiceScope.MEMBER,
 ) -> Service:
-    """A service for a step: ``make`` creates the service from the context, ``close`` closes it at the end;
-    ``scope``: one service for each member, or for each instance."""
+    """Make a service for a step: ``make`` creates the service's object from the context, ``close`` (None:
+    nothing to do) closes the object at the end. ``scope``: one object for each member, or for each
+    instance."""
     return Service(UserFunction(make), None if close is None else UserFunction(close), scope)

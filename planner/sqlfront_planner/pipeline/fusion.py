@@ -17,7 +17,7 @@ def chains(definition: Definition) -> Iterator[tuple[int, ...]]:
 
 
 def fused_name(steps: Sequence[Step]) -> str:
-    """The name of the vertex of these steps.
+    """The name of the vertex that runs these steps.
 
     >>> fused_name([])
     'fused()'
@@ -26,8 +26,8 @@ def fused_name(steps: Sequence[Step]) -> str:
 
 
 def _chain(definition: Definition, position: int) -> Iterator[int]:
-    """Yield the step and the steps that can be fused with it: stateless steps of the same parallelism, each
-    the only consumer of the step before."""
+    """Yield the position of a step, then the positions of the steps that can be fused with it: stateless
+    steps of the same parallelism, each the only consumer of the step before."""
     yield position
     step = definition.steps[position]
     while isinstance(step, Apply):

@@ -17,7 +17,8 @@ class Insertion:
         self._overwrite = overwrite
 
     def open(self, context: ProcessorContext) -> "_Insert":
-        """Begin the insert."""
+        """Begin an insert, with the session's time zone for times that are written as text; return the
+        insert's writer."""
         zone = context.settings.time_zone
         write = self._table.begin_insert(overwrite=self._overwrite, time_zone=zone)
         return _Insert(write, self._table.schema)

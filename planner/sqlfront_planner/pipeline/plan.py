@@ -50,8 +50,9 @@ from sqlfront_values.settings import DEFAULT_PARTITIONS, Settings
 
 
 class Circumstances(msgspec.Struct, frozen=True):
-    """The facts about the run that planning needs: the default number of instances on a member, the arguments
-    of :class:`~sqlfront_planner.pipeline.steps.OwnerOf`, and whether the cluster has other members."""
+    """The facts about the run that planning needs: ``workers``, the default number of instances on a member;
+    ``arguments``, the values for :class:`~sqlfront_planner.pipeline.steps.OwnerOf`; the number of
+    partitions; the session's ``settings``; ``distributed``, whether the cluster has other members."""
 
     workers: int = 1
     arguments: tuple[Literal, ...] = ()
@@ -70,8 +71,9 @@ class PipelinePlan(msgspec.Struct, frozen=True):
 
 
 def plan(definition: Definition, circumstances: Circumstances | None = None) -> PipelinePlan:
-    """Plan a pipeline for one run. Raises InterfaceError for a step that is no sink and has no consumer, for
-    an un-keyed rebalancing that should preserve the order, and for a self-join of one read."""
+    """Plan a pipeline for one run. Raises InterfaceError for a pipeline without steps, a step that is no
+    sink and has no consumer, a second result, an un-keyed rebalancing that should preserve the order, and a
+    join of one read with itself."""
     _check(definition)
     planning = _Planning(definition, circumstances or Circumstances())
     for chain in chains(definition):
@@ -103,13 +105,14 @@ def _check(definition: Definition) -> None:
 
 
 def _origins(definition: Definition, position: int) -> set[int]:
-    """The reads that a step's rows come from."""
+    """The positions of the reads that the rows of the step at ``position`` come from."""
     inputs = definition.steps[position].inputs
     return set().union(*(_origins(definition, place) for place in inputs)) if inputs else {position}
 
 
 class _Outlet(msgspec.Struct, frozen=True):
-    """The output of a step: a vertex, and the rebalancing that follows it, if any."""
+    """The output of a step: the vertex that emits the rows, and the rebalancing of the rows on the way to
+    the next step (None: no rebalancing)."""
 
     vertex: Vertex
     rebalance: RebalanceStep | None = None
@@ -120,7 +123,7 @@ def _spread(edge: Edge, rebalance: RebalanceStep) -> Edge:
 
 
 class _Planning:
-    """A DAG under construction."""
+    """A DAG under construction, from the steps of ``definition`` in their order."""
 
     def __init__(self, definition: Definition, circumstances: Circumstances) -> None:
         self.dag = DAG()
@@ -196,7 +199,8 @@ class _Planning:
         return kind(step.service, step.function, *schemas)
 
     def _aggregated(self, step: GroupAndAggregate) -> Vertex:
-        """Add two vertices; one vertex if a call has to see all rows of a group at once."""
+        """Add the two vertices of an aggregation, one if a call has to see all rows of a group at once;
+        return the last vertex."""
         places = tuple(range(len(step.keys)))
         if any(call.distinct for call in step.calls):
             single = Aggregate(step.keys, step.calls, AggregateMode.SINGLE, step.schema)
@@ -228,7 +232,8 @@ class _Planning:
         return vertex
 
     def _free_pair(self, name: str) -> str:
-        """A name that is unused, also with the suffix of the first stage."""
+        """A name for two vertices: the DAG has neither the name nor the name with the suffix of the first
+        stage."""
         number = 1
         candidate = name
         while any(self.dag.unique_name(each) != each for each in (candidate, candidate + PREPARE_SUFFIX)):
@@ -277,7 +282,8 @@ class _Planning:
         return Edge.from_(source, ordinal)
 
     def _follow(self, step: Step, vertex: Vertex) -> Vertex:
-        """Connect a step that accepts rows in any distribution."""
+        """Connect the step's vertex with the step's input by an edge that may route rows to any instance;
+        return the vertex."""
         outlet = self._outlet(step)
         edge = self._edge(outlet.vertex).to(vertex)
         if outlet.rebalance is not None:
@@ -288,7 +294,8 @@ class _Planning:
         return vertex
 
     def _capped(self, step: Step) -> int | None:
-        """The parallelism of an order-sensitive step: at most the parallelism of its input."""
+        """The parallelism of an order-sensitive step (None: one instance per worker): with
+        ``preserve_order`` at most the parallelism of the step's input."""
         outlet = self._outlet(step)
         if not self._definition.preserve_order or outlet.rebalance is not None:
             return step.parallelism
@@ -316,7 +323,8 @@ class _Planning:
                 assert_never(place)
 
     def _value(self, expression: Expr) -> Literal:
-        """The value of an expression over the run's arguments."""
+        """Evaluate an expression without columns over the run's arguments. Raises ProgrammingError for a
+        missing argument, or an expression over anything else than arguments and constants."""
         arguments = self._circumstances.arguments
 
         def bind(node: Expr) -> Expr:

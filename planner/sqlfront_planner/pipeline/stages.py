@@ -60,8 +60,10 @@ class Pipeline:
         parallelism: int | None = None,
         only_on: _Place = None,
     ) -> "Stage":
-        """Read rows from a source (see :mod:`.endpoints`) or all rows of a table. ``only_on``: the place of
-        the only instance in the whole cluster."""
+        """Add a step that reads rows from a source (see :mod:`.endpoints`) or all rows of a table.
+        ``parallelism``: instances per member, None = the source's preference or one per worker. ``only_on``:
+        the place of the source's only instance in the whole cluster, None = instances on every member.
+        Raises InterfaceError for a table with ``only_on``."""
         if isinstance(source, OpenedSource):
             return self._add(ReadStep(name or source.title, source.schema, (), parallelism, source, only_on))
         if only_on is not None:
@@ -76,7 +78,7 @@ class Pipeline:
         return Stage(self, len(self._steps) - 1)
 
     def definition(self) -> Definition:
-        """The pipeline as data."""
+        """The pipeline's steps as data, which can be sent to the coordinator."""
         return Definition(tuple(self._steps), self.preserve_order)
 
 
@@ -125,7 +127,8 @@ class Stage:
         name: str = "flat-map",
         parallelism: int | None = None,
     ) -> "Stage":
-        """Map each row by ``function(*values)`` to an iterable of new rows."""
+        """Map each row by ``function(*values)`` to an iterable of new rows: values of a single column, or
+        tuples for several columns."""
         return self._apply(OperationKind.FLAT_MAP, function, _schema(output), name, parallelism)
 
     def map_batches(
@@ -150,8 +153,9 @@ class Stage:
         name: str = "map-using-service",
         parallelism: int | None = None,
     ) -> "Stage":
-        """Map each row by ``function(service, *values)``, as :meth:`map`. Each instance has a dedicated
-        thread, unless ``blocking`` is false."""
+        """Map each row by ``function(service, *values)``, as :meth:`map`. ``blocking``: the function may
+        block, and each instance has a dedicated thread; if false, the function runs on a worker's thread and
+        must return quickly."""
         step = UseService(
             name,
             _schema(output),
@@ -200,17 +204,19 @@ class Stage:
     # ---- exchanges of rows
 
     def rebalance(self, *columns: str, name: str = "rebalance") -> "Stage":
-        """Spread the rows over the instances of all members: rows that agree in ``columns`` go to the same
-        instance; without columns rows are spread evenly."""
+        """Add a step that spreads the rows over the instances of all members: rows that agree in ``columns``
+        go to the same instance; without columns rows are spread evenly."""
         keys = self._ordinals(columns)
         return self._pipeline._add(RebalanceStep(name, self.schema, (self._position,), None, keys))
 
     def group_by(self, *columns: str) -> "GroupedStage":
-        """Group the rows by these columns; without columns by the whole row."""
+        """Group the rows by these columns, without columns by all columns, for
+        :meth:`GroupedStage.aggregate`."""
         return GroupedStage(self, self._ordinals(columns or tuple(self.schema.names)))
 
     def aggregate(self, *, name: str = "aggregate", **calls: Aggregation) -> "Stage":
-        """Aggregate all rows of all members into one row: a column per call."""
+        """Aggregate all rows of all members into one row: a column per call, named by the call's keyword;
+        see :func:`.aggregations.aggregation`. Raises ProgrammingError without a call."""
         return self._aggregate((), calls, name, 1)
 
     def _aggregate(
@@ -234,12 +240,13 @@ class Stage:
         name: str = "join",
         parallelism: int | None = None,
     ) -> "Stage":
-        """Join the pairs of rows that agree in the columns ``on`` (a mapping: left column to right column).
-        The output has all columns of both sides; ``suffix`` is added to names of the right side that the left
+        """Join the rows of this stage, the left side, with the rows of ``right`` that agree in the columns
+        ``on`` (a mapping: left column to right column). The output has all columns of both sides, for semi
+        and anti joins the left side's only; ``suffix`` is added to names of the right side that the left
         side has, too.
 
-        Keys have the same type on both sides; null equals nothing. The right side is held in memory, the left
-        side streams. The two sides may not come from one read: the read would wait for itself.
+        Keys have the same type on both sides; null equals nothing. The right side is held in memory, the
+        left side streams. The two sides may not come from one read: the read would wait for itself.
         """
         if right._pipeline is not self._pipeline:
             raise InterfaceError("both sides of a join belong to one pipeline")
@@ -275,13 +282,16 @@ class Stage:
         parallelism: int | None = None,
         only_on: _Place = None,
     ) -> Pipeline:
-        """Write the rows into a sink (see :mod:`.endpoints`); for tables see :meth:`insert_into`.
-        ``only_on``: the place of the only instance in the whole cluster."""
+        """Add a step that writes the rows into a sink (see :mod:`.endpoints`), and return the pipeline; for
+        tables see :meth:`insert_into`. ``only_on``: the place of the sink's only instance in the whole
+        cluster, None = instances on every member."""
         return self._write(replace(sink, schema=self.schema), name or sink.title, parallelism, only_on)
 
     def insert_into(self, table: WritableTable, *, overwrite: bool = False, name: str = "insert") -> Pipeline:
-        """Insert the rows into a table whose columns have equal types in equal order. The insert is atomic:
-        if the job fails before the last row, no row is inserted."""
+        """Add a step that inserts the rows into a table whose columns have equal types in equal order, and
+        return the pipeline. The insert is atomic: if the job fails before the last row, no row is inserted.
+        ``overwrite``: the rows take the place of the table's rows. Raises ProgrammingError if the types
+        differ."""
         mine, theirs = (", ".join(map(ddl, each.types)) for each in (self.schema, table.schema))
         if mine != theirs:
             raise ProgrammingError(f"step {name!r} gives ({mine}), but the table has ({theirs})")
@@ -289,8 +299,8 @@ class Stage:
         return self._pipeline
 
     def collect(self, *, name: str = "result") -> Pipeline:
-        """Write the rows into the job's result, which the submitter reads. A pipeline has at most one
-        result."""
+        """Add a step that writes the rows into the job's result, which the submitter reads, and return the
+        pipeline. A pipeline has at most one result."""
         return self._write(ResultSink(), name, None, OnlyOn())
 
     def _write(self, sink: Processor, name: str, parallelism: int | None, only_on: _Place) -> Pipeline:

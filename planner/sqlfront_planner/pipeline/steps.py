@@ -48,7 +48,7 @@ class ReadStep(Step, frozen=True, tag_field="step", tag=True):
 
 
 class ReadTable(Step, frozen=True, tag_field="step", tag=True):
-    """Read all rows of a table's version at submission."""
+    """Read all rows of the version that the table has at submission."""
 
     table: Table
 
@@ -61,8 +61,9 @@ class Apply(Step, frozen=True, tag_field="step", tag=True):
 
 
 class UseService(Step, frozen=True, tag_field="step", tag=True):
-    """Map with a service. ``concurrency`` None: the function is called, else awaited for up to
-    ``concurrency`` rows at a time. ``blocking``: the called function may block."""
+    """Map each row by a function that uses a service. ``concurrency`` None: the function is called; else the
+    function is awaited, for up to ``concurrency`` rows at a time. ``blocking``: the called function may
+    block."""
 
     service: Service
     function: UserFunction
@@ -100,7 +101,7 @@ class WriteStep(Step, frozen=True, tag_field="step", tag=True):
 
 
 class WriteTable(Step, frozen=True, tag_field="step", tag=True):
-    """Write rows into a table, in one insert."""
+    """Write rows into a table, in one insert. ``overwrite``: the rows take the place of the table's rows."""
 
     table: WritableTable
     overwrite: bool = False

@@ -22,8 +22,9 @@ def submit(
     config: JobConfig = DEFAULT_CONFIG,
     circumstances: Circumstances | None = None,
 ) -> LightJob:
-    """Plan a pipeline and submit it by ``run``: :meth:`.Engine.run`, or ``submit`` of a member. The
-    coordinator calls this function; the submitter only has the pipeline's definition.
+    """Plan a pipeline, submit its DAG by ``run`` (:meth:`.Engine.run`, or ``submit`` of a member), and
+    return the job. The coordinator calls this function; the submitter only has the pipeline's definition.
+    ``circumstances``: see :func:`sqlfront_planner.pipeline.plan.plan`.
 
     The job's options apply to pipelines, too: ``config.required_partitions`` prunes the members.
     """

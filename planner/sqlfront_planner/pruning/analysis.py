@@ -52,8 +52,9 @@ def key_condition(
     settings: Settings,
     limit: int = MOST_KEYS,
 ) -> KeyCondition | None:
-    """The restriction that the conjuncts put on the columns of a key, whose logical types are ``types``; None
-    without a restriction. ``limit``: more keys count as all keys.
+    """The restriction that ``conjuncts``, over the table's row, put on a key; None without a restriction.
+    ``columns`` are the key's columns (ordinals of the table), ``types`` their logical types. ``limit``: more
+    keys count as all keys.
 
     The analysis covers equality, IN, null-safe equality and IS NULL, also through casts that keep values
     distinct, comparisons of integers and dates, AND, OR, and conditions without columns. The compared value
@@ -97,7 +98,7 @@ class _Space(msgspec.Struct, frozen=True):
     exact: bool
 
     def both(self, other: "_Space") -> "_Space | None":
-        """The intersection of two spaces; None for too many boxes."""
+        """The intersection with another space; None if it has too many boxes."""
         if len(self.boxes) * len(other.boxes) > MOST_BOXES:
             return None
         boxes = tuple(
@@ -111,7 +112,7 @@ class _Space(msgspec.Struct, frozen=True):
         return _Space(boxes, self.exact and other.exact)
 
     def either(self, other: "_Space") -> "_Space | None":
-        """The union of two spaces; None for too many boxes."""
+        """The union with another space; None if it has too many boxes."""
         exact = self.exact and other.exact
         if len(self.boxes) == len(other.boxes) == 1:
             merged = _merged(self.boxes[0], other.boxes[0])
@@ -138,7 +139,8 @@ def _merged(one: Box, two: Box) -> Box | None:
 
 
 class _Analysis:
-    """The analysis of conditions; ``columns`` and ``types`` are the key's."""
+    """An analysis of conditions over a table's row for one key: ``columns`` are the key's ordinals in the
+    table, ``types`` their types."""
 
     def __init__(self, columns: tuple[int, ...], types: tuple[pa.DataType, ...], settings: Settings) -> None:
         self.columns = columns
@@ -207,8 +209,9 @@ class _Analysis:
         return result
 
     def _key_column(self, expression: Expr) -> tuple[int, tuple[pa.DataType, ...]] | None:
-        """The column's position in the key, and the types of the casts over the column, the column's own type
-        first; None if a cast doesn't keep equality."""
+        """The position in the key of the column under the expression's casts, and the types of the casts,
+        the column's own type first; None if the expression is no such column, or a cast doesn't keep
+        equality."""
         steps = [expression.type]
         while isinstance(expression, Cast):
             expression = expression.operand
@@ -306,7 +309,7 @@ def _all_known(through: tuple[pa.DataType, ...]) -> bool:
 
 
 def _comparable(compared: pa.DataType, given: Expr) -> bool:
-    """Whether an expression's value is compared without a cast."""
+    """Whether a column of type ``compared`` is compared with the expression ``given`` without a cast."""
     if isinstance(given, Literal) and given.value is None:
         return True
     return compared == given.type or (is_decimal(compared) and is_decimal(given.type))
@@ -317,7 +320,8 @@ def _is_struct(expression: Expr) -> bool:
 
 
 def _fields(expression: Expr) -> tuple[Expr, ...] | None:
-    """The fields of a struct constructed in the expression."""
+    """The fields of a struct that the expression constructs, with the struct's cast applied to each; None if
+    the expression constructs no struct."""
     match expression:
         case Call(function="struct", arguments=fields):
             return fields

@@ -24,8 +24,8 @@ Values: TypeAlias = tuple[object, ...]
 
 
 class UnknownInRun(Exception):
-    """The expression's value in this run is unknown: evaluation fails, or Python can't represent the
-    value."""
+    """An error: an expression's value in this run is unknown, because evaluation fails or Python can't
+    represent the value."""
 
 
 class Candidate(msgspec.Struct, frozen=True):
@@ -41,8 +41,9 @@ class Candidate(msgspec.Struct, frozen=True):
     null_safe: bool = False
 
     def value(self, literal: ToLiteral, settings: Settings) -> object:
-        """The column's value that equals the expression. Raises NoSuchValue if the column can't have such a
-        value, UnknownInRun."""
+        """The value of the column that compares equal with the expression; None for null. ``literal`` gives
+        the literals of this run. Raises NoSuchValue if the column can't have such a value, UnknownInRun if
+        the expression's value is unknown."""
         value = constant(self.expression, literal, settings)
         if value is None:
             if self.null_safe:
@@ -58,7 +59,7 @@ class Candidate(msgspec.Struct, frozen=True):
 
 
 class OneOf(msgspec.Struct, frozen=True):
-    """The column has one of these values; ``or_null``: or is null."""
+    """A constraint: the column has the value of one of the candidates or, with ``or_null``, is null."""
 
     candidates: tuple[Candidate, ...]
     or_null: bool = False
@@ -69,7 +70,8 @@ class OneOf(msgspec.Struct, frozen=True):
         return len(self.candidates) + self.or_null
 
     def values(self, literal: ToLiteral, settings: Settings) -> Values:
-        """The values, without duplicates."""
+        """The values in this run that satisfy the constraint, without duplicates; None stands for null.
+        Raises UnknownInRun if a candidate's value is unknown."""
         found: dict[object, None] = {None: None} if self.or_null else {}
         for candidate in self.candidates:
             try:
@@ -80,14 +82,16 @@ class OneOf(msgspec.Struct, frozen=True):
 
 
 class ColumnBound(msgspec.Struct, frozen=True):
-    """The column, an integer or a date, compares with a number by ``function``: ``less``, ``less_equal``,
-    ``greater`` or ``greater_equal``. Null doesn't satisfy the constraint."""
+    """A constraint: the column, an integer or a date, compares with the value of ``expression`` by
+    ``function``: ``less``, ``less_equal``, ``greater`` or ``greater_equal``. Null doesn't satisfy the
+    constraint."""
 
     function: str
     expression: Expr
 
     def span(self, literal: ToLiteral, settings: Settings) -> "Span":
-        """The span of the column's values, as numbers."""
+        """The span of the column's values, as numbers, that satisfy the constraint in this run. Raises
+        UnknownInRun if the expression's value is unknown."""
         value = constant(self.expression, literal, settings)
         number = value.toordinal() if isinstance(value, date) else value
         match number:
@@ -100,7 +104,7 @@ class ColumnBound(msgspec.Struct, frozen=True):
 
 
 class NotNull(msgspec.Struct, frozen=True):
-    """The column is not null."""
+    """A constraint: the column is not null."""
 
 
 Constraint: TypeAlias = OneOf | ColumnBound | NotNull
@@ -166,8 +170,8 @@ def is_empty(span: Span) -> bool:
 
 
 def constant(expression: Expr, literal: ToLiteral, settings: Settings) -> object:
-    """The value of an expression without columns in a run. Raises UnknownInRun if evaluation fails or Python
-    can't represent the value."""
+    """Evaluate an expression without columns, with the literals that ``literal`` gives for this run. Raises
+    UnknownInRun if evaluation fails or Python can't represent the value."""
     bound = expression if isinstance(expression, Literal) else literal(expression)
     if isinstance(bound, Literal):
         return bound.value
@@ -189,7 +193,8 @@ def is_enumerable(data_type: pa.DataType) -> bool:
 
 
 def has_canonical_values(data_type: pa.DataType) -> bool:
-    """Whether equal values of the type are identical."""
+    """Whether values of the type that are equal in SQL are also identical in Python; False for floats, which
+    have several zeros and NaNs."""
     return not is_fractional(data_type)
 
 

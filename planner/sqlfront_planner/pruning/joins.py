@@ -49,8 +49,8 @@ def holds_left(join: LogicalJoin, cardinality: Cardinality) -> bool:
 def keys_from_join(
     join: LogicalJoin, cardinality: Cardinality, conditions: KeyConditions
 ) -> KeysFromJoin | None:
-    """The lookup of the streamed side's rows by keys of the held side; None if the streamed side should be
-    read as a whole. For a row program the held side may be either side, tables of any size are looked up,
+    """Find a lookup of the streamed side's rows by keys of the held side; None if the streamed side should
+    be read as a whole. For a row program the held side may be either side, tables of any size are looked up,
     and null-safe keys, too."""
     hold_left = bool(join.keys) and holds_left(join, cardinality)
     found = _keys_from(join, cardinality, conditions, hold_left=hold_left)

@@ -59,8 +59,8 @@ class KeyCondition(msgspec.Struct, frozen=True):
 
     def keys(self, literal: ToLiteral) -> tuple[Key, ...] | None:
         """The keys of a run, without duplicates: a value for each column, of the column's type and as a
-        Literal holds it, None for null. None = all keys, or more than the limit; empty: no row satisfies the
-        conjuncts.
+        Literal holds it, None for null. Returns None if the keys are unknown or more than the limit, so that
+        any key may be needed; an empty tuple if no row satisfies the conjuncts.
 
         ``literal`` returns the literal of each Parameter and RunValue.
         """

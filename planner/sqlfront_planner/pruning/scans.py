@@ -31,8 +31,8 @@ class KeyConditions:
         self._known: dict[int, tuple[LogicalScan, KeyCondition | None]] = {}
 
     def of(self, scan: LogicalScan) -> "KeyCondition | None":
-        """The condition on the keys by which the scan's source finds all required rows; None = no such
-        keys."""
+        """The condition on the keys by which the scan's source can find all required rows; None if the scan
+        has no such keys."""
         if not scan.filters or not self.limit:
             return None
         known = self._known.get(id(scan))

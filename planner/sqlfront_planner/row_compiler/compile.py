@@ -84,7 +84,8 @@ def row_plan(
 
 
 def _may_be_few(nodes: Sequence[LogicalPlan], cardinality: Cardinality, conditions: KeyConditions) -> bool:
-    """Whether the tables give rows, and the estimates speak for a row program."""
+    """Whether all tables can give rows to a row program, and the estimates of the scans and joins are small
+    enough."""
     for node in nodes:
         if isinstance(node, LogicalScan):
             if row_access(node.snapshot) is None:
@@ -97,7 +98,8 @@ def _may_be_few(nodes: Sequence[LogicalPlan], cardinality: Cardinality, conditio
 
 
 def _compiled(lowered: LoweredQuery, sources: Sources, compiler: RowCompiler) -> dict[str, RowStep] | None:
-    """The steps of the DAG's vertices, by name, the result's last; None if a vertex has none."""
+    """Compile the DAG's vertices to steps, by the vertices' names, the result's last. Return None if a
+    vertex has no step, or if the DAG is too deep."""
     dag = lowered.dag
     steps: dict[str, RowStep] = {}
     if len(dag) > _DEEPEST and _depth(dag) > _DEEPEST:
@@ -124,7 +126,7 @@ def _depth(dag: DAG) -> int:
 
 
 def _kept(name: str, step: RowStep) -> RowStep:
-    """A step whose rows are computed once in a run."""
+    """Make a step that computes the rows of ``step`` once in a run, for several consumers."""
 
     def rows(run: ProgramRun) -> Sequence[Row]:
         found = run.kept.get(name)

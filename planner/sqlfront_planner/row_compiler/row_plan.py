@@ -41,7 +41,7 @@ class RowSource(msgspec.Struct, frozen=True, eq=False):
 
 
 class SmallTable(msgspec.Struct, frozen=True, eq=False):
-    """A table that is read whole."""
+    """A table of which a row program reads all rows; ``columns`` are the ordinals to read."""
 
     table: Table
     columns: tuple[int, ...]
@@ -50,9 +50,9 @@ class SmallTable(msgspec.Struct, frozen=True, eq=False):
 class RowPlan(msgspec.Struct, frozen=True, eq=False):
     """A DAG whose vertices all offer a function over rows, and the inputs of a run. Valid as long as the
     names in the query stand for the same relations: a run reads the current version of each table.
-
-    ``program``: the function of the result; ``steps``: the steps by vertex.
-    ``timestamps``: the columns of type TIMESTAMP; ``titles``: the parameters that name columns."""
+    ``program``: the function of the result; ``steps``: the steps by vertex; ``constants``: the expressions
+    without columns that a run evaluates first. ``timestamps``: the result's columns of type TIMESTAMP;
+    ``titles``: the parameters whose values name columns, by the column's ordinal."""
 
     dag: DAG
     program: RowFunction
@@ -67,7 +67,7 @@ class RowPlan(msgspec.Struct, frozen=True, eq=False):
     titles: Mapping[int, Parameter] = MappingProxyType({})
 
     def schema_of(self, arguments: Sequence[object]) -> pa.Schema:
-        """The schema of a run's result: names may come from arguments."""
+        """The schema of the result of a run with these arguments, whose values may be names of columns."""
         if not self.titles:
             return self.schema
         fields = list(self.schema)
@@ -79,7 +79,8 @@ class RowPlan(msgspec.Struct, frozen=True, eq=False):
     def run(
         self, arguments: Sequence[object], settings: Settings, query: QueryRun | None = None
     ) -> ProgramRun:
-        """The inputs of the program for one run. Raises NotByRows if the query has to run as a job."""
+        """Collect the program's inputs for one run: lookups and small tables of the current versions, and
+        the values of constants. Raises NotByRows if the query has to run as a job."""
         literal = _literals(arguments, settings)
         snapshots: dict[int, RowAccess] = {}
         finds: list[Find] = []
@@ -105,8 +106,8 @@ class RowPlan(msgspec.Struct, frozen=True, eq=False):
     def rows(
         self, arguments: Sequence[object], settings: Settings, query: QueryRun | None = None
     ) -> Sequence[Row]:
-        """The result of a run. Raises NotByRows if the query has to run as a job, and the error of a stopped
-        ``query`` that is waiting for members."""
+        """Run the program, and return the result's rows. Raises NotByRows if the query has to run as a job,
+        and the error of a stopped ``query`` that is waiting for members."""
         run = self.run(arguments, settings, query)
         try:
             return self.program(run)
@@ -115,7 +116,8 @@ class RowPlan(msgspec.Struct, frozen=True, eq=False):
 
 
 def _access(table: Table, snapshots: dict[int, RowAccess]) -> RowAccess:
-    """The version of a table that this run reads."""
+    """The version of a table that this run reads: the current version at the first call, kept in
+    ``snapshots``."""
     access = snapshots.get(id(table))
     if access is None:
         # Invariant: row plans are made only for tables whose versions all offer row access.
@@ -140,7 +142,8 @@ def _literals(arguments: Sequence[object], settings: Settings) -> Callable[[Expr
 
 
 def _value(expression: Expr, literal: Callable[[Expr], Expr], settings: Settings) -> object:
-    """The value of a constant in this run."""
+    """The value of a constant in this run. Raises NotByRows if the value can't be computed: the job then
+    raises the error."""
     if type(expression) is Literal:
         return expression.value
     try:

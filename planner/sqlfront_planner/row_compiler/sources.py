@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 
 class Sources:
-    """The sources of one program, under construction."""
+    """The sources of one row program under construction; ``found`` are the lookups by key, ``tables`` the
+    tables that are read whole."""
 
     def __init__(self, scans: Sequence[ScanVertex], compiler: RowCompiler) -> None:
         #: The scans by vertex.
@@ -28,7 +29,8 @@ class Sources:
         self._constants = compiler.constants
 
     def step(self, scan: ScanVertex, inputs: Sequence[RowStep]) -> RowStep | None:
-        """The scan as a lookup by key, or as a read of a whole small table; None if neither is possible."""
+        """Make the step of a scan: a lookup by key, or a read of a whole small table. Return None if neither
+        is possible."""
         request = scan.request
         types = tuple([column.type for column in table_row(scan.relation.schema, request.columns)])
         access = row_access(scan.snapshot)
@@ -51,7 +53,8 @@ class Sources:
         return RowStep(rows if request.limit is None else _limited(rows, request.limit), types)
 
     def _keys(self, scan: ScanVertex, inputs: Sequence[RowStep]) -> Keys:
-        """The computation of the scan's keys in a run."""
+        """Make the function that computes the scan's keys in a run: from the rows of the input, or from the
+        scan's conditions."""
         if scan.request.keys_from is not None:
             return _given_keys(inputs[0], scan.request.keys_from, nulls=scan.request.null_keys)
         assert scan.keys is not None
@@ -90,8 +93,8 @@ class Sources:
 
 
 def _given_keys(source: RowStep, columns: Sequence[int], *, nulls: bool) -> Keys:
-    """The distinct keys in these columns of the source's rows, without ``nulls`` only keys that hold no
-    null."""
+    """Make the function that computes the distinct keys in ``columns`` of the source's rows; without
+    ``nulls`` keys that hold a null are left out."""
     pick = picker(columns)
     if nulls:
         return lambda run: list(dict.fromkeys(map(pick, source.rows(run))))

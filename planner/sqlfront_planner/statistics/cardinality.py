@@ -43,7 +43,7 @@ class Cardinality:
         self._rows: dict[int, tuple[LogicalPlan, float]] = {}
 
     def rows(self, plan: LogicalPlan) -> float:
-        """The estimated number of rows, at least 0."""
+        """The estimated number of the plan's rows, at least 0."""
         known = self._rows.get(id(plan))
         if known is None:
             known = (plan, self._estimate(plan))
@@ -51,12 +51,12 @@ class Cardinality:
         return known[1]
 
     def size(self, plan: LogicalPlan) -> float:
-        """The estimated number of bytes of all rows."""
+        """The estimated number of bytes of all the plan's rows."""
         return self.rows(plan) * sum(column_bytes(column) for column in plan.row())
 
     def column(self, plan: LogicalPlan, ordinal: int) -> "base.ColumnStatistics | None":
-        """The statistics of an output column, or None; ``distinct`` never exceeds the number of rows before
-        filters."""
+        """The statistics of the output column ``ordinal``, as the table has them before filters; None if the
+        column is computed, or the table tells nothing."""
         while True:
             match plan:
                 case LogicalScan():
@@ -92,7 +92,8 @@ class Cardinality:
         return max(1.0, min(float(known.distinct), rows))
 
     def groups(self, plan: LogicalPlan, keys: tuple[Expr, ...]) -> float:
-        """The estimated number of different combinations of the keys' values."""
+        """The estimated number of different combinations of the keys' values over the plan's rows, at least
+        1."""
         rows = self.rows(plan)
         product = 1.0
         for key in keys:
@@ -168,7 +169,8 @@ class Cardinality:
                 return matches
 
     def matches(self, plan: LogicalJoin) -> float:
-        """The estimated pairs of rows that satisfy keys and condition."""
+        """The estimated number of pairs of rows, one of each side, that satisfy the join's keys and
+        condition."""
         pairs = self.rows(plan.left) * self.rows(plan.right) / self._key_values(plan)
         if plan.condition is not None:
             width = plan.left.width
@@ -181,7 +183,8 @@ class Cardinality:
         return pairs
 
     def _key_values(self, plan: LogicalJoin) -> float:
-        """The number of different key combinations of a join, at least 1."""
+        """The estimated number of different key combinations on the side of the join that has all of them,
+        at least 1."""
         if not plan.keys:
             return 1.0
         left = self.key_side(plan.left, tuple(key.left for key in plan.keys))
@@ -189,7 +192,7 @@ class Cardinality:
         return joined_values(left, right)
 
     def key_side(self, plan: LogicalPlan, keys: tuple[Expr, ...]) -> "KeySide":
-        """The estimates of one side's keys, without the side's filters."""
+        """Estimate the key combinations of ``plan``, one side of a join, as if the side had no filters."""
         rows = max(1.0, self.unfiltered_rows(plan))
         values = 1.0
         for key in keys:
@@ -243,7 +246,8 @@ def joined_values(left: KeySide, right: KeySide) -> float:
 
 
 def table_rows(scan: LogicalScan) -> float:
-    """The rows of the scanned version of the table, estimated from its size if unknown."""
+    """The number of rows of the scanned version of the table, estimated from the version's size if the
+    number is unknown."""
     known = scan.snapshot.statistics
     if known.rows is not None:
         return float(known.rows)
@@ -251,7 +255,8 @@ def table_rows(scan: LogicalScan) -> float:
 
 
 def scan_column(scan: LogicalScan, ordinal: int) -> "base.ColumnStatistics | None":
-    """The statistics of a table's column; an unknown distinct count is estimated from minimum and maximum."""
+    """The statistics of the table's column ``ordinal``; None if the table tells nothing. An unknown distinct
+    count is estimated from minimum and maximum."""
     known = scan.snapshot.statistics.columns.get(table_row(scan.table.schema)[ordinal].name)
     if known is None or known.distinct is not None:
         return known

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 
 def number_of(value: object) -> float | None:
-    """The value's position on its type's number line, or None for a value without one.
+    """The value's position on its type's number line; None for a value without a position, such as a text.
 
     >>> number_of(date(1970, 1, 2)), number_of("a")
     (719164.0, None)

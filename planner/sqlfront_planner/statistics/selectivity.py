@@ -23,7 +23,8 @@ Lookup = Callable[[int], ColumnStatistics | None]
 
 
 def selectivity(condition: Expr, column: Lookup) -> float:
-    """The estimated share (0 to 1) of rows for which ``condition`` is true."""
+    """The estimated share (0 to 1) of rows for which ``condition`` is true. ``column`` gives the statistics
+    of the columns of these rows."""
     ranges: dict[int, _Range] = {}
     share = 1.0
     for part in conjuncts(condition):

@@ -14,8 +14,8 @@ from sqlfront_values.types import VOID, is_numeric, is_string, sql_name
 
 
 def assign(plan: LogicalPlan, table: str, schema: pa.Schema, columns: tuple[str, ...] = ()) -> LogicalPlan:
-    """Project the plan's rows to rows of the table: by position, onto the named ``columns`` if there are any.
-    Columns that are not named get null.
+    """Project the plan's rows to rows of the table ``table``, whose columns are ``schema``: by position,
+    onto the named ``columns`` if there are any. Columns that are not named get null.
 
     Raises ProgrammingError: INSERT_COLUMN_ARITY_MISMATCH, UNRESOLVED_COLUMN, COLUMN_ALREADY_EXISTS, or
     INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_SAFELY_CAST for types that store assignment doesn't convert.
@@ -32,8 +32,9 @@ def assign(plan: LogicalPlan, table: str, schema: pa.Schema, columns: tuple[str,
 
 
 def store_assigned(value: Expr, field: pa.Field, table: str) -> Expr:
-    """The value cast to the column's type. Raises INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_SAFELY_CAST if store
-    assignment doesn't allow the cast."""
+    """Return the value cast to the type of the column ``field``, or the value itself if it has that type.
+    Raises INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_SAFELY_CAST, with the name ``table``, if store assignment
+    doesn't allow the cast."""
     if value.type == field.type:
         return value
     if not is_storable(value.type, field.type):

@@ -20,18 +20,18 @@ from sqlfront_values.types import BOOLEAN, VOID, sql_name
 
 
 def deleted(bound: LogicalPlan, numbered: Table, keys: tuple[int, ...]) -> LogicalPlan:
-    """The columns ``keys`` and the numbers of the rows that DELETE removes. ``bound`` yields the table's
-    columns and the condition. ``numbered`` is the table with further columns at the end; the last column is
-    the row number."""
+    """Plan the rows that DELETE removes: the columns ``keys``, then the row number. ``bound`` yields the
+    table's columns and the condition. ``numbered`` is the table with further columns at the end; the last
+    column is the row number."""
     rows = _meant(bound, numbered)
     row = rows.row()
     return _select(rows, (*(row[key] for key in keys), row[-1]))
 
 
 def changed(bound: LogicalPlan, numbered: Table, columns: tuple[str, ...], name: str) -> LogicalPlan:
-    """The rows that UPDATE changes, with their new values and the further columns of ``numbered``. ``bound``
-    yields the table's columns, a value for each of ``columns``, and the condition; ``name`` is the table's
-    name."""
+    """Plan the rows that UPDATE changes, with their new values and the further columns of ``numbered``.
+    ``bound`` yields the table's columns, a value for each of ``columns``, and the condition; ``name`` is the
+    table's name."""
     rows = _meant(bound, numbered)
     items: list[Expr] = list(rows.row())
     for place, stored in _assignments(bound, columns, name, _scan(bound).table.schema).items():
@@ -40,7 +40,7 @@ def changed(bound: LogicalPlan, numbered: Table, columns: tuple[str, ...], name:
 
 
 def remaining(bound: LogicalPlan, schema: pa.Schema) -> LogicalPlan:
-    """The rows that DELETE leaves. ``bound`` yields the table's columns and the condition."""
+    """Plan the rows that DELETE leaves. ``bound`` yields the table's columns and the condition."""
     rows = _with_condition(bound, schema)
     meant = Call(BOOLEAN, "coalesce", (rows.row()[-1], Literal(BOOLEAN, False)))
     kept = LogicalFilter(rows, Call(BOOLEAN, "not", (meant,)))
@@ -48,8 +48,8 @@ def remaining(bound: LogicalPlan, schema: pa.Schema) -> LogicalPlan:
 
 
 def matched(bound: LogicalPlan, schema: pa.Schema) -> LogicalPlan | None:
-    """The rows for which UPDATE's condition is true, with the condition as the only column; None if the
-    condition is nondeterministic."""
+    """Plan the rows for which UPDATE's condition is true, with the condition as the only column, for
+    counting. Return None if the condition is nondeterministic."""
     rows = _with_condition(bound, schema)
     if not is_deterministic(rows.expressions[-1]):
         return None
@@ -58,8 +58,8 @@ def matched(bound: LogicalPlan, schema: pa.Schema) -> LogicalPlan | None:
 
 
 def updated(bound: LogicalPlan, columns: tuple[str, ...], table: str, schema: pa.Schema) -> LogicalPlan:
-    """All rows of the table after UPDATE. ``bound`` yields the table's columns, a value for each of
-    ``columns``, and the condition."""
+    """Plan all rows of the table as they are after UPDATE. ``bound`` yields the table's columns, a value for
+    each of ``columns``, and the condition."""
     rows = _with_condition(bound, schema)
     *old, meant = rows.row()
     items: list[Expr] = list(old)
@@ -103,7 +103,7 @@ def _assignments(
 
 
 def _meant(bound: LogicalPlan, numbered: Table) -> LogicalFilter:
-    """The rows for which the condition is true, with their numbers."""
+    """Plan the rows of ``numbered`` for which the condition is true, with the row numbers."""
     scan = _scan(bound)
     rows = _with_condition(bound, scan.table.schema)
     columns = tuple(range(len(numbered.schema)))
@@ -112,8 +112,8 @@ def _meant(bound: LogicalPlan, numbered: Table) -> LogicalFilter:
 
 
 def _scan(bound: LogicalPlan) -> LogicalScan:
-    """The scan of the table. Raises UNSUPPORTED_EXPR_FOR_OPERATOR if the plan has more than a projection over
-    the scan."""
+    """The scan of the table below ``bound``. Raises UNSUPPORTED_EXPR_FOR_OPERATOR if the plan has more than
+    a projection over the scan."""
     if not isinstance(bound, LogicalProject) or not isinstance(bound.input, LogicalScan):
         raise spark_error(
             "UNSUPPORTED_EXPR_FOR_OPERATOR",
@@ -127,7 +127,8 @@ def _select(rows: LogicalPlan, items: tuple[Expr, ...]) -> LogicalPlan:
 
 
 def _with_condition(bound: LogicalPlan, schema: pa.Schema) -> LogicalProject:
-    """The table's columns and the condition, computed once."""
+    """Project the scan to the table's columns, followed by the condition. Raises
+    DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN if the condition is not boolean."""
     scan = _scan(bound)
     assert isinstance(bound, LogicalProject)
     condition = bound.expressions[-1]

@@ -23,7 +23,8 @@ def named_column(schema: pa.Schema, name: str) -> int:
 
 
 def named_columns(schema: pa.Schema, names: Iterable[str]) -> tuple[int, ...]:
-    """The ordinals of several columns. Raises COLUMN_ALREADY_EXISTS if a column is named twice."""
+    """The ordinals of the columns with these names, in the names' order. Raises UNRESOLVED_COLUMN as
+    :func:`named_column`, COLUMN_ALREADY_EXISTS if a column is named twice."""
     found: list[int] = []
     for name in names:
         ordinal = named_column(schema, name)

@@ -37,8 +37,8 @@ _MERGED_BY: Final = {"count": "sum", "min": "min", "max": "max", "sum": "sum"}
 
 
 def push_partial_aggregates(plan: LogicalPlan, wanted: Callable[[LogicalPlan], bool]) -> LogicalPlan:
-    """Group a ``wanted`` relation of inner joins before the join, if all aggregates read only the relation's
-    columns.
+    """Group a relation of inner joins before the join, if all aggregates above read only the relation's
+    columns. ``wanted`` tells whether the plan of a relation may be grouped; the first such relation counts.
 
     Rows of the relation that agree in all columns that keys and join conditions read find the same partners,
     so sums, counts, minima and maxima over such rows can replace the rows. Means become sums and counts,
@@ -62,7 +62,8 @@ def _rewrite(plan: LogicalPlan, wanted: Callable[[LogicalPlan], bool]) -> Logica
 
 
 def _without_projection(plan: LogicalAggregate) -> LogicalAggregate:
-    """The aggregation merged with its input, if the input is a deterministic projection."""
+    """Merge the aggregation with its input, if the input is a deterministic projection; else return the
+    aggregation unchanged."""
     below = plan.input
     if not isinstance(below, LogicalProject) or not all(map(is_deterministic, below.expressions)):
         return plan
@@ -80,7 +81,7 @@ class _Parts(msgspec.Struct, frozen=True):
 
 
 def _parts(call: AggregateCall) -> _Parts | None:
-    """The two steps of a call; None if the call can't be split."""
+    """Split a call into its two steps; None if the call can't be split."""
     if call.distinct or not all(map(is_deterministic, call_operands(call))):
         return None
     if call.function in _MERGED_BY:
@@ -176,7 +177,8 @@ def _places(graph: JoinGraph, relation: JoinInput, kept: list[int], width: int) 
 
 
 def _joined(graph: JoinGraph, relation: JoinInput, grouped: LogicalPlan, places: dict[int, int]) -> JoinGraph:
-    """The graph with the grouped relation in the place of the relation."""
+    """Return the graph with ``grouped`` in the place of the relation's plan. ``places`` are the new places
+    of the graph's columns."""
 
     def relations() -> Iterator[JoinInput]:
         for each in graph.relations:

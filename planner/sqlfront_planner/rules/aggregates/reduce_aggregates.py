@@ -83,8 +83,9 @@ def _reduce(graph: JoinGraph, cardinality: Cardinality) -> JoinGraph:
 
 
 def _partners(graph: JoinGraph, reduced: JoinInput, members: frozenset[int]) -> list[tuple[LogicalPlan, int]]:
-    """The graph's relations, except ``reduced``, that have an equal column, or whose semi join keeps only
-    rows with an equal value."""
+    """The plans of the graph's relations, except ``reduced``, that have a column equal to the places
+    ``members``, or whose semi join keeps only rows with an equal value; each with the ordinal of that
+    column."""
     found = []
     for relation in graph.relations:
         own = range(relation.start, relation.start + relation.plan.width)
@@ -100,7 +101,8 @@ def _partners(graph: JoinGraph, reduced: JoinInput, members: frozenset[int]) -> 
 
 
 def _compared(relation: JoinInput, own: range, members: frozenset[int]) -> int | None:
-    """The column of a semi join's right side that must equal one of the members."""
+    """The place of the column of a semi join's right side that must equal one of the members; None if no
+    predicate asks for that. ``own`` are the right side's places."""
     for predicate in relation.predicates:
         match predicate:
             case Call(function="equal", arguments=(Column() as left, Column() as right)):
@@ -111,7 +113,7 @@ def _compared(relation: JoinInput, own: range, members: frozenset[int]) -> int |
 
 
 def _aggregation(plan: LogicalPlan) -> LogicalAggregate | None:
-    """The aggregation with keys below the plan's filters and projections, or None."""
+    """The aggregation with keys below the plan's filters and projections; None if there is none."""
     while isinstance(plan, LogicalFilter | LogicalProject):
         plan = plan.input
     return plan if isinstance(plan, LogicalAggregate) and plan.keys else None

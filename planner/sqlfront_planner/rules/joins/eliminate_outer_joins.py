@@ -100,8 +100,9 @@ def _visit_join(plan: LogicalJoin, rejected: Rejected) -> LogicalPlan:
 
 
 def _strengthened(kind: JoinKind, needs_left: bool, needs_right: bool) -> JoinKind:
-    """The kind of join that gives exactly the kept rows: if the right columns must not be null, unmatched
-    left rows are dropped."""
+    """The kind of join that gives exactly the rows that the plan keeps. ``needs_left`` and ``needs_right``:
+    a kept row has a column of that side that is not null, so that rows without a partner on that side are
+    dropped."""
     match kind:
         case JoinKind.LEFT if needs_right:
             return JoinKind.INNER

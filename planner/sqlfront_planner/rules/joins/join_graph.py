@@ -80,15 +80,16 @@ def _movable(plan: LogicalPlan) -> bool:
 
 
 def flatten(plan: LogicalPlan) -> JoinGraph:
-    """The graph of the inner, semi and anti joins at the top of ``plan``, through filters and projections of
-    columns."""
+    """Take apart the inner, semi and anti joins at the top of ``plan``, through filters and projections of
+    columns; return their graph."""
     builder = _Flattening()
     row = builder.add(plan)
     return JoinGraph(tuple(builder.relations), tuple(builder.predicates), tuple(row))
 
 
 class _Flattening:
-    """The graph under construction."""
+    """A join graph under construction: its relations and predicates, and the width of the graph's row so
+    far."""
 
     def __init__(self) -> None:
         self.relations: list[JoinInput] = []
@@ -224,12 +225,13 @@ class _Part(msgspec.Struct):
     positions: dict[int, int]
 
     def shared(self, places: Iterable[int]) -> int | None:
-        """The first of the places that the piece has, or None."""
+        """The first of the places that the piece has; None if the piece has none of them."""
         return next((place for place in places if place in self.positions), None)
 
 
 class _Building:
-    """The tree under construction. Every predicate is applied as soon as its columns are available."""
+    """A join tree under construction, from the relations of ``graph``. Every predicate is applied as soon as
+    its columns are available."""
 
     def __init__(self, graph: JoinGraph) -> None:
         self.graph = graph

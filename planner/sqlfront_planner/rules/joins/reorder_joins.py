@@ -132,7 +132,8 @@ class _Search:
         return bits
 
     def _needs(self, predicate: Expr) -> tuple[int, ...]:
-        """For each column the bit set of the relations that have the column or an equal column."""
+        """For each column that the predicate reads, the bit set of the relations that have the column or an
+        equal column."""
         return tuple({self._bits(self.classes.of(place)) for place in columns_used(predicate)})
 
     def _share(self, predicate: Expr) -> float:
@@ -252,7 +253,8 @@ class _Search:
         return first
 
     def _join(self, first: _Tree, second: _Tree) -> _Tree | None:
-        """The two trees joined, or None if no predicate connects them."""
+        """Join the two trees; None if no predicate connects them, or if the first tree is a filtering
+        relation."""
         if isinstance(first.shape, int) and first.shape in self.filters:
             return None
         needs = self.filters.get(second.shape) if isinstance(second.shape, int) else None
@@ -285,7 +287,8 @@ class _Search:
         )
 
     def _rows(self, first: _Tree, second: _Tree) -> float:
-        """The rows of two joined trees; the same for a set of relations, whatever the tree's shape."""
+        """The estimated rows of the join of two trees; the same for a set of relations, whatever the tree's
+        shape."""
         members = first.members | second.members
         rows = self.known_rows.get(members)
         if rows is None:
@@ -308,7 +311,7 @@ class _Search:
         return rows
 
     def _filter_share(self, relation: JoinInput, tree: _Tree) -> float:
-        """The share of rows that a semi or anti join keeps."""
+        """The estimated share of the tree's rows that a semi or anti join with the relation keeps."""
         own = range(relation.start, relation.start + relation.plan.width)
         keys: list[Expr] = []
         left = _Product()

@@ -212,7 +212,8 @@ class _Spreading:
         self.filtering = [self.split(index) for index in range(len(graph.relations))]
 
     def owner(self, used: frozenset[int]) -> int | None:
-        """The only owner of the columns, the first relation without columns; None for several owners."""
+        """The index of the only relation that has all these columns (the first relation if there is no
+        column); None if several relations have them."""
         owners = {self.owners[place] for place in used} or {0}
         return owners.pop() if len(owners) == 1 else None
 

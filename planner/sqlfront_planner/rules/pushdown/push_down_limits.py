@@ -46,7 +46,7 @@ def _top_down(plan: LogicalPlan) -> LogicalPlan:
 
 
 def _push(limit: LogicalLimit) -> LogicalPlan:
-    """The limit one step further down; the node itself if the limit can't move."""
+    """Move the limit one step further down, or cut its input; return the limit itself if nothing changes."""
     child = limit.input
     match child:
         case LogicalLimit():
@@ -80,7 +80,8 @@ def _cut_below(limit: LogicalLimit) -> LogicalPlan:
 
 @deep
 def _cut(plan: LogicalPlan, wanted: int) -> LogicalPlan:
-    """A plan that may stop after any ``wanted`` rows."""
+    """Return a plan that gives the same rows but may stop after any ``wanted`` rows; the plan itself if it
+    can't stop earlier."""
     match plan:
         case LogicalScan(limit=limit) if limit is None or limit > wanted:
             return replace(plan, limit=wanted)
