@@ -113,8 +113,7 @@ class Snapshot(Protocol):
 
     @property
     def statistics(self) -> TableStatistics:
-        """The statistics of this version. The planner reads this property for each plan, so it must be
-        cheap."""
+        """The statistics of this version; reading the property must be cheap."""
 
     def exact_filters(self, filters: tuple[Expr, ...]) -> tuple[Expr, ...]:
         """Return the conjuncts among ``filters`` (over the table's ordinals) that a scan applies completely,

@@ -144,8 +144,8 @@ class FileTable:
             self._publish(self._listed(self.version.known))
 
     def recover_partitions(self) -> None:
-        """List the files of all partition directories that exist, and take their partitions as the known ones
-        (MSCK REPAIR TABLE)."""
+        """List the files of all partition directories that exist (MSCK REPAIR TABLE). If the table reads
+        known partitions only, the partitions found become the known ones."""
         with self._writer:
             names = [name.lower() for name in self.partition_columns]
             found = [
@@ -231,9 +231,9 @@ class FileTable:
             write.remove_when_unread([(file, file.path) for file in replaced])
 
     def _replaced(self, pending: Pending) -> tuple[DataFile, ...]:
-        """Return the files that an overwrite removes: all files below the table's directory. Unless the table
-        may replace foreign files, raises OperationalError for a file whose name no table's writer gives, and
-        for a file in a folder that the table doesn't read."""
+        """Return the files that an overwrite removes: all visible files below the table's directory. Unless
+        the table may replace foreign files, raises OperationalError for a file whose name no table's writer
+        gives, and for a file in a folder that the table doesn't read."""
         known = {file.path: file for file in self.version.files}
         found = list_files(self.location, self.access, ListingOptions(recursive=True), pending).described
         foreign = [file.path for file in found if not is_part(file.path) or not self._reads(file.path)]

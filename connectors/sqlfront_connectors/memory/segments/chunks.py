@@ -84,8 +84,8 @@ def holds_any(kept: Sequence[bool] | None, start: int, end: int) -> bool:
 
 
 def _bounds_of(segment: Segment, ordinal: int) -> tuple[ColumnBounds, ...]:
-    """Return the bounds of a column in each chunk, in the order of the chunks; a single item, the bounds of
-    the whole column, if no two chunks have disjoint ranges."""
+    """Return the bounds of a column in each chunk, in the order of the chunks; or a single item, common
+    bounds of all chunks, where no chunk is all null and no two chunks are known to have disjoint ranges."""
     return segment.memo.get(("bounds", ordinal), lambda: _find_bounds(segment.batch.column(ordinal)))
 
 
