@@ -87,10 +87,8 @@ def _inner_types(left: pa.DataType, right: pa.DataType) -> list[tuple[pa.DataTyp
 
 
 def common_type(all_types: Iterable[pa.DataType]) -> pa.DataType | None:
-    """Spark's least common type of any number of types (VOID for none), or None.
-
-    Strings come last, so that the order of the remaining types doesn't matter.
-    """
+    """Spark's least common type of any number of types (VOID for none); None if the types have no common
+    type. Strings come last, so that the order of the remaining types doesn't matter."""
     result: pa.DataType = VOID
     previous: pa.DataType | None = None
     for data_type in sorted(all_types, key=is_string):
@@ -116,7 +114,8 @@ def _common_number(left: pa.DataType, right: pa.DataType) -> pa.DataType:
 
 
 def _with_string(other: pa.DataType) -> pa.DataType | None:
-    """The type to which a string is cast beside another type."""
+    """The type to which a string is cast beside a value of the type ``other``; None if Spark casts
+    neither."""
     if is_integral(other):
         return BIGINT
     if is_fractional(other) or is_decimal(other):
@@ -168,7 +167,8 @@ def compares_inside(left: pa.DataType, right: pa.DataType) -> bool:
 
 
 def as_decimal(data_type: pa.DataType) -> pa.DataType:
-    """The decimal that holds every value of an integral type; a decimal type itself."""
+    """The decimal type that Spark uses for an integral type, and that holds every value of the type
+    (``decimal(10,0)`` for int); a decimal type is returned unchanged."""
     return decimal_rules.decimal_for(data_type)
 
 
@@ -182,7 +182,8 @@ def decimal_of_value(value: int) -> pa.DataType:
 
 
 def decimal_type_of(value: Decimal) -> pa.DataType | None:
-    """The type of a decimal literal: its digits as written; None for more than 38 digits.
+    """The type of a decimal literal, with as many digits as the literal has as written; None for more than
+    38 digits.
 
     >>> decimal_type_of(Decimal("0.05")), decimal_type_of(Decimal("1.50"))
     (Decimal128Type(decimal128(2, 2)), Decimal128Type(decimal128(3, 2)))
@@ -195,8 +196,8 @@ def decimal_type_of(value: Decimal) -> pa.DataType | None:
 
 
 def implicit_cast(source: pa.DataType, wanted: ArgumentType) -> pa.DataType | None:
-    """The type to cast a function's argument to (``source`` itself if it fits), None if Spark refuses the
-    argument.
+    """The type to which Spark casts a function's argument of type ``source`` where ``wanted`` is required
+    (``source`` itself if no cast is needed); None if Spark refuses the argument.
 
     >>> implicit_cast(pa.string(), Kind.NUMERIC), implicit_cast(pa.int32(), pa.string())
     (DataType(double), DataType(string))
@@ -210,7 +211,9 @@ def implicit_cast(source: pa.DataType, wanted: ArgumentType) -> pa.DataType | No
 
 
 def is_exact(source: pa.DataType, wanted: ArgumentType) -> bool:
-    """Whether an argument has the wanted type, or a narrower numeric type, without a cast."""
+    """Whether an argument of type ``source`` fits ``wanted`` where Spark allows no other cast than from a
+    narrower numeric type: void, the wanted type or kind itself, a narrower integer, and for a timestamp
+    either timestamp type."""
     if source == VOID or wanted is Kind.COMMON:
         return True
     if wanted is Kind.NUMERIC:

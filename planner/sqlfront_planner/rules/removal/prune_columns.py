@@ -86,13 +86,14 @@ def _keep_all(plan: LogicalPlan) -> Pruned:
 
 
 def _select(plan: LogicalPlan, ordinals: range | list[int]) -> LogicalPlan:
-    """Exactly the columns ``ordinals`` of the pruned plan."""
+    """Prune the plan, and return exactly its columns ``ordinals``, in this order."""
     pruned, places = _prune(plan, frozenset(ordinals))
     return selected(pruned, [places[ordinal] for ordinal in ordinals])
 
 
 def _narrow(plan: LogicalPlan, places: dict[int, int], needed: Needed) -> Pruned:
-    """Project away columns that only the node itself reads."""
+    """Project away the columns of ``plan`` that only the node itself reads. ``places``: the ordinal in
+    ``plan`` of each column before pruning; ``needed``: the columns that the nodes above read."""
     if not plan.width:
         return plan, places
     kept = sorted({places[place] for place in needed} or {narrowest(plan)})
@@ -103,7 +104,8 @@ def _narrow(plan: LogicalPlan, places: dict[int, int], needed: Needed) -> Pruned
 
 
 def narrowest(plan: LogicalPlan) -> int:
-    """The ordinal of the narrowest column, which is kept if rows are needed but no values."""
+    """The ordinal of the plan's column with the fewest bytes per value, which is kept if rows are needed but
+    no values."""
 
     def size(column: Column) -> int:
         try:

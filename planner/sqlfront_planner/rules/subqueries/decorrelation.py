@@ -69,12 +69,12 @@ class DecorrelatedSubquery(msgspec.Struct, frozen=True):
 
 
 def is_correlated(plan: LogicalPlan) -> bool:
-    """True if the plan reads the enclosing row."""
+    """True if the plan of a subquery reads the enclosing row."""
     return any(holds_outer_column(operand) for node in distinct_nodes(plan) for operand in node.operands())
 
 
 def unsupported(what: str) -> NotSupportedError:
-    """The error for a correlated subquery of a shape that isn't implemented."""
+    """The error for a correlated subquery with ``what``, which isn't implemented."""
     return NotSupportedError(f"a correlated subquery with {what} is not supported")
 
 
@@ -128,7 +128,7 @@ def _pull_filter(plan: LogicalFilter, settings: Settings) -> DecorrelatedSubquer
 
 
 def simplify_constant(expression: Expr, settings: Settings) -> Expr:
-    """The expression, folded and simplified, as a literal if possible."""
+    """Fold and simplify the expression; the result is a literal if the value can be computed."""
     return transform(fold(expression, settings), lambda item: fold(simplify(item), settings))
 
 
@@ -157,8 +157,9 @@ def _pull_join(plan: LogicalJoin, settings: Settings) -> DecorrelatedSubquery:
 def equalities(
     pulled: DecorrelatedSubquery, what: str
 ) -> tuple[tuple[Expr, ...], Callable[[int], tuple[Expr, ...]]]:
-    """The inner sides of the predicates, and a function that gives the predicates over a row that holds these
-    sides from a given ordinal on."""
+    """Return the inner sides of the predicates, and a function that gives the predicates over a row that
+    holds the inner sides from a given ordinal on. Raises NotSupportedError, with the operator ``what``, for
+    a predicate that is no equality of an inner side with an outer side."""
     inner: list[Expr] = []
     outer: list[Expr] = []
     for predicate in pulled.predicates:
@@ -250,8 +251,8 @@ def _pull_limit(plan: LogicalLimit | LogicalSort, settings: Settings) -> Decorre
 
 
 def _order(plan: LogicalPlan, settings: Settings) -> tuple[tuple[Expr, SortOrder], ...]:
-    """The order of a limit's rows, over the row of the pulled-up plan, which sorts and projections don't
-    change."""
+    """The order that a limit's rows have, as pairs of expression and order over the row of the pulled-up
+    plan; empty without an ORDER BY. Raises NotSupportedError for an order by an outer column."""
     while isinstance(plan, LogicalLimit | LogicalProject):
         plan = plan.input
     if not isinstance(plan, LogicalSort):

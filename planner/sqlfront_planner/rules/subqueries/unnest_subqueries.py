@@ -116,8 +116,8 @@ class _Attaching:
         self.attached: list[tuple[tuple[Subquery, bool], Expr]] = []
 
     def conjunct(self, part: Expr) -> Expr:
-        """The remaining condition of a filter's conjunct after joining its subqueries; TRUE if a join applies
-        all of it."""
+        """Join the subqueries of a filter's conjunct, and return the condition that remains to be applied;
+        TRUE if a join applies all of the conjunct."""
         negated = isinstance(part, Call) and part.function == "not"
         subquery = part.arguments[0] if isinstance(part, Call) and negated else part
         if isinstance(subquery, Exists):
@@ -127,7 +127,8 @@ class _Attaching:
         return self.value(part)
 
     def value(self, expression: Expr) -> Expr:
-        """The expression with its subqueries replaced by columns of :attr:`plan`."""
+        """Join the subqueries of an expression, and return the expression with columns of :attr:`plan` in
+        their place."""
         match expression:
             case Call(function="not", arguments=(InSubquery() as subquery,)):
                 return self.attach(subquery, negated=True)
@@ -158,7 +159,8 @@ class _Attaching:
         return pull_up(unnest_subqueries(plan, self.settings), self.settings)
 
     def join(self, pulled: DecorrelatedSubquery, kind: JoinKind, more: tuple[Expr, ...] = ()) -> None:
-        """Join on the subquery's predicates, and on ``more`` over the same rows."""
+        """Join :attr:`plan` with the subquery's plan on the subquery's predicates, and on ``more`` over the
+        same rows."""
         width = self.plan.width
         parts = tuple(_on(part, width) for part in (*more, *pulled.predicates))
         self.plan = LogicalJoin(self.plan, pulled.plan, kind, conjunction(parts))
@@ -233,7 +235,8 @@ class _Attaching:
         return Case(value.type, ((matched, _on(value, width)),), otherwise)
 
     def only_value(self, pulled: DecorrelatedSubquery, value: Expr) -> Expr:
-        """The value of the subquery's only row; the query fails for an outer row with several rows."""
+        """Join for a scalar subquery that may have several rows, and return the value of its only row, null
+        without a row. A run fails for an outer row with several rows."""
         if any(isinstance(item, OuterColumn) for item in walk(value)):
             raise unsupported("the outer column in the value of a row that is not aggregated")
         calls = (AggregateCall("count", (), BIGINT), AggregateCall("any_value", (value,), value.type))
@@ -256,8 +259,8 @@ class _Attaching:
         return Call(BOOLEAN, "is_not_null", (Column(BOOLEAN, self.plan.width - 1, "matched"),))
 
     def membership(self, subquery: InSubquery, *, negated: bool) -> Expr:
-        """Join for IN as a value, as in Spark, where the value is never null: IN is TRUE if a row is equal,
-        NOT IN is TRUE if every row is known to differ."""
+        """Join for IN or, with ``negated``, NOT IN as a value, and return the value. As in Spark, the value
+        is never null: IN is TRUE if a row is equal, NOT IN is TRUE if every row is known to differ."""
         pulled = self.pulled(_for_membership(subquery.plan))
         if len(subquery.operands) != 1:
             raise NotSupportedError("IN with several columns below OR or in an expression is not supported")
@@ -281,8 +284,8 @@ class _Attaching:
         return Case(BOOLEAN, ((matched, FALSE), (none, TRUE), (unsure, FALSE)), TRUE)
 
     def counts(self, pulled: DecorrelatedSubquery, what: str) -> tuple[Column, Column]:
-        """Columns with the number of the subquery's rows for the outer row, and the number of rows whose
-        value isn't null."""
+        """Join two columns, and return them: the number of the subquery's rows for the outer row, and the
+        number of these rows whose value isn't null. Both are null if a correlated subquery has no row."""
         rows = AggregateCall("count", (), BIGINT)
         known = AggregateCall("count", pulled.values, BIGINT)
         if pulled.predicates:
@@ -300,7 +303,8 @@ def _or_zero(count: Column) -> Expr:
 
 
 def _on(expression: Expr, width: int) -> Expr:
-    """Move an expression over (outer columns, subquery's row) to the joined row."""
+    """Move an expression over the subquery's row and outer columns to the joined row: the enclosing row,
+    which has ``width`` columns, then the subquery's row."""
     return transform(
         shift(expression, width),
         lambda item: Column(item.type, item.ordinal, item.name) if isinstance(item, OuterColumn) else item,
@@ -344,8 +348,9 @@ def _aggregated_membership() -> NotSupportedError:
 def _distinct_keys(
     pulled: DecorrelatedSubquery, calls: tuple[AggregateCall, ...], what: str
 ) -> DecorrelatedSubquery:
-    """One row per combination of the predicates' inner sides: the inner sides, the calls, and TRUE as the
-    last column."""
+    """Group the subquery's rows to one row per combination of the predicates' inner sides. The row holds the
+    inner sides, the calls, and TRUE as the last column. ``what`` is for the error if a predicate is no
+    equality."""
     inner, tied = equalities(pulled, what)
     names = (*("" for _ in inner), *(call.function for call in calls))
     grouped = LogicalAggregate(pulled.plan, inner, calls, names)
@@ -354,7 +359,8 @@ def _distinct_keys(
 
 
 def _for_existence(plan: LogicalPlan) -> LogicalPlan:
-    """A simpler plan that has rows exactly if ``plan`` has rows."""
+    """Simplify a plan of which only the existence of rows matters: the result has rows exactly if ``plan``
+    has rows."""
     match plan:
         case LogicalProject() | LogicalSort(limit=None, offset=0):
             return _for_existence(plan.input)
@@ -369,7 +375,7 @@ def _for_existence(plan: LogicalPlan) -> LogicalPlan:
 
 
 def _for_membership(plan: LogicalPlan) -> LogicalPlan:
-    """A simpler plan with the same set of rows."""
+    """Simplify a plan of which only the set of rows matters: order and repetitions may change."""
     match plan:
         case LogicalSort(limit=None, offset=0):
             return _for_membership(plan.input)
