@@ -13,7 +13,7 @@ import pyarrow as pa
 from sqlfront_values.arrow import kernels as pc
 from sqlfront_values.arrow.arrays import from_values, scalar
 from sqlfront_values.arrow.forms import INT64, Datum, constant, full_array, is_scalar, nulls, select
-from sqlfront_values.errors import DatabaseError
+from sqlfront_values.errors import DatabaseError, DataError
 from sqlfront_values.evaluation_errors import (
     arithmetic_overflow,
     divide_by_zero,
@@ -47,6 +47,7 @@ from sqlfront_values.types import (
     is_fractional,
     is_integral,
     is_interval,
+    physical,
 )
 
 _SYMBOLS: Final = {"add": "+", "subtract": "-", "multiply": "*"}
@@ -100,7 +101,8 @@ def _addition(operation: str, *, safe: bool = False) -> Prepare:
         if is_fractional(data_type):
             return lambda arguments, length: kernel.call(arguments)
         if _leaves_its_type(signature):
-            return prepare_temporal(operation, signature)
+            kernel_of_time = prepare_temporal(operation, signature)
+            return _null_for_failures(kernel_of_time, signature) if safe else kernel_of_time
 
         def run(arguments: tuple[Datum, ...], length: int) -> Datum:
             try:
@@ -196,6 +198,7 @@ def _interval_division(signature: Signature, *, safe: bool) -> PreparedKernel:
     divide = prepare_temporal("divide", signature)
     if not safe:
         return divide
+    divide = _null_for_failures(divide, signature)
     data_type = signature.argument_types[1]
     zero, null = constant(0, data_type), nulls(data_type)
 
@@ -205,6 +208,28 @@ def _interval_division(signature: Signature, *, safe: bool) -> PreparedKernel:
         if is_scalar(zeros):
             return divide((interval, null if zeros.as_py() else divisor), length)
         return divide((interval, select(zeros, null, divisor, data_type)), length)
+
+    return run
+
+
+def _null_for_failures(kernel: PreparedKernel, signature: Signature) -> PreparedKernel:
+    """Make a kernel that gives null in the rows for which ``kernel`` raises a DataError. A batch that raises
+    is halved until the rows are found."""
+
+    def run(arguments: tuple[Datum, ...], length: int) -> Datum:
+        try:
+            return kernel(arguments, length)
+        except DataError:
+            if length <= 1:
+                return pa.nulls(length, physical(signature.type))
+        columns, half = [full_array(argument, length) for argument in arguments], length // 2
+        parts = ((0, half), (half, length - half))
+        return pa.concat_arrays(
+            [
+                full_array(run(tuple([column.slice(*part) for column in columns]), part[1]), part[1])
+                for part in parts
+            ]
+        )
 
     return run
 

@@ -111,7 +111,10 @@ def _make_timestamp(*, safe: bool, local: bool = False) -> Kernel:
                 if safe:
                     return None
                 raise
-            return micros if local else local_instant(micros, zone)
+            instant = micros if local else local_instant(micros, zone)
+            if not -_MAX_LONG - 1 <= instant <= _MAX_LONG:
+                raise DataError("long overflow")  # Spark's error, also that of the try_ forms
+            return instant
 
         numbers = Invocation(BIGINT, invocation.argument_types, invocation.length, invocation.settings)
         return by_row(make, arguments, numbers).view(invocation.type)

@@ -10,7 +10,7 @@ from sqlfront_values.arrow import kernels as pc
 from sqlfront_values.arrow.arrays import from_numpy, from_values, numpy_view, scalar, valid_mask
 from sqlfront_values.arrow.forms import Datum, full_array
 from sqlfront_values.casts import compile_cast
-from sqlfront_values.errors import spark_error
+from sqlfront_values.errors import DatabaseError, DataError, spark_error
 from sqlfront_values.functions import growth
 from sqlfront_values.functions.registry import (
     Invocation,
@@ -156,7 +156,14 @@ def parse_instants(column: pa.Array, pattern: str, target: pa.DataType, zone: st
 
     def instant(text: str) -> int | None:
         local, own_zone = _parse(text, pattern, target, safe=safe)
-        return None if local is None else _instant(local, zone if own_zone is None else own_zone)
+        if local is None or own_zone is None:
+            return None if local is None else _instant(local, zone)
+        try:
+            return _instant(local, own_zone)
+        except DataError:  # Spark's parser reads no name of a zone that doesn't exist
+            if safe:
+                return None
+            raise _unparsed(text, "could not be parsed", target) from None
 
     return map_values(instant, column, BIGINT).view(TIMESTAMP)
 
@@ -185,13 +192,17 @@ def _parse(
     except ParseError as error:
         if safe:
             return None, None
-        function = "try_to_date" if target == DATE else "try_to_timestamp"
-        raise spark_error(
-            "CANNOT_PARSE_TIMESTAMP",
-            f"Text '{text}' {error}. Use `{function}` to tolerate invalid input string and return"
-            " NULL instead.",
-        ) from None
+        raise _unparsed(text, str(error), target) from None
     return parsed.local, parsed.zone
+
+
+def _unparsed(text: str, why: str, target: pa.DataType) -> DatabaseError:
+    """Make the error CANNOT_PARSE_TIMESTAMP for a text; ``why`` continues the text's name."""
+    function = "try_to_date" if target == DATE else "try_to_timestamp"
+    return spark_error(
+        "CANNOT_PARSE_TIMESTAMP",
+        f"Text '{text}' {why}. Use `{function}` to tolerate invalid input string and return NULL instead.",
+    )
 
 
 def _instant(local: int, zone: int | str) -> int:
