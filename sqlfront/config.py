@@ -1,5 +1,6 @@
 """Configuration of a session."""
 
+import math
 from collections.abc import Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Final
@@ -114,8 +115,8 @@ class Config(msgspec.Struct, frozen=True):
         ):
             if value is not None and value < MEBIBYTE:
                 raise ProgrammingError(f"{name} must be at least {MEBIBYTE} bytes (1 MiB), not {value}")
-        if self.timeout is not None and self.timeout <= 0:
-            raise ProgrammingError(f"timeout must be positive, not {self.timeout}")
+        if self.timeout is not None and not 0 < self.timeout < math.inf:
+            raise ProgrammingError(f"timeout must be a positive number of seconds, not {self.timeout}")
         if self.silence_limit <= 0:
             raise ProgrammingError(f"silence_limit must be positive, not {self.silence_limit}")
         if isinstance(self.file_access, str):

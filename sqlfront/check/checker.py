@@ -39,7 +39,7 @@ from sqlfront_planner.lanes import Lane
 from sqlfront_planner.logical import LogicalPlan
 from sqlfront_planner.planning import plan_logical
 from sqlfront_planner.statement import parse
-from sqlfront_planner.statements.dotted_names import last_part
+from sqlfront_planner.statements.dotted_names import WRITTEN_NAME, last_part
 from sqlfront_planner.statements.query_parser import lead
 from sqlfront_planner.statements.structs import (
     CacheTable,
@@ -64,7 +64,7 @@ _GUESSES: Final[tuple[object, ...]] = ("1", 1)
 #: Pattern of statements that create a relation, among the statements that only Spark can run.
 _CREATES: Final = re.compile(
     r"CREATE\s+(?:OR\s+REPLACE\s+)?(?:(?:GLOBAL\s+)?TEMP(?:ORARY)?\s+|EXTERNAL\s+)?(?:TABLE|VIEW)\s+"
-    r"(?:IF\s+NOT\s+EXISTS\s+)?([\w.`]+)",
+    rf"(?:IF\s+NOT\s+EXISTS\s+)?({WRITTEN_NAME})",
     re.IGNORECASE,
 )
 #: The condition of an unknown name.

@@ -1,6 +1,7 @@
 """Entry point of the ``sqlfront`` command: arguments, the loop over statements, and exit codes."""
 
 import argparse
+import math
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -219,6 +220,6 @@ def _parser() -> argparse.ArgumentParser:
 
 def _seconds(text: str) -> float:
     value = float(text)
-    if value <= 0:
+    if not 0 < value < math.inf:
         raise argparse.ArgumentTypeError("must be positive")
     return value

@@ -36,7 +36,7 @@ from sqlfront_planner.binder import Arguments, bind
 from sqlfront_planner.catalog import Entry, FoundElsewhere, TableEntry
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.statement import is_query
-from sqlfront_planner.statements.dotted_names import name_parts
+from sqlfront_planner.statements.dotted_names import WRITTEN_NAME, name_parts
 from sqlfront_planner.statements.query_parser import parse_query
 from sqlfront_planner.statements.structs import Query
 from sqlfront_values.arrow.arrays import to_python
@@ -63,7 +63,7 @@ _TARGET: Final = _beginning(
     r"(?:INSERT (?:INTO|OVERWRITE)(?: TABLE)?|UPDATE|DELETE FROM|MERGE INTO|TRUNCATE TABLE"
     r"|ALTER (?:TABLE|VIEW)|DROP (?:TABLE|VIEW)(?: IF EXISTS)?"
     r"|CREATE (?:OR REPLACE )?(?:TEMP(?:ORARY)? |EXTERNAL )?(?:TABLE|VIEW)(?: IF NOT EXISTS)?"
-    r") ([\w.`]+)"
+    rf") ({WRITTEN_NAME})"
 )
 #: Pattern of statements that change the current database.
 _USE: Final = _beginning(r"USE\b")

@@ -1,5 +1,6 @@
 """Settings of a session that SET changes, by Spark's keys and sqlfront's own."""
 
+import math
 import threading
 from collections.abc import Callable
 from typing import Final
@@ -34,7 +35,7 @@ def _seconds(value: str) -> str:
         seconds = float(value)
     except ValueError:
         seconds = -1.0
-    if seconds < 0:
+    if not 0 <= seconds < math.inf:
         raise ProgrammingError(f"{value!r} is not a number of seconds (0 = no limit)")
     return value
 

@@ -256,3 +256,12 @@ def test_range_is_a_table_function(
     connection: Connection, text: str, expected: list[tuple[object, ...]]
 ) -> None:
     assert rows(connection, text) == expected
+
+
+@pytest.mark.parametrize("seconds", ["nan", "inf", "-1", "soon"])
+def test_a_timeout_is_a_number_of_seconds(connection: sqlfront.Connection, seconds: str) -> None:
+    with pytest.raises(sqlfront.ProgrammingError, match="is not a number of seconds"):
+        connection.execute(f"SET sqlfront.timeout = {seconds}")
+    if seconds in ("nan", "inf"):
+        with pytest.raises(sqlfront.ProgrammingError, match="must be a positive number of seconds"):
+            sqlfront.connect(timeout=float(seconds))

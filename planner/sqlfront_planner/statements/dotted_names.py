@@ -9,6 +9,8 @@ from typing import Final
 
 from sqlfront_values.errors import spark_error
 
+#: The pattern of a dotted name within a statement.
+WRITTEN_NAME: Final = r"(?:`(?:``|[^`])*`|\w+)(?:\.(?:`(?:``|[^`])*`|\w+))*"
 _PART: Final = re.compile(r"`((?:``|[^`])*)`|[^.`]+")
 _DOTTED: Final = re.compile(r"(?:(?:`(?:``|[^`])*`|[^.`]+)(?:\.|$))*(?<!\.)")
 _PERMANENT: Final = re.compile(r"[A-Za-z0-9_]+")
