@@ -48,12 +48,13 @@ class Template(msgspec.Struct, frozen=True):
     def bind(
         self, arguments: Sequence[object] = (), values: "run_values.RunValues | None" = None
     ) -> tuple[DAG, Mapping[str, object]]:
-        """Return the DAG of one run, without parameters, and the objects for its sources, by key; the
-        template's own if nothing differs from run to run. Raises OperationalError (SQLSTATE 40001) if the
-        rows no longer lie where the plan needs them.
+        """Return the DAG of one run and the objects for the DAG's sources, by key. In the DAG, this run's
+        values stand for the parameters and run values. If no part of the template differs from run to run,
+        the template's DAG and objects are returned, not copied. Raises OperationalError (SQLSTATE 40001) if
+        the rows of a scanned table have moved to other members since the query was planned.
 
-        ``arguments``: a value for each Parameter by index, as a Literal holds it. ``values``: the values of
-        the run (``current_date``), None = the values of this moment in UTC.
+        ``arguments``: the parameters' values by index, in the form in which a Literal holds a value.
+        ``values``: the values of the run, such as ``current_date``; None = the values of this moment in UTC.
         """
         if not self.scans and not self.fields:
             return self.dag, self.resources

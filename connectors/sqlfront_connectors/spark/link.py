@@ -97,10 +97,11 @@ class SparkLink:
     def perform(
         self, work: Callable[[], _T], *, timeout: float | None = None, query: QueryRun | None = None
     ) -> _T:
-        """Call ``work``, which lets Spark run jobs, and return its result, or raise its error. The jobs are
-        stopped like the jobs of :meth:`run` (``timeout`` in seconds), and when the calling thread is
-        interrupted; so ``work`` runs in another thread. This method waits for the end of ``work``, after a
-        stop for at most ten seconds."""
+        """Call ``work``, which may run Spark jobs, in another thread, and return its result or raise its
+        error. Spark's jobs are cancelled after ``timeout`` seconds (None = never), when ``query``, which owns
+        the jobs, is stopped, or when the calling thread is interrupted; then this method waits at most ten
+        seconds for the end of ``work``, and raises OperationalError, after an interruption
+        KeyboardInterrupt."""
         task = _Task(work)
         with ours():
             run = SparkRun(self._session, task, timeout=timeout, query=query)

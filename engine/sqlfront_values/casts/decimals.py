@@ -60,8 +60,9 @@ def decimal_to_decimal(source: pa.DataType, target: pa.DataType, *, safe: bool) 
 
 
 def _by_words(shift: int, target: pa.DataType, exact: Convert) -> Convert:
-    """Make a cast to ``target`` that appends ``shift`` digits after the point (cuts digits off, if negative).
-    The cast computes in int64 if all values of an array fit and leave room, else by the cast ``exact``."""
+    """Make a cast of decimals to ``target`` that changes the scale by ``shift``: appends digits after the
+    point, or, if negative, rounds digits off, halves away from zero. The cast computes in int64 if all values
+    of an array fit and leave room, else by the cast ``exact``."""
     factor = 10 ** abs(shift)
     limit = 10**target.precision
     bound = min(2**63, limit) // factor - 1 if shift > 0 else min(2**62, (limit - 1) * factor)

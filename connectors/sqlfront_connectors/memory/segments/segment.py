@@ -194,7 +194,8 @@ def build_segments(
 
 
 def _runs(batches: list[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
-    """Divide the batches into runs of consecutive batches, each run's widest column below the limit."""
+    """Divide the batches, in their order, into runs; in a run, no column has more than MAX_COLUMN_BYTES bytes
+    in total. A single batch with a larger column is a run of its own."""
     if sum(batch.get_total_buffer_size() for batch in batches) <= MAX_COLUMN_BYTES:
         if batches:
             yield batches

@@ -317,8 +317,9 @@ class SpreadTable(KeyedTable):
         return version.publish(self.members.run(stored(dag, source, self, version), {_ROWS: rows}))
 
     def next_key(self, turn: str) -> str:
-        """Return the key of a version to be made in this turn. Failed versions use up keys, too, so that the
-        remains of a failed version are never taken for another version."""
+        """Return a new key for the shares of a version that the present writer makes. ``turn``: the text of
+        the writer's turn (:meth:`turn`). Each call returns another key, also after a failed version, so that
+        the remains of a failed version are never taken for another version."""
         self._begun += 1
         return f"{self.identity}@{turn}.{self._begun}"
 

@@ -48,7 +48,10 @@ _NOT_FITTING: Final = (pa.ArrowException, OverflowError, ValueError, TypeError, 
 
 
 def to_logical(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The batch with columns of logical types (intervals in Arrow's own types), named as in ``schema``."""
+    """Return a batch in physical form as a batch for user code: each column in the logical type that
+    ``schema`` states at its position, with the name stated there. Interval columns get Arrow's own interval
+    types instead (:func:`~sqlfront_values.arrow.intervals.exported_type`). A batch without columns is
+    returned unchanged."""
     if not batch.num_columns:
         return batch
     columns = [_logical(column, field.type) for column, field in zip(batch.columns, schema, strict=True)]

@@ -135,8 +135,9 @@ def _sum_doubles(
 
 
 def _extreme(accumulator: Extreme, rows: WindowRows, frame: PositionRanges, column: pa.Array) -> PlacedColumn:
-    """Return the least or greatest value of each frame: fold each row's place in the order of values by
-    minimum, and map the least place back to its row."""
+    """Return the least value of each frame, or the greatest if ``accumulator.greatest``; null for a frame
+    without values. Sort all rows with the wanted extreme first and nulls last, and find in each frame the
+    row that comes first in this order."""
     nulls_last = SortOrder.DESCENDING if accumulator.greatest else SortOrder.ASCENDING_NULLS_LAST
     order = sorting_order(ranks(column, nulls_last))
     places = np.empty(len(order), np.int64)
