@@ -8,16 +8,13 @@ import threading
 from typing import Final
 
 from sqlglot import exp
-from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from sqlfront_planner.syntax.lexer import without_comments
+from sqlfront_planner.tokens.dialect import SPARK
 from sqlfront_values.errors import DatabaseError, NotSupportedError, spark_error
 from sqlfront_values.java.surrogates import well_formed
-
-SPARK: Final = Dialect.get_or_raise("spark")
-
 
 # Patterns are compiled at first use; most processes never use them.
 _BAD_HEX: Final = r"\b[xX]('[^']*[^'0-9a-fA-F][^']*')"
