@@ -15,11 +15,9 @@ DATAFRAMES = {"pandas", "polars", "pyspark"}
 HEAVY = DATAFRAMES | {"pyarrow.dataset", "pyarrow.acero", "pyarrow.parquet"}
 PEERS = "import sqlglot, pyarrow"
 SELECT_1 = "import sqlfront; assert sqlfront.sql('select 1').collect()[0][0] == 1"
-#: A quiet machine measures 1.30 to 1.35, a busy one down to 1.25. The Spark dialect of sqlglot and msgspec
-#: alone are 1.11, and a third of the rest is the interpreter's clearing of all modules at its end.
-GOAL = 1.4
+GOAL = 1.3
 ROUNDS = 4
-ATTEMPTS = 6
+ATTEMPTS = 14
 
 
 def loaded_by(program: str) -> set[str]:
@@ -132,7 +130,7 @@ def ratio(byte_code: Path) -> float:
 
 
 @pytest.mark.slow
-def test_select_1_costs_less_than_1_4_times_its_two_big_imports(tmp_path: Path) -> None:
+def test_select_1_costs_less_than_1_3_times_its_two_big_imports(tmp_path: Path) -> None:
     """What else the machine does must not decide (it moves the ratio by a tenth either way), so that a ratio
     above the goal is measured again. A first run compiles the modules, as installing a package does."""
     cpu_seconds(SELECT_1, tmp_path)
