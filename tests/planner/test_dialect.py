@@ -3,13 +3,14 @@
 import inspect
 from typing import Any
 
+import pytest
 from sqlglot.dialects.spark import Spark
 
-from sqlfront_planner.tokens.dialect import SparkSyntax
+from sqlfront_planner.tokens.dialect import SPARK, SparkSyntax
 
 #: Settings that only sqlglot's optimizer reads, and what the body of the class Hive leaves behind.
 FOR_THE_OPTIMIZER = {"COERCES_TO", "EXPRESSION_METADATA", "target_type"}
-#: Classes, which are compared by their own settings, and the generator, which reading doesn't need.
+#: Classes, which are compared by their own settings; of the generator, reading needs the names of types.
 CLASSES = {
     "Generator",
     "generator_class",
@@ -37,8 +38,9 @@ def test_the_dialect_has_the_settings_of_sqlglots_spark() -> None:
     }
 
 
-def test_the_tokenizers_have_the_settings_of_sqlglots_spark() -> None:
+def test_tokenizers_and_names_of_types_have_the_settings_of_sqlglots_spark() -> None:
     assert settings(SparkSyntax.tokenizer_class) == settings(Spark.tokenizer_class)
+    assert SparkSyntax.generator_class.TYPE_MAPPING == Spark.generator_class.TYPE_MAPPING
     assert settings(SparkSyntax.jsonpath_tokenizer_class) == settings(Spark.jsonpath_tokenizer_class)
 
 
@@ -52,3 +54,23 @@ def test_the_dialect_overrides_the_methods_that_sqlglots_spark_overrides() -> No
         }
 
     assert overridden(SparkSyntax) == overridden(Spark)
+
+
+TEXTS = (
+    # `exp.cast` compares the names of two types.
+    "SELECT from_utc_timestamp(TIMESTAMP'2020-01-01', 'Asia/Tokyo'), to_utc_timestamp(date(a), 'UTC')",
+    "SELECT DATE_FORMAT(a, 'MM/dd'), 2BD, 1L, 0.5F, x'0F', r'\\n', 'a\\u0041\\0', $1 FROM `b`",
+    "SELECT get_json_object(a, '$.b-c'), a::int, array_agg(x) FROM t MINUS SELECT initcap(x)",
+    "SELECT * FROM t TABLESAMPLE (5 PERCENT) u",
+    "SELECT TIMESTAMP '2020-01-01' + INTERVAL 1 DAY GROUP BY ALL HAVING a > 1 ORDER BY ALL LIMIT ALL",
+    "REFRESH TABLE t",
+    "MSCK REPAIR TABLE t",
+    "ADD JARS a b",
+    "DECLARE x INT = 1",
+)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_trees_are_those_of_sqlglots_spark(text: str) -> None:
+    trees = SPARK.parser().parse(SPARK.tokenize(text), text)
+    assert repr(trees) == repr(Spark().parser().parse(Spark().tokenize(text), text))
