@@ -183,7 +183,8 @@ class Session(ClosingContext):
         statement's run from :meth:`begin`, None = a new run.
 
         Raises the errors of PEP 249; an error with a position in the text ends with the line and a caret. A
-        failed statement leaves tables and session unchanged.
+        failed statement leaves tables and session unchanged; with SQLSTATE 08007 (no answer about a change of
+        the cluster) the change may have been made.
         """
         self.check_open()
         text, context = well_formed(text), self.context

@@ -38,7 +38,7 @@ class SharedObject:
             return cast("T", self._value)
 
     def leave(self) -> None:
-        """Note that an instance has ended; called once per instance. Errors of closing are logged and
+        """Record that an instance has ended; called once per instance. Errors of closing are logged and
         ignored."""
         with self._lock:
             self._left -= 1

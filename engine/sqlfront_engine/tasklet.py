@@ -63,10 +63,10 @@ class Listener(Protocol):
     """An observer of a tasklet's failure and end."""
 
     def failed(self, tasklet: "Tasklet", error: BaseException) -> None:
-        """Note that the processor raised; ``ended`` follows."""
+        """Record that the processor raised; ``ended`` follows."""
 
     def ended(self, tasklet: "Tasklet") -> None:
-        """Note that the tasklet has ended, for whatever reason; called once."""
+        """Record that the tasklet has ended, for whatever reason; called once."""
 
     def stop_if_overdue(self) -> None:
         """Stop the job, including this tasklet, if the job's time is over."""

@@ -45,8 +45,8 @@ class Account(Protocol):
     :class:`~sqlfront_engine.processor.MemoryAccount`."""
 
     def charge(self, size: int, maker: str = "") -> None:
-        """Count ``size`` more bytes as held; ``maker`` names for the error what takes the bytes. Raises
-        OperationalError if there is no room."""
+        """Count ``size`` more bytes as held. ``maker``: the function that makes the bytes, for the error's
+        text. Raises OperationalError if there is no room."""
 
     def release(self, size: int) -> None:
         """Count ``size`` fewer bytes as held: the bytes were charged before, and are free now."""

@@ -91,7 +91,8 @@ class Elsewhere(Protocol):
 
 
 class FoundElsewhere(NotSupportedError):
-    """An error for the name of a relation that only the other session can read."""
+    """An error for a statement that the other session has to run, such as a query that reads a relation which
+    only the other session can read."""
 
 
 class _State(msgspec.Struct, frozen=True):

@@ -234,13 +234,13 @@ class _Elsewhere:
         self._relations = {name.lower() for name in views}
 
     def has_view(self, name: str) -> bool:
-        """See :class:`~sqlfront_planner.catalog.Elsewhere`."""
+        """See :meth:`~sqlfront_planner.catalog.Elsewhere.has_view`."""
         if name.lower() in self._registered:
             raise NotKnownYet(f"the columns of `{name}` are unknown: Python code registers the view")
         return self._spark is not None and self._spark.has_view(name)
 
     def whole_name(self, parts: tuple[str, ...]) -> tuple[str, ...] | None:
-        """See :class:`~sqlfront_planner.catalog.Elsewhere`."""
+        """See :meth:`~sqlfront_planner.catalog.Elsewhere.whole_name`."""
         name = parts[-1].lower()
         if name in self._copies:
             raise NotKnownYet(
@@ -251,7 +251,7 @@ class _Elsewhere:
         return None if self._spark is None else self._spark.whole_name(parts)
 
     def entry(self, parts: tuple[str, ...]) -> Entry:
-        """See :class:`~sqlfront_planner.catalog.Elsewhere`."""
+        """See :meth:`~sqlfront_planner.catalog.Elsewhere.entry`."""
         if self._spark is None or parts[-1].lower() in self._relations:
             raise NotKnownYet(f"the columns of `{parts[-1]}` are unknown: Spark has the relation")
         return self._spark.entry(parts)

@@ -102,14 +102,14 @@ class Cluster:
         return explanations.Participants(names, len(set(members.owners)), scans)
 
     def run(self, dag: DAG, resources: Mapping[str, object]) -> Iterable[pa.RecordBatch]:
-        """See :class:`~sqlfront_connectors.memory.spread.table.ClusterAccess`."""
+        """See :meth:`~sqlfront_connectors.memory.spread.table.ClusterAccess.run`."""
         config = JobConfig(resources=resources, memory_limit=self._query_memory_limit)
         return self.submit(dag, config).batches()
 
     def ask(
         self, service: str, questions: Mapping[str, bytes], query: QueryRun | None = None
     ) -> Mapping[str, bytes | memoryview]:
-        """See :class:`~sqlfront_connectors.memory.spread.table.ClusterAccess`."""
+        """See :meth:`~sqlfront_connectors.memory.spread.table.ClusterAccess.ask`."""
         return self.coordinator.requests.ask(service, questions, query)
 
     def catalog(self, path_tables: PathTables, files: FileAccess) -> Catalog:

@@ -48,17 +48,17 @@ class EmbeddedMembers(Cluster):
         return str(next(self._turns))
 
     def end_turn(self, table: SpreadTable) -> None:
-        """See :class:`~sqlfront_connectors.memory.spread.table.ClusterAccess`."""
+        """See :meth:`~sqlfront_connectors.memory.spread.table.ClusterAccess.end_turn`."""
 
     def publish(self, table: SpreadTable, version: TableVersion) -> None:
-        """See :class:`~sqlfront_connectors.memory.spread.table.ClusterAccess`."""
+        """See :meth:`~sqlfront_connectors.memory.spread.table.ClusterAccess.publish`."""
         table.adopt(version)
 
     def dropped(self, table: SpreadTable) -> None:
-        """See :class:`~sqlfront_connectors.memory.spread.table.ClusterAccess`."""
+        """See :meth:`~sqlfront_connectors.memory.spread.table.ClusterAccess.dropped`."""
 
     def release(self, key: str) -> None:
-        """See :class:`~sqlfront_connectors.memory.spread.table.ClusterAccess`."""
+        """See :meth:`~sqlfront_connectors.memory.spread.table.ClusterAccess.release`."""
         for store in tuple(self._stores.values()):
             store.free(key)
 

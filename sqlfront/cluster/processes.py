@@ -104,7 +104,7 @@ class ProcessMembers(Cluster):
         return table
 
     def begin_turn(self, table: SpreadTable) -> str:
-        """See :class:`~sqlfront_connectors.memory.spread.table.ClusterAccess`."""
+        """See :meth:`~sqlfront_connectors.memory.spread.table.ClusterAccess.begin_turn`."""
         token = self._token()
         self.documents.begin_turn(table.identity, f"`{table.name}`", token)
         self._versions[table.identity] = self.documents.version(f"{TABLE}{table.identity}")
@@ -114,12 +114,12 @@ class ProcessMembers(Cluster):
         return f"{self.coordinator.name}.{secrets.token_hex(4)}"
 
     def end_turn(self, table: SpreadTable) -> None:
-        """See :class:`~sqlfront_connectors.memory.spread.table.ClusterAccess`."""
+        """See :meth:`~sqlfront_connectors.memory.spread.table.ClusterAccess.end_turn`."""
         self._versions.pop(table.identity, None)
         self.documents.end_turn(table.identity)
 
     def publish(self, table: SpreadTable, version: TableVersion) -> None:
-        """See :class:`~sqlfront_connectors.memory.spread.table.ClusterAccess`."""
+        """See :meth:`~sqlfront_connectors.memory.spread.table.ClusterAccess.publish`."""
         if self.member_list.dealt != version.dealt:
             raise OperationalError(
                 f"the cluster has changed while `{table.name}` was written; run the statement again",
@@ -136,7 +136,7 @@ class ProcessMembers(Cluster):
         self._versions[table.identity] = self.documents.version(key)
 
     def dropped(self, table: SpreadTable) -> None:
-        """See :class:`~sqlfront_connectors.memory.spread.table.ClusterAccess`."""
+        """See :meth:`~sqlfront_connectors.memory.spread.table.ClusterAccess.dropped`."""
         self.documents.put(f"{TABLE}{table.identity}", None, None)
 
     def release(self, key: str) -> None:

@@ -105,8 +105,9 @@ def _matches(name: str, pattern: str) -> bool:
 
 
 def show_functions(run: StatementRun, statement: ShowFunctions) -> CommandOutcome:
-    """SHOW FUNCTIONS: the functions that this session can call. Raises FoundElsewhere with a Spark session,
-    which can call all of Spark's functions."""
+    """SHOW FUNCTIONS: the names of the functions that this session can call and that match the statement's
+    pattern; none for USER. Beside a Spark session raises FoundElsewhere, since Spark lists the functions of
+    both engines."""
     database, pattern = statement.database, statement.pattern
     if run.spark is not None:
         raise FoundElsewhere("Spark lists the functions of both engines")

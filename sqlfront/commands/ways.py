@@ -26,12 +26,12 @@ class _CommandWay(OwnWay, eq=False, gc=False):
 
     @property
     def lane(self) -> Lane:
-        """See :class:`~sqlfront.lanes.way.Way`."""
+        """See :meth:`~sqlfront.lanes.way.Way.lane`."""
         return Lane.COMMAND
 
     @property
     def reason(self) -> str:
-        """See :class:`~sqlfront.lanes.way.Way`."""
+        """See :meth:`~sqlfront.lanes.way.Way.reason`."""
         return COMMAND_REASON
 
 
@@ -41,7 +41,7 @@ class CommandWay(_CommandWay, eq=False, gc=False):
     statement: "Statement"
 
     def run(self, request: StatementRequest) -> Result | Replan:
-        """See :class:`~sqlfront.lanes.way.Way`."""
+        """See :meth:`~sqlfront.lanes.way.Way.run`."""
         context = self.context
         request = replace(request, query=request.query or context.begin(request.text))
         try:
@@ -58,7 +58,7 @@ class ChangeWay(_CommandWay, eq=False, gc=False):
     values: "Sequence[object]"
 
     def run(self, request: StatementRequest) -> Result | Replan:
-        """See :class:`~sqlfront.lanes.way.Way`."""
+        """See :meth:`~sqlfront.lanes.way.Way.run`."""
         return changes.change_again(StatementRun(self.context, request), self.plan, self.values)
 
 
@@ -69,12 +69,12 @@ class ExplainWay(_CommandWay, eq=False, gc=False):
     way: "QueryWay"
 
     def run(self, request: StatementRequest) -> Result | Replan:
-        """See :class:`~sqlfront.lanes.way.Way`."""
+        """See :meth:`~sqlfront.lanes.way.Way.run`."""
         context = self.context
         request = replace(request, query=request.query or context.begin(request.text))
         with context.watched(request.query):
             return self.way.explain(request, self.statement)
 
     def after(self, error: Error, request: StatementRequest) -> Replan:
-        """See :class:`~sqlfront.lanes.way.Way`."""
+        """See :meth:`~sqlfront.lanes.way.Way.after`."""
         return self.way.after(error, replace(request, text=self.statement.query.text))

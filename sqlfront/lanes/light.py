@@ -32,21 +32,21 @@ class LightWay(OwnWay, eq=False, gc=False):
 
     @property
     def lane(self) -> Lane:
-        """See :class:`~sqlfront.lanes.way.Way`."""
+        """See :meth:`~sqlfront.lanes.way.Way.lane`."""
         return self.plan.lane
 
     @property
     def reason(self) -> str:
-        """See :class:`~sqlfront.lanes.way.Way`."""
+        """See :meth:`~sqlfront.lanes.way.Way.reason`."""
         return self.plan.reason
 
     def run(self, request: StatementRequest) -> Result | Replan:
-        """See :class:`~sqlfront.lanes.way.Way`."""
+        """See :meth:`~sqlfront.lanes.way.Way.run`."""
         query = request.query or self.context.begin(request.text)
         return run_plan(self.context, self.plan, self.values, timeout=request.timeout, query=query)
 
     def explain(self, request: StatementRequest, statement: "Explain") -> Result | Replan:
-        """See :class:`~sqlfront.lanes.way.Way`."""
+        """See :meth:`~sqlfront.lanes.way.Way.explain`."""
         return explaining.of_job(self.context, self.plan, self.values, request, statement)
 
 

@@ -37,11 +37,11 @@ class RowsWay(OwnWay, eq=False, gc=False):
 
     @property
     def reason(self) -> str:
-        """See :class:`~sqlfront.lanes.way.Way`."""
+        """See :meth:`~sqlfront.lanes.way.Way.reason`."""
         return self.plan.reason
 
     def run(self, request: StatementRequest) -> Result | Replan:
-        """See :class:`~sqlfront.lanes.way.Way`."""
+        """See :meth:`~sqlfront.lanes.way.Way.run`."""
         began, settings = time.perf_counter(), self.context.options.settings
         try:
             rows = self.plan.rows(self.values, settings, request.query)
@@ -50,7 +50,7 @@ class RowsWay(OwnWay, eq=False, gc=False):
         return RowsResult(self.plan, self.values, rows, settings, time.perf_counter() - began)
 
     def explain(self, request: StatementRequest, statement: "Explain") -> Result | Replan:
-        """See :class:`~sqlfront.lanes.way.Way`."""
+        """See :meth:`~sqlfront.lanes.way.Way.explain`."""
         assert self.bound is not None
         try:
             return explaining.of_rows(self.context, self.plan, self.values, self.bound, statement)

@@ -94,7 +94,7 @@ class _Changes:
         self.last = object()
 
     def note(self) -> None:
-        """Note that something may have changed."""
+        """Record that something may have changed."""
         self.last = object()
 
 

@@ -116,14 +116,14 @@ class SparkLane:
     # ---- names
 
     def has_view(self, name: str) -> bool:
-        """See :class:`~sqlfront_planner.catalog.Elsewhere`. A copy of a view hides the view."""
+        """See :meth:`~sqlfront_planner.catalog.Elsewhere.has_view`. A copy of a view hides the view."""
         known = self._start.known
         if known is None:  # a new session has no views
             return False
         return known.has_view(name) and origin_of(self._context.catalog.own((name,))) is None
 
     def whole_name(self, parts: tuple[str, ...]) -> tuple[str, ...] | None:
-        """See :class:`~sqlfront_planner.catalog.Elsewhere`."""
+        """See :meth:`~sqlfront_planner.catalog.Elsewhere.whole_name`."""
         if reads_here(parts):
             return None
         return self._present(f"`{'.'.join(parts)}` is none of this session's tables").whole_name(parts)
@@ -184,8 +184,8 @@ class SparkLane:
         return self.link.tables(database)
 
     def entry(self, parts: tuple[str, ...]) -> TableEntry:
-        """See :class:`~sqlfront_planner.catalog.Elsewhere`. Raises TABLE_OR_VIEW_NOT_FOUND if Spark has no
-        such relation."""
+        """See :meth:`~sqlfront_planner.catalog.Elsewhere.entry`. Raises TABLE_OR_VIEW_NOT_FOUND if Spark has
+        no such relation."""
         whole = self.whole_name(parts) or parts
         reference = ".".join(map(quoted, whole))
         table = SparkTable(whole[-1], self.link, lambda: self.link.table(whole), reference=reference)
@@ -221,7 +221,7 @@ class SparkLane:
     # ---- which way
 
     def way(self, request: StatementRequest, replan: Replan | None) -> Way | None:
-        """See :class:`~sqlfront.state.spark_beside.SparkBeside`."""
+        """See :meth:`~sqlfront.state.spark_beside.SparkBeside.way`."""
         match replan:
             case Replan(Cause.FOR_SPARK):
                 return self._way_by_spark(request, replan.reason, replan.error)
@@ -231,13 +231,13 @@ class SparkLane:
         return None if reason is None else SparkWay(self, reason)
 
     def way_after(self, error: Error, request: StatementRequest) -> Way:
-        """See :class:`~sqlfront.state.spark_beside.SparkBeside`."""
+        """See :meth:`~sqlfront.state.spark_beside.SparkBeside.way_after`."""
         way = self.way(request, self.replan_after(error, request))
         assert way is not None
         return way
 
     def replan_after(self, error: Error, request: StatementRequest) -> Replan:
-        """See :class:`~sqlfront.state.spark_beside.SparkBeside`."""
+        """See :meth:`~sqlfront.state.spark_beside.SparkBeside.replan_after`."""
         if isinstance(error, NotStarted):
             return Replan(Cause.SPARK_NEEDED, error.message)
         if not isinstance(error, FOR_SPARK):
@@ -251,7 +251,7 @@ class SparkLane:
     def _way_by_spark(self, request: StatementRequest, reason: str, error: Error | None) -> Way:
         """Decide the way of a statement that can't run here for the ``reason``, after ``error`` (None: there
         was none): the mixed lane for a query over tables of both sides if that moves few enough bytes, else
-        the Spark lane."""
+        the Spark lane. Raises the OperationalError of a mixed query that Spark should not run either."""
         text = request.text
         if not isinstance(error, FoundElsewhere) or not is_query(text) or not self.may_read_here(text):
             return SparkWay(self, reason, error)
@@ -400,8 +400,8 @@ class SparkLane:
         return self.run(StatementRequest(text, arguments, timeout, query), reason)
 
     def read(self, request: StatementRequest, query: Query) -> "LogicalPlan":
-        """See :class:`~sqlfront.state.spark_beside.SparkBeside`. Raises NotSupportedError if Spark would give
-        more bytes than the members' memory holds."""
+        """See :meth:`~sqlfront.state.spark_beside.SparkBeside.read`. Raises NotSupportedError if Spark would
+        give more bytes than the members' memory holds."""
         reason = self._reason_for_query(query.text)
         if reason is None:
             try:

@@ -160,7 +160,7 @@ class _Waiting:
         return Progress()
 
     def stop(self, status: JobStatus) -> None:
-        """See :class:`~sqlfront_engine.jobs.query_run.Job`."""
+        """See :meth:`~sqlfront_engine.jobs.query_run.Job.stop`."""
         self._end(self.stopped(status))
 
     def stopped(self, status: JobStatus, timeout: float | None = None) -> OperationalError:

@@ -38,7 +38,7 @@ class SparkWay:
         self.reason = reason
 
     def run(self, request: StatementRequest) -> Result:
-        """See :class:`~sqlfront.lanes.way.Way`."""
+        """See :meth:`~sqlfront.lanes.way.Way.run`."""
         return self._spark.run(request, self.reason)
 
     def explain(self, request: StatementRequest, statement: "Explain") -> Result:
@@ -68,12 +68,12 @@ class StartWay:
         self.reason = reason
 
     def run(self, request: StatementRequest) -> Replan:
-        """See :class:`~sqlfront.lanes.way.Way`."""
+        """See :meth:`~sqlfront.lanes.way.Way.run`."""
         self._spark.start(request, self.reason)
         return Replan(Cause.SPARK_STARTED, self.reason)
 
     def explain(self, request: StatementRequest, statement: "Explain") -> Replan:
-        """See :class:`~sqlfront.lanes.way.Way`."""
+        """See :meth:`~sqlfront.lanes.way.Way.explain`."""
         return self.run(request)
 
     def after(self, error: Error, request: StatementRequest) -> Replan:
@@ -95,15 +95,15 @@ class MixedWay:
         self.reason = mixed.reason
 
     def run(self, request: StatementRequest) -> Result:
-        """See :class:`~sqlfront.lanes.way.Way`."""
+        """See :meth:`~sqlfront.lanes.way.Way.run`."""
         began = time.perf_counter()
         request = replace(request, query=request.query or self._context.begin(request.text))
         plan = self._plan(request, fetch=True)
         return run_plan(self._context, plan, timeout=request.timeout, query=request.query, began=began)
 
     def explain(self, request: StatementRequest, statement: "Explain") -> Result:
-        """See :class:`~sqlfront.lanes.way.Way`. The time of a run includes Spark's time, which is also given
-        for each of Spark's parts."""
+        """See :meth:`~sqlfront.lanes.way.Way.explain`. The time of a run includes Spark's time, which is also
+        given for each of Spark's parts."""
         began, mode = time.perf_counter(), statement.mode
         spent: dict[str, float] = {}
         plan = self._plan(request, fetch=mode.is_analyze, spent=spent)
@@ -114,7 +114,7 @@ class MixedWay:
         return explaining.answer(self._context, found, statement, began)
 
     def after(self, error: Error, request: StatementRequest) -> Replan:
-        """See :class:`~sqlfront.lanes.way.Way`."""
+        """See :meth:`~sqlfront.lanes.way.Way.after`."""
         if isinstance(
             error, DataError
         ):  # perhaps in rows without a join partner: the whole query may not fail

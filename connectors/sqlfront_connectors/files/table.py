@@ -86,8 +86,9 @@ class FileSnapshot:
         return FileScan(self.files, self._name, request.columns, request.filters).pieces(self._access)
 
     def scan(self, request: ScanRequest) -> ScanPlan:
-        """Return a source of the files that the filters leave. The source runs on all members if every member
-        may open the files, otherwise on the coordinating member."""
+        """Return the plan of a scan that skips the files and row groups without rows for the filters; rows
+        that don't match may remain. The scan can run on all members if every member may open the files,
+        otherwise on the coordinator."""
         source = FileScan(self.files, self._name, request.columns, request.filters, request.limit)
         is_shared = self._access.is_shared(file.path for file in self.files.files)
         return ScanPlan(source, location=Location.ANYWHERE if is_shared else Location.HERE)

@@ -292,13 +292,13 @@ class _Statement:
         self._schema: pa.Schema
 
     def analyse(self) -> pa.Schema:
-        """See :class:`~sqlfront_connectors.spark.run.Work`."""
+        """See :meth:`~sqlfront_connectors.spark.run.Work.analyse`."""
         self.frame = self._analyse()
         self._schema = logical_schema(self.frame.schema)
         return self._schema
 
     def collect(self, arrive: Arrive) -> Iterator[pa.RecordBatch]:
-        """See :class:`~sqlfront_connectors.spark.run.Work`."""
+        """See :meth:`~sqlfront_connectors.spark.run.Work.collect`."""
         if self._schema:
             return self._link.collect(self.frame, self._schema, arrive)
         return iter([without_columns(self.frame.count())] if self.is_query else ())

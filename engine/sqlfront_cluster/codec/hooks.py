@@ -70,7 +70,8 @@ def decode_hook(kind: type, encoded: object) -> object:
 
 
 def trusting_decode_hook(kind: type, encoded: object) -> object:
-    """A :func:`decode_hook` for bytes of an authenticated member, whose user functions may run."""
+    """Return the value as :func:`decode_hook`, or make a user function from its pickled bytes, which can run
+    any code: only for bytes of an authenticated member whose code is allowed to run."""
     if kind is UserFunction and isinstance(encoded, bytes):
         return UserFunction.from_pickled(encoded)
     return decode_hook(kind, encoded)

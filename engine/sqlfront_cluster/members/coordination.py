@@ -57,7 +57,7 @@ class Coordination:
         self.execution.release()
 
     def lost(self, member: str) -> None:
-        """Note the loss of a participant; the job fails if the participant had not answered."""
+        """Record the loss of a participant; the job fails if the participant had not answered."""
         if self._answered(member):
             self.execution.fail(member_lost(member))
             self.execution.release()

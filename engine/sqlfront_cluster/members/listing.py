@@ -85,7 +85,7 @@ class Listings:
             self._finish(message.request)
 
     def lost(self, member: str) -> None:
-        """Note the loss of a member, whose queries are lost, too."""
+        """Record the loss of a member, whose queries are lost, too."""
         for number, asked in tuple(self._rounds.items()):
             if asked.answered(member):
                 self._finish(number)

@@ -425,7 +425,7 @@ class Member:
     # ---- the transport's calls
 
     def connected(self, peer: Peer) -> None:
-        """Note the connection to a member."""
+        """Record the connection to a member."""
         self.peers[peer.name] = peer
 
     def disconnected(self, peer: Peer, reason: str) -> None:

@@ -95,13 +95,14 @@ class Participation:
             output.allow(message.limit)
 
     def _input_closed(self, sender: str, message: InputClosed) -> None:
-        """Note that the receiver of a stream wants no more batches."""
+        """Record that the receiver of a stream wants no more batches."""
         output = self._outputs.get(EdgeStream(message.edge, sender))
         if output is not None:
             output.close()
 
     def lost(self, member: str) -> None:
-        """Note the loss of a member. The job fails if the member coordinates it or still had data to send."""
+        """Record the loss of a member. The job fails if the member coordinates it or still had data to
+        send."""
         waiting = any(
             stream.member == member and not remote.finished for stream, remote in self._inputs.items()
         )

@@ -131,8 +131,8 @@ class MemberConnection:
             self._shutdown()
 
     def _break(self, reason: str) -> None:
-        """Note that writing has failed for ``reason``, and end the connection. Arrived data is still read: it
-        may contain the other side's reason."""
+        """Record that writing has failed for ``reason``, and end the connection. Arrived data is still read:
+        it may contain the other side's reason."""
         self._broken = reason
         self._shutdown()
 
@@ -174,7 +174,7 @@ class MemberConnection:
         return None if frame is None else frame.message
 
     def introduce(self, identity: Identity) -> None:
-        """Note the other side's proven identity."""
+        """Record the other side's proven identity."""
         self.identity = identity
         self.name = identity.name
 
@@ -297,7 +297,7 @@ class MemberConnection:
 
     @property
     def descriptor(self) -> int:
-        """See :class:`~sqlfront_cluster.network.attending.AttendedConnection`."""
+        """See :meth:`~sqlfront_cluster.network.attending.AttendedConnection.descriptor`."""
         return self.channel.socket.fileno()
 
     def handle(self) -> bool:

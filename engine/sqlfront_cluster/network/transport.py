@@ -72,7 +72,7 @@ class Receiver(Protocol):
         traceback in the log for any other exception."""
 
     def disconnected(self, peer: Peer, reason: str) -> None:
-        """Note that the connection has ended, or could not be made: then ``peer`` is an
+        """Record that the connection has ended, or could not be made: then ``peer`` is an
         :class:`UnconnectedPeer`, whose name is the address given to :meth:`Transport.connect`."""
 
 
@@ -140,8 +140,9 @@ class UnconnectedPeer:
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """The messages of one kind; ``bytes`` are the bytes on the wire, including header and body (by reference:
-    0)."""
+    """The count of the messages of one type, and the sum of the sizes of the messages' frames in bytes
+    (header, message and body, before encryption). A transport that hands messages over by reference makes no
+    frames, and counts 0 bytes."""
 
     messages: int
     bytes: int

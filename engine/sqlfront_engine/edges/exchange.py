@@ -150,7 +150,7 @@ class RemoteOutput:
             self._sent += self._wire.send_data(self._stream, None if self.abandoned else batch, last=True)
 
     def allow(self, limit: int) -> None:
-        """Note the receiver's new limit. Limits never fall: bytes within an earlier limit may be in
+        """Record the receiver's new limit. Limits never fall: bytes within an earlier limit may be in
         transit."""
         self._acknowledgements += 1
         if limit > self._limit:
@@ -158,7 +158,7 @@ class RemoteOutput:
             self.producer.wake()
 
     def close(self) -> None:
-        """Note that the receiver wants no more batches, and wake the producer."""
+        """Record that the receiver wants no more batches, and wake the producer."""
         self.abandoned = True
         self.producer.wake()
 

@@ -62,7 +62,7 @@ class Output(Protocol):
         then offers the same batch again after a wake."""
 
     def finish(self) -> None:
-        """Note that no more batches come."""
+        """Declare that the producer offers no more batches."""
 
     @property
     def abandoned(self) -> bool:
@@ -159,7 +159,7 @@ class BatchQueue:
         return in_queue
 
     def finish(self) -> None:
-        """Note that no more batches come."""
+        """Declare that the producer offers no more batches."""
         self.finished = True
         self.consumer.wake()
 

@@ -186,9 +186,9 @@ class AnyOf(_SeveralInputs):
 
 
 class InTurn(_SeveralInputs):
-    """The pieces of several inputs in turn: one piece of the first input, one of the second, and so on, in
-    rounds. Each piece ends with :data:`~sqlfront_engine.processor.END_OF_PIECE`; the last piece may end with
-    its input."""
+    """An input that reads several inputs in rounds: one piece of the first input, one piece of the second,
+    and so on. A piece is the batches up to the mark :data:`~sqlfront_engine.processor.END_OF_PIECE`, or up to
+    the end of the input."""
 
     __slots__ = ()
 

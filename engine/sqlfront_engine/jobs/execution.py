@@ -159,7 +159,8 @@ class Execution:
         self.fail(_attributed(error, tasklet, self.member))
 
     def ended(self, tasklet: Tasklet) -> None:
-        """Note that ``tasklet`` has ended. The job ends with its last tasklet, or later if a hold is left."""
+        """Record that ``tasklet`` has ended. The job ends with its last tasklet, or later if a hold is
+        left."""
         self._count_down()
 
     def fail(self, error: Error) -> None:

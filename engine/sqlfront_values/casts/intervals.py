@@ -68,9 +68,9 @@ def interval_to_integral(source: IntervalType, target: pa.DataType, *, safe: boo
 
 
 def interval_to_decimal(source: IntervalType, target: pa.DataType, *, safe: bool) -> Convert:
-    """Make the cast of intervals to decimals: the number of last units of ``source``, seconds with their
-    fraction, other units whole. A number of too many digits becomes null if ``safe``, else the cast raises
-    NUMERIC_VALUE_OUT_OF_RANGE."""
+    """Make the cast of intervals to decimals. The number counts the last unit of ``source`` (36 for INTERVAL
+    '1 12' DAY TO HOUR); seconds keep their fraction, other units are cut off towards zero. A number of too
+    many digits becomes null if ``safe``, else the cast raises NUMERIC_VALUE_OUT_OF_RANGE."""
     seconds = source.last == "SECOND"
     unit, scale = (1, 6) if seconds else (_unit(source), 0)
 

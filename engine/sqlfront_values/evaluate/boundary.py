@@ -17,8 +17,8 @@ _T = TypeVar("_T")
 
 def bounded(run: Callable[[Rows], _T]) -> Callable[[Rows], _T]:
     """Wrap ``run`` in a function that raises only errors of sqlfront
-    (:func:`~sqlfront_values.evaluation_errors.foreign_error` translates others) and gives back all room that
-    ``run`` claimed."""
+    (:func:`~sqlfront_values.evaluation_errors.foreign_error` translates others) and, whether ``run`` returns
+    or raises, gives back all memory that ``run`` claimed (:mod:`sqlfront_values.room`)."""
 
     def evaluator(rows: Rows) -> _T:
         before = room.held()

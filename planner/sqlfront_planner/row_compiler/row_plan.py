@@ -106,8 +106,9 @@ class RowPlan(msgspec.Struct, frozen=True, eq=False):
     def rows(
         self, arguments: Sequence[object], settings: Settings, query: QueryRun | None = None
     ) -> Sequence[Row]:
-        """Run the program, and return the result's rows. Raises NotByRows if the query has to run as a job,
-        and the error of a stopped ``query`` that is waiting for members."""
+        """Run the program with ``arguments``, the values of the parameters, and return the result's rows.
+        Raises NotByRows if the query has to run as a job; the SQL errors of the rows; the errors of lookups
+        on other members; the error of ``query`` if the query is stopped while a lookup waits for members."""
         run = self.run(arguments, settings, query)
         try:
             return self.program(run)

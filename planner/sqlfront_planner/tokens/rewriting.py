@@ -188,7 +188,7 @@ class _Rewriter:
         return position + 1
 
     def _colon(self, _: int, token: Token) -> None:
-        """Note that the statement has named parameters, and leave the colon to be written unchanged. In a
+        """Record that the statement has named parameters, and leave the colon to be written unchanged. In a
         type, as in ``STRUCT<a: INT>``, do nothing. Raises NotSupportedError for ``a:b``, which reads a field
         of a variant, and the error of :meth:`_refuse_mixed_parameters` for ``:name`` beside ``?``."""
         if self._type_depth is not None:

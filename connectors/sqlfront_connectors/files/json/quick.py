@@ -181,8 +181,8 @@ def _has_floats(schema: pa.Schema | pa.StructType) -> bool:
 
 
 def _fitted(column: pa.Array, kind: pa.DataType, settings: Settings) -> pa.Array | None:
-    """Return the parsed column in the physical form of the type ``kind``; None if a value doesn't fit the
-    type, or may not fit it in Spark."""
+    """Convert a column as Arrow parsed the column to the physical form of the type ``kind``. None if a value
+    doesn't fit the type, or if Spark might read the value differently."""
     if is_decimal(kind):
         # Arrow checks digits behind the point only.
         bounds = pc.min_max(column).as_py()

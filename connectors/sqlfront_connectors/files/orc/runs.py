@@ -17,7 +17,7 @@ _WIDTHS: Final = (*range(1, 25), 26, 28, 30, 32, 40, 48, 56, 64)
 
 
 def check_byte_runs(data: bytes) -> None:
-    """Raise MalformedData unless the stream of bytes ends with a run.
+    """Raise MalformedData if the last run is longer than the stream of bytes.
 
     >>> check_byte_runs(bytes([0x61, 0x00, 0xFE, 0x44, 0x45]))
     """
@@ -29,8 +29,8 @@ def check_byte_runs(data: bytes) -> None:
 
 
 def check_first_runs(data: bytes) -> None:
-    """Raise MalformedData unless the stream of integers, in the first version of the encoding, ends with a
-    run.
+    """Raise MalformedData if the last run of a stream of integers, in the first version of the encoding, is
+    longer than the stream.
 
     >>> check_first_runs(bytes([0x61, 0x00, 0x07, 0xFE, 0x80, 0x01, 0x02]))
     """
@@ -43,8 +43,8 @@ def check_first_runs(data: bytes) -> None:
 
 def total_length(data: bytes, *, is_second: bool, exact: bool = False) -> int:
     """Return the sum of a stream of lengths, or an upper bound unless it has to be ``exact``. Raises
-    MalformedData unless the stream ends with a run and no length is negative. ``is_second``: whether the
-    stream is in the second version of the encoding.
+    MalformedData if the last run is longer than the stream, or a length is negative. ``is_second``: whether
+    the stream is in the second version of the encoding.
 
     >>> total_length(bytes([0x61, 0x00, 0x07]), is_second=False)
     700
@@ -55,8 +55,9 @@ def total_length(data: bytes, *, is_second: bool, exact: bool = False) -> int:
 
 
 def check_range(data: bytes, most: int, *, is_second: bool) -> None:
-    """Raise MalformedData unless the stream of signed integers ends with a run, and each integer is between 0
-    and ``most``.
+    """Check a stream of signed integers in ORC's run-length encoding, of the encoding's second version if
+    ``is_second``. Raises MalformedData if the last run is longer than the stream, or an integer is not
+    between 0 and ``most``; IndexError if the stream ends within a run's header or a number.
 
     >>> check_range(bytes([0x61, 0x00, 0x04]), 2, is_second=False)
     >>> check_range(bytes([0x02, 0x04]), 2, is_second=True)

@@ -77,7 +77,7 @@ class ShareHolder:
         self._later(STAGED)
 
     def _held(self, key: str) -> None:
-        """Note the begin of a hold on the version, or the end of the last hold."""
+        """Record the begin of a hold on the version, or the end of the last hold."""
         with self._lock:
             if self._unneeded.pop(key, None) is not None:
                 self._watched.add(key)

@@ -94,8 +94,8 @@ class ClusterAccess(MemberRequests, Protocol):
         """Tell the cluster that the table was dropped, so that no new query reads it."""
 
     def release(self, key: str) -> None:
-        """Note that this process no longer reads a version, or has failed to publish it; finalizers call this
-        method, too."""
+        """Record that this process no longer reads a version, or has failed to publish it; finalizers call
+        this method, too."""
 
 
 class TableVersion(msgspec.Struct, frozen=True):

@@ -48,12 +48,14 @@ class TemporaryViews:
             yield
 
     def make(self, name: str, frame: "DataFrame") -> None:
-        """Make the frame a temporary view of the given name, without notifying watchers."""
+        """Make the frame a temporary view of the Spark session; the session's
+        :class:`~sqlfront_connectors.spark.sessions.watch.Watcher` is not called."""
         with unwatched():
             frame.createTempView(quoted(name))
 
     def drop(self, name: str) -> None:
-        """Drop the temporary view of that name, without notifying watchers."""
+        """Drop the temporary view ``name`` of the Spark session; the session's
+        :class:`~sqlfront_connectors.spark.sessions.watch.Watcher` is not called."""
         with unwatched():
             self._spark.catalog.dropTempView(name)
 

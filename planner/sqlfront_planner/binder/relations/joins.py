@@ -163,8 +163,9 @@ def _join_using(
 
 
 def _merged(name: str, left: ScopeColumn, right: ScopeColumn, kind: JoinKind) -> ScopeColumn:
-    """The merged column ``name`` of two compared columns: the column of the side whose rows are all kept; for
-    a full join the first of the two columns that isn't null."""
+    """The column ``name`` that USING or NATURAL JOIN makes of two compared columns: for a right join the
+    right column; for a full join, in each row, the first value of the two that isn't null; else the left
+    column."""
     if kind is JoinKind.RIGHT:
         return right
     if kind is JoinKind.FULL:
