@@ -5,8 +5,8 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from sqlfront_planner.binder.names.shown_names import quoted, suggestion
-from sqlfront_values.errors import DatabaseError, ProgrammingError, spark_error
+from sqlfront_planner.binder.names.shown_names import quoted, unknown_column
+from sqlfront_values.errors import ProgrammingError, spark_error
 
 
 def named_column(schema: pa.Schema, name: str) -> int:
@@ -19,7 +19,7 @@ def named_column(schema: pa.Schema, name: str) -> int:
     for ordinal, known in enumerate(schema.names):
         if known.lower() == name.lower():
             return ordinal
-    raise _unresolved(schema, name)
+    raise spark_error(*unknown_column((name,), [(known,) for known in schema.names]))
 
 
 def named_columns(schema: pa.Schema, names: Iterable[str]) -> tuple[int, ...]:
@@ -51,12 +51,4 @@ def _column_exists(name: str) -> ProgrammingError:
     return ProgrammingError(
         f"The column {quoted((name,))} already exists. Choose another name or rename the existing column.",
         condition="COLUMN_ALREADY_EXISTS",
-    )
-
-
-def _unresolved(schema: pa.Schema, name: str) -> DatabaseError:
-    return spark_error(
-        "UNRESOLVED_COLUMN.WITH_SUGGESTION",
-        f"A column, variable, or function parameter with name {quoted((name,))} cannot be resolved. "
-        f"Did you mean one of the following? [{suggestion((name,), [(known,) for known in schema.names])}].",
     )

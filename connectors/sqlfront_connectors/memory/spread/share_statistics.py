@@ -49,11 +49,8 @@ def _schema(table: pa.Schema) -> pa.Schema:
     fields = [pa.field(name, kind) for name, kind in _FIXED]
     for number, field in enumerate(table):
         bound = field.type if has_bounds(physical(field.type)) else VOID
-        types = {"minimum": bound, "maximum": bound}
-        fields += [
-            pa.field(f"{name} {number}", types.get(name, BIGINT))
-            for name in ColumnStatistics.__struct_fields__
-        ]
+        types = {"distinct": BIGINT, "nulls": BIGINT, "minimum": bound, "maximum": bound}
+        fields += [pa.field(f"{name} {number}", types[name]) for name in ColumnStatistics.__struct_fields__]
     return pa.schema(fields)
 
 

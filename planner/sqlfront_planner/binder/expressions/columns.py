@@ -11,7 +11,7 @@ from sqlfront_planner.binder.collected_calls import GroupingCall
 from sqlfront_planner.binder.expressions.arguments import unresolved_routine
 from sqlfront_planner.binder.expressions.collections import subscript
 from sqlfront_planner.binder.expressions.expression_binder import Clause, ExpressionBinder, OutputNames
-from sqlfront_planner.binder.names.shown_names import quoted, suggestion
+from sqlfront_planner.binder.names.shown_names import quoted, unknown_column
 from sqlfront_planner.binder.scope import Match, Scope
 from sqlfront_planner.binder.trees.handlers import failure, handles, parts_of, unsupported
 from sqlfront_planner.expressions.rewriting import columns_to_outer, is_deterministic
@@ -308,11 +308,4 @@ def known_outputs(output: OutputNames) -> list[tuple[str, ...]]:
 def unresolved(known: Sequence[tuple[str, ...]], parts: tuple[str, ...], node: exp.Expr) -> Error:
     """The error UNRESOLVED_COLUMN for the dotted name ``parts``, with the nearest of the ``known`` names, if
     there are any."""
-    head = f"A column, variable, or function parameter with name {quoted(parts)} cannot be resolved."
-    if not known:
-        return failure("UNRESOLVED_COLUMN.WITHOUT_SUGGESTION", head, node)
-    return failure(
-        "UNRESOLVED_COLUMN.WITH_SUGGESTION",
-        f"{head} Did you mean one of the following? [{suggestion(parts, known)}].",
-        node,
-    )
+    return failure(*unknown_column(parts, known), node)

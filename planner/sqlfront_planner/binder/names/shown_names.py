@@ -1,5 +1,5 @@
-"""Names as messages show them: quoted, with the known names nearest to a wrong name; the text for an unknown
-relation."""
+"""Names as messages show them: quoted, with the known names nearest to a wrong name; the texts for unknown
+relations and columns."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -31,6 +31,16 @@ def suggestion(wanted: Sequence[str], known: Sequence[Sequence[str]]) -> str:
     text = ".".join(wanted).lower()
     nearest = sorted(names, key=lambda name: distance(".".join(name[-len(wanted) :]).lower(), text))
     return ", ".join(quoted(name) for name in nearest[:_SHOWN])
+
+
+def unknown_column(parts: Sequence[str], known: Sequence[Sequence[str]]) -> tuple[str, str]:
+    """Return Spark's condition and message for a dotted name of no column; ``known`` are the names of columns
+    in scope."""
+    message = f"A column, variable, or function parameter with name {quoted(parts)} cannot be resolved."
+    if not known:
+        return "UNRESOLVED_COLUMN.WITHOUT_SUGGESTION", message
+    nearest = suggestion(parts, known)
+    return "UNRESOLVED_COLUMN.WITH_SUGGESTION", f"{message} Did you mean one of the following? [{nearest}]."
 
 
 def unknown_relation(parts: Sequence[str], known: Sequence[str]) -> str:
