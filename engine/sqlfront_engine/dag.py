@@ -322,31 +322,27 @@ class DAG:
         source, destination = edge.source, edge.destination
         if destination is None:
             raise InterfaceError(f"the edge from {source.name!r} has no destination")
-        self._check_known(source, "source")
-        self._check_known(destination, "destination")
+        if self._vertices.get(source.name) is not source:
+            raise self._unknown(source, "source")
+        if self._vertices.get(destination.name) is not destination:
+            raise self._unknown(destination, "destination")
         if source is destination:
             raise InterfaceError(f"an edge from {source.name!r} to itself would be a cycle")
-        hint = ""
-        if edge.source_ordinal == 0 == edge.destination_ordinal:
-            hint = "; use Edge.from_(source, ordinal).to(destination, ordinal) to name other ordinals"
         outbound = self._outbound.setdefault(source.name, {})
         inbound = self._inbound.setdefault(destination.name, {})
         if edge.source_ordinal in outbound:
-            raise InterfaceError(f"output {edge.source_ordinal} of {source.name!r} is used already{hint}")
+            raise _used_already(edge, f"output {edge.source_ordinal} of {source.name!r}")
         if edge.destination_ordinal in inbound:
-            raise InterfaceError(
-                f"input {edge.destination_ordinal} of {destination.name!r} is used already{hint}"
-            )
+            raise _used_already(edge, f"input {edge.destination_ordinal} of {destination.name!r}")
         outbound[edge.source_ordinal] = inbound[edge.destination_ordinal] = edge
         self._edges.append(edge)
         return self
 
-    def _check_known(self, vertex: Vertex, end: str) -> None:
-        known = self._vertices.get(vertex.name)
-        if known is None:
-            raise InterfaceError(f"the {end} {vertex.name!r} is not a vertex of this DAG")
-        if known is not vertex:
-            raise InterfaceError(f"the {end} {vertex.name!r} is another vertex than the DAG's of that name")
+    def _unknown(self, vertex: Vertex, end: str) -> InterfaceError:
+        """The error of an edge whose ``end`` (source or destination) ``vertex`` isn't the DAG's."""
+        if vertex.name in self._vertices:
+            return InterfaceError(f"the {end} {vertex.name!r} is another vertex than the DAG's of that name")
+        return InterfaceError(f"the {end} {vertex.name!r} is not a vertex of this DAG")
 
     def _check_unlocked(self) -> None:
         if self._locked:
@@ -388,12 +384,18 @@ class DAG:
 
     def inbound(self, vertex: Vertex) -> tuple[Edge, ...]:
         """The edges into ``vertex``, by ordinal."""
-        edges = self._inbound.get(vertex.name, {})
-        return tuple([self._resolve(edges[ordinal]) for ordinal in sorted(edges)])
+        return self._in_order(self._inbound.get(vertex.name))
 
     def outbound(self, vertex: Vertex) -> tuple[Edge, ...]:
         """The edges out of ``vertex``, by ordinal."""
-        edges = self._outbound.get(vertex.name, {})
+        return self._in_order(self._outbound.get(vertex.name))
+
+    def _in_order(self, edges: Mapping[int, Edge] | None) -> tuple[Edge, ...]:
+        """The edges of one vertex in the order of their ordinals; None: the vertex has no such edge."""
+        if edges is None:
+            return ()
+        if len(edges) == 1:
+            return tuple(map(self._resolve, edges.values()))
         return tuple([self._resolve(edges[ordinal]) for ordinal in sorted(edges)])
 
     def _resolve(self, edge: Edge) -> Edge:
@@ -468,6 +470,14 @@ class DAG:
         bound._derived = self._derived
         bound._locked = bound._rebound = True
         return bound
+
+
+def _used_already(edge: Edge, ordinal: str) -> InterfaceError:
+    """The error of an edge whose ``ordinal``, told in words, belongs to another edge."""
+    hint = ""
+    if edge.source_ordinal == 0 == edge.destination_ordinal:
+        hint = "; use Edge.from_(source, ordinal).to(destination, ordinal) to name other ordinals"
+    return InterfaceError(f"{ordinal} is used already{hint}")
 
 
 def _check_gaps(vertex: str, what: str, ordinals: Collection[int]) -> None:

@@ -617,9 +617,12 @@ def _transformed(
     if known is not None:
         return known
     try:
-        inputs = plan.inputs()
-        changed = tuple([_transformed(child, rewrite, done) for child in inputs])
-        result = rewrite(plan.with_inputs(changed) if any(map(is_not, changed, inputs)) else plan)
+        result = plan
+        if inputs := plan.inputs():
+            changed = tuple([_transformed(child, rewrite, done) for child in inputs])
+            if any(map(is_not, changed, inputs)):
+                result = plan.with_inputs(changed)
+        result = rewrite(result)
     except RecursionError:
         result = on_fresh_stack(_transformed, plan, rewrite, done)
     done[id(plan)] = result

@@ -84,14 +84,13 @@ class Arguments(msgspec.Struct, frozen=True):
             return NO_ARGUMENTS
         if isinstance(given, Arguments):
             return given
-        names = tuple(sorted(given)) if isinstance(given, Mapping) else None
-        raw = [given[name] for name in names or ()] if isinstance(given, Mapping) else given
-        pairs = (
-            [typed_value(value, time_zone) for value in raw]
-            if not isinstance(given, Mapping) or names
-            else []
-        )
-        return cls(tuple(value for value, _ in pairs), tuple(kind for _, kind in pairs), names)
+        names = None
+        # Lists and tuples are asked for first: an abstract class answers ten times later.
+        if not isinstance(given, (list, tuple)) and isinstance(given, Mapping):
+            names = tuple(sorted(given))
+            given = [given[name] for name in names]
+        pairs = [typed_value(value, time_zone) for value in given]
+        return cls(tuple([value for value, _ in pairs]), tuple([kind for _, kind in pairs]), names)
 
     @property
     def given(self) -> int:

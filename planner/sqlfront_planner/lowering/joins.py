@@ -65,12 +65,12 @@ def lower_sides(
     The held side then feeds two vertices. Both read the held side to its end before any other input, so
     neither can block the other.
     """
-    hold_left = bool(join.keys) and holds_left(join, builder.cardinality)
     wanted = keys_from_join(join, builder.cardinality, builder.conditions)
     if wanted is not None:
         held = join.left if wanted.holds_left else join.right
         found, other = lower_found_by_keys(builder, wanted, lower(held))
         return (other, found, True) if wanted.holds_left else (found, other, False)
+    hold_left = bool(join.keys) and holds_left(join, builder.cardinality)
     held, streamed = (join.left, join.right) if hold_left else (join.right, join.left)
     keys = _filtering_keys(builder, join, hold_left)
     if keys and isinstance(streamed, LogicalScan):

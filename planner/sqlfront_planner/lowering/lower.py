@@ -131,9 +131,9 @@ class _Lowering:
     def _lower(self, plan: LogicalPlan) -> Fragment:
         match plan:
             case LogicalProject():
-                return self.rows(plan.input, plan.expressions, plan.schema)
+                return self.rows(plan.input, plan.expressions, plan)
             case LogicalFilter() | LogicalScan():
-                return self.rows(plan, None, plan.schema)
+                return self.rows(plan, None, plan)
             case LogicalValues():
                 return self.values(plan)
             case LogicalJoin():
@@ -141,7 +141,7 @@ class _Lowering:
             case LogicalAggregate():
                 return self.aggregate(plan)
             case LogicalWindow():
-                return self.window(plan, None, None, plan.schema)
+                return self.window(plan, None, None, plan)
             case LogicalSort():
                 return sorts.lower_sort(self.builder, plan, self.lower(plan.input))
             case LogicalLimit():
@@ -154,9 +154,10 @@ class _Lowering:
             case _:
                 raise InternalError(f"{plan.label} can't be lowered")
 
-    def rows(self, plan: LogicalPlan, expressions: Sequence[Expr] | None, schema: pa.Schema) -> Fragment:
+    def rows(self, plan: LogicalPlan, expressions: Sequence[Expr] | None, whole: LogicalPlan) -> Fragment:
         """Lower a plan followed by a projection to ``expressions`` (None: all columns), with the names and
-        types of ``schema``. A filter at the plan's top and the projection become one vertex."""
+        types of ``whole``, the plan with its projection. A filter at the plan's top and the projection become
+        one vertex."""
         condition: Expr | None = None
         if isinstance(plan, LogicalFilter):
             condition, plan = plan.condition, plan.input
@@ -166,14 +167,14 @@ class _Lowering:
             source, condition = lower_scan(self.builder, plan)
             if condition is not None and expressions is None:
                 expressions = plan.row()
-            return lower_rows(self.builder, source, condition, expressions, schema)
+            return lower_rows(self.builder, source, condition, expressions, whole)
         if isinstance(plan, LogicalJoin) and condition is None and expressions is not None:
             ordinals = _ordinals(expressions)
             if ordinals is not None:
                 return self.join(plan, ordinals)
         if isinstance(plan, LogicalWindow):
-            return self.window(plan, condition, expressions, schema)
-        return lower_rows(self.builder, self.lower(plan), condition, expressions, schema)
+            return self.window(plan, condition, expressions, whole)
+        return lower_rows(self.builder, self.lower(plan), condition, expressions, whole)
 
     def values(self, plan: LogicalValues) -> Fragment:
         """Lower literal rows into one source; a row with computed values becomes a projection of an empty
@@ -204,11 +205,11 @@ class _Lowering:
         plan: LogicalWindow,
         condition: Expr | None,
         expressions: Sequence[Expr] | None,
-        schema: pa.Schema,
+        whole: LogicalPlan,
     ) -> Fragment:
         """Lower a window. The processor partitions and orders by columns: computed expressions are added as
         columns, and removed again by the filter and projection (None: no filter, all columns) of the window's
-        rows, whose schema is ``schema``."""
+        rows. ``whole``: the window with that filter and projection."""
         child, places = _with_columns(
             plan.input, (*plan.partition, *(expression for expression, _ in plan.order))
         )
@@ -226,7 +227,7 @@ class _Lowering:
             expressions = kept if expressions is None else [substitute(item, kept) for item in expressions]
         if condition is None and expressions is None:
             return result
-        return lower_rows(self.builder, result, condition, expressions, schema)
+        return lower_rows(self.builder, result, condition, expressions, whole)
 
     def set_operation(self, plan: LogicalSetOperation) -> Fragment:
         branches = [self.lower(branch) for branch in plan.branches]

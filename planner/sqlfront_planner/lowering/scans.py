@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 from msgspec.structs import replace
 
 from sqlfront_connectors import base as tables
@@ -13,7 +12,7 @@ from sqlfront_engine.processors.joins import key_filter
 from sqlfront_engine.processors.project import FilterProject
 from sqlfront_engine.processors.project import Project as ProjectProcessor
 from sqlfront_planner.expressions.rewriting import remap
-from sqlfront_planner.logical import LogicalScan
+from sqlfront_planner.logical import LogicalPlan, LogicalScan
 from sqlfront_planner.lowering.builder import Builder, Fragment, ScanVertex, narrowed
 from sqlfront_planner.statistics.cardinality import table_rows
 from sqlfront_values.expressions import Column, Expr, columns_used, conjunction
@@ -88,7 +87,7 @@ def lower_found_by_keys(
     known = parallel and placed is not None and all(column in where for column in placed.columns)
     partitioned = tuple(where[column] for column in placed.columns) if placed is not None and known else None
     source = Fragment(vertex, parallel, partitioned)
-    found = lower_rows(builder, source, condition, scan.row() if read else None, scan.schema)
+    found = lower_rows(builder, source, condition, scan.row() if read else None, scan)
     return found, replace(held, output=held.output + 1)
 
 
@@ -127,17 +126,20 @@ def lower_rows(
     source: Fragment,
     condition: Expr | None,
     expressions: Sequence[Expr] | None,
-    schema: pa.Schema,
+    whole: LogicalPlan,
 ) -> Fragment:
     """Lower a filter by ``condition`` (None: all rows) and a projection to ``expressions`` (None: all
-    columns unchanged) over ``source``. ``schema`` has the names and types of the projected columns."""
+    columns unchanged) over ``source``. ``whole``: the plan with its filter and projection, which gives the
+    projected columns' names and types."""
     if expressions is None:
         return source if condition is None else builder.follow("filter", filter.Filter(condition), source)
     items = tuple(expressions)
     name = "project" if condition is None else "filter"
-    processor: Processor = ProjectProcessor(items, schema)
-    if condition is not None:
-        processor = FilterProject(condition, items, schema)
+    processor: Processor
+    if condition is None:
+        processor = ProjectProcessor(items, whole.schema)
+    else:
+        processor = FilterProject(condition, items, whole.schema)
     kept = {item.ordinal for item in items if isinstance(item, Column)}
     if source.parallel and any(key.ordinal not in kept for key in source.ordered):
         # Without the keys' columns the instances' rows could no longer be merged in order.

@@ -28,7 +28,8 @@ def refuse_surplus(text: str, given: "Sequence[object] | Mapping[str, object]") 
     sqlfront_values.errors.ProgrammingError: the statement has no parameter :b
     """
     wanted = _parameters(text)
-    if isinstance(given, Mapping):
+    # Lists and tuples are asked for first: an abstract class answers ten times later.
+    if not isinstance(given, (list, tuple)) and isinstance(given, Mapping):
         unknown = ", ".join(f":{name}" for name in given if name not in wanted.names)
         if unknown:
             raise ProgrammingError(f"the statement has no parameter {unknown}")
