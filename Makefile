@@ -18,7 +18,7 @@ ARGS   ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint format types imports oracle soak attack cluster beside wheel fuzz bench clean
+.PHONY: help demo test check lint format types imports docs doors oracle soak attack cluster beside wheel fuzz bench clean
 
 help:  ## Say what there is to make
 	@sed -n 's/^\([a-z]*\):.*##\(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
@@ -44,8 +44,24 @@ $(VENV)/.sqlfront-dev-$(KEY): $(VENV)/.sqlfront-venv-$(KEY)
 	@$(PIP) install --editable . --group dev
 	@touch $@
 
+$(VENV)/.sqlfront-docs-$(KEY): $(VENV)/.sqlfront-dev-$(KEY)
+	@echo "installing what builds the site into $(VENV)"
+	@$(PIP) install --editable . --group docs
+	@touch $@
+
+# Harlequin pins its libraries, so that it has an environment of its own.
+$(VENV)/.sqlfront-doors-$(KEY): $(VENV)/.sqlfront-dev-$(KEY)
+	@echo "installing the libraries and programs that come in by the doors (some minutes the first time)"
+	@$(PIP) install --editable . --group doors
+	@$(BIN)/python -m venv $(VENV)/harlequin
+	@$(VENV)/harlequin/bin/python -m pip --disable-pip-version-check --quiet install --editable '.[harlequin]' pytest pytest-timeout
+	@command -v chromium >/dev/null || { apt-get -qq update && apt-get -qq install -y chromium; } >/dev/null
+	@touch $@
+
 DEMO_READY := $(VENV)/.sqlfront-demo-$(KEY)
 DEV_READY  := $(VENV)/.sqlfront-dev-$(KEY)
+DOCS_READY := $(VENV)/.sqlfront-docs-$(KEY)
+DOORS_READY := $(VENV)/.sqlfront-doors-$(KEY)
 
 # ---- the README's two commands
 
@@ -75,6 +91,13 @@ imports: $(DEV_READY)  ## Who may import whom, by import-linter
 	$(BIN)/lint-imports --no-logo
 
 # ---- by hand
+
+docs: $(DOCS_READY)  ## Build the site from docs/ into build/site; a broken link fails
+	$(BIN)/mkdocs build --strict
+
+doors: $(DOORS_READY)  ## Real libraries, notebooks, the site in Chromium, and long campaigns at the doors (needs Java)
+	$(BIN)/pytest -q -m doors tests $(ARGS)
+	$(VENV)/harlequin/bin/python -m pytest -q -m doors tests/sqlfront/harlequin $(ARGS)
 
 oracle: $(DEV_READY)  ## Ask a live Spark for every stored answer again, and read 3,000 odd files beside it (needs Java)
 	@$(BIN)/python demo/prepare.py

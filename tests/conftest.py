@@ -52,8 +52,7 @@ def on_ci() -> bool:
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks at the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the tests that use the live Spark on one worker, so that only one JVM is started. (From pytest 9.2
-    on pytest-xdist 3.8 doesn't keep groups together, its issue 1386: there each worker starts one.)"""
+    """Keep the tests that use the live Spark on one worker, so that only one JVM is started."""
     for item in items:
         if item.get_closest_marker("spark") is not None:
             item.add_marker(pytest.mark.xdist_group("spark"))
