@@ -279,9 +279,9 @@ class Engine(ClosingContext):
 
     # ---- inspecting and closing
 
-    def executions(self) -> "tuple[Execution, ...]":
+    def executions(self) -> "list[Execution]":
         """The runs that have not ended, including runs for other members."""
-        return tuple(self._running.values())
+        return list(self._running.values())
 
     def jobs(self) -> tuple[JobSummary, ...]:
         """The queries with a job running here, on an engine without other members."""

@@ -51,7 +51,7 @@ class MemoryBudget:
     @property
     def used(self) -> int:
         """Bytes charged now."""
-        return self._charged - sum(tuple(self._released))
+        return self._charged - sum(list(self._released))
 
     def charge(self, size: int, operator: str) -> None:
         """Count ``size`` more bytes here and in all parents, or raise OperationalError, which names

@@ -177,7 +177,7 @@ class ClusterCatalog(Catalog):
 
     def _republish(self, table: FileTable) -> None:
         """Publish a file table's new version to all sessions, under the table's current names."""
-        for key in tuple(self._known):
+        for key in list(self._known):
             while True:
                 version, entry = self._picture(key)
                 if entry is None or _under_cache(entry) is not table:

@@ -59,7 +59,7 @@ class EmbeddedMembers(Cluster):
 
     def release(self, key: str) -> None:
         """See :meth:`~sqlfront_connectors.memory.spread.table.ClusterAccess.release`."""
-        for store in tuple(self._stores.values()):
+        for store in list(self._stores.values()):
             store.free(key)
 
     def close(self) -> None:

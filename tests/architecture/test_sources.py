@@ -166,3 +166,24 @@ def test_values_become_arrays_and_scalars_without_pandas() -> None:
     ]
 
     assert calls == []
+
+
+#: Copies of a container that a garbage collection may break. ``tuple(...)`` takes its iterator first and
+#: allocates then, and a dictionary's items are allocated one by one: an allocation may collect garbage, whose
+#: finalizers (a forgotten session's) change the container. ``list(...)`` of values or keys, and the items
+#: of ``.copy()``, are taken at once.
+_FRAGILE_COPIES = re.compile(r"tuple\(self\._\w+(\.(values|items)\(\))?\)|list\(self\._\w+\.items\(\)\)")
+#: Modules whose containers belong to one thread and to plain data.
+_PLAIN_DATA = ("sqlfront_engine.dag", "sqlfront_engine.plans.blueprint")
+
+
+def test_containers_that_finalizers_change_are_copied_at_once() -> None:
+    fragile = [
+        f"{source.module}: {found[0]}"
+        for source in sources()
+        if source.module.startswith(("sqlfront_engine", "sqlfront_cluster"))
+        if source.module not in _PLAIN_DATA
+        for found in _FRAGILE_COPIES.finditer(ast.unparse(source.tree))
+    ]
+
+    assert fragile == []

@@ -141,7 +141,7 @@ def test_a_job_that_is_stopped_before_its_tasklets_start_ends(engine: Engine, in
 
     with pytest.raises(OperationalError, match="a member was lost"):
         execution.wait()
-    assert engine.executions() == ()
+    assert engine.executions() == []
 
 
 def test_cancelling_from_another_thread_while_the_rows_to_share_are_computed(engine: Engine) -> None:

@@ -346,7 +346,7 @@ class Keeper:
                     known.heard = now
             self._looked = now
             limit = self.settings.silence_limit
-            for name, known in tuple(self._known.items()):
+            for name, known in self._known.copy().items():
                 if now - known.heard >= limit:
                     self._take_out(name, f"member {name} was removed: silent for {limit:g} s", lost=True)
             self._part(now)

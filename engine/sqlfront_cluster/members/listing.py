@@ -86,7 +86,7 @@ class Listings:
 
     def lost(self, member: str) -> None:
         """Record the loss of a member, whose queries are lost, too."""
-        for number, asked in tuple(self._rounds.items()):
+        for number, asked in self._rounds.copy().items():
             if asked.answered(member):
                 self._finish(number)
 

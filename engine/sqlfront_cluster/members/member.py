@@ -227,7 +227,7 @@ class Member:
         """The running queries submitted here, whether run on several members or only here."""
         executions = self.engine.executions()
         with self._lock:
-            coordinations = tuple(self._coordinations.items())
+            coordinations = self._coordinations.copy().items()
         coordinated = {number: each.participants for number, each in coordinations}
         return tuple(
             self.engine.summary(execution, self.name, coordinated.get(execution.id, (self.name,)))
@@ -433,7 +433,7 @@ class Member:
         if self.peers.get(peer.name) is peer:
             del self.peers[peer.name]
         with self._lock:
-            coordinations = tuple(self._coordinations.items())
+            coordinations = self._coordinations.copy().items()
             self._drop_early(peer.name)
         for number, coordination in coordinations:
             coordination.lost(peer.name)
@@ -447,14 +447,14 @@ class Member:
         """Fail the jobs here that can't go on without ``peer``: jobs that it coordinates, or whose data it
         was still sending."""
         with self._lock:
-            participations = tuple(self._participations.values())
+            participations = list(self._participations.values())
         for participation in participations:
             participation.lost(peer.name)
 
     def _drop_early(self, sender: str) -> None:
         """With the lock held: drop the sender's early data. A job with dropped data fails, if it ever
         begins."""
-        for number, early in tuple(self._early.items()):
+        for number, early in self._early.copy().items():
             early.messages = [each for each in early.messages if each[0] != sender]
             if not early.messages:
                 del self._early[number]
@@ -501,7 +501,7 @@ class Member:
         with self._lock:
             check = not self._checking and self._has_jobs()
             adapt = not self._adapting and any(
-                each.has_streams for each in tuple(self._participations.values())
+                each.has_streams for each in list(self._participations.values())
             )
             self._checking |= check
             self._adapting |= adapt
@@ -516,7 +516,7 @@ class Member:
     def _adapt(self) -> None:
         with self._lock:
             self._adapting = False
-            participations = tuple(self._participations.values())
+            participations = list(self._participations.values())
         for participation in participations:
             participation.adapt(self._clock.now())
         self._watch()
@@ -527,14 +527,14 @@ class Member:
         by_coordinator: dict[str, list[int]] = {}
         with self._lock:
             self._checking = False
-            for number, when in tuple(self._ended.items()):
+            for number, when in self._ended.copy().items():
                 if now - when >= ENDED_MEMORY:
                     del self._ended[number]
-            for number, early in tuple(self._early.items()):
+            for number, early in self._early.copy().items():
                 if now - early.since >= NEVER_INITIALISED:
                     del self._early[number]
                     self._ended[number] = now
-            for number, participation in tuple(self._participations.items()):
+            for number, participation in self._participations.copy().items():
                 old = now - participation.since >= CHECK_PERIOD
                 if old and participation.coordinator != self.name:
                     by_coordinator.setdefault(participation.coordinator, []).append(number)
@@ -561,7 +561,7 @@ class Member:
     def statistics(self) -> MemberStatistics:
         """The member's current statistics."""
         with self._lock:
-            participations = tuple(self._participations.values())
+            participations = list(self._participations.values())
             counts = len(self._coordinations), len(self._early), len(self._ended)
         streams = [participation.streams() for participation in participations]
         return MemberStatistics(
@@ -577,7 +577,7 @@ class Member:
     def abandon(self, error: Error) -> None:
         """End every job that runs or is coordinated here with the error, and every wait for answers."""
         with self._lock:
-            participations = tuple(self._participations.values())
+            participations = list(self._participations.values())
         for each in participations:
             each.execution.fail(error)
         self.requests.abandon(error)

@@ -135,7 +135,7 @@ class Requests:
 
     def lost(self, member: str) -> None:
         """Fail the rounds of questions that wait for the lost member ``member``."""
-        for asked in tuple(self._rounds.values()):
+        for asked in list(self._rounds.values()):
             asked.failed(member, member_lost(member))
 
     def cancel(self) -> None:
@@ -145,7 +145,7 @@ class Requests:
 
     def abandon(self, error: Error) -> None:
         """End all pending rounds of questions with ``error``, which the asking threads raise."""
-        for asked in tuple(self._rounds.values()):
+        for asked in list(self._rounds.values()):
             asked.give_up(error)
 
     # ---- answering

@@ -288,7 +288,7 @@ class RemoteInput:
             self._stream,
             self._arrived,
             self._consumed,
-            sum(parcel.size for parcel in tuple(self._parcels)),
+            sum(parcel.size for parcel in list(self._parcels)),
             self._peak,
             self._window,
             self._widest,

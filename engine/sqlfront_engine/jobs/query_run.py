@@ -126,7 +126,7 @@ class QueryRun:
 
     def progress(self) -> Progress | None:
         """Return the progress of the query's latest job outside of the engine; None if no such job runs."""
-        jobs = tuple(self._elsewhere)
+        jobs = list(self._elsewhere)
         return jobs[-1].progress() if jobs else None
 
     def add(self, job: JobElsewhere) -> None:
