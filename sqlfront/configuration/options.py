@@ -1,0 +1,235 @@
+"""The options of a connection, as one table for URLs, the environment, ``sqlfront.toml`` and the docs."""
+
+import os
+import re
+from collections.abc import Sequence
+from enum import Enum
+from typing import Final
+
+import msgspec
+
+from sqlfront_planner.binder.names.shown_names import nearest_words
+from sqlfront_values.errors import ProgrammingError
+
+#: The value of an option.
+OptionValue = int | float | bool | str | tuple[str, ...]
+
+_INTEGER: Final = r"[+-]?[0-9]{1,18}"
+_NUMBER: Final = r"[+-]?([0-9]{1,18}(\.[0-9]{0,18})?|\.[0-9]{1,18})([eE][+-]?[0-9]{1,3})?"
+_SIZE: Final = r"([0-9]{1,18})\s*([kmgt]?)(i?b)?"
+_FACTORS: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_BOOLEANS: Final = {"": True, "true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+#: Characters of a wrong value that a message shows.
+_SHOWN: Final = 60
+
+
+class OptionKind(Enum):
+    """The values that an option takes; the text is for messages and for the docs."""
+
+    INTEGER = "an integer"
+    NUMBER = "a number"
+    """Integers included."""
+    SIZE = "a number of bytes, or a text such as 512MiB or 4g"
+    """The units are Spark's: k, m, g and t are powers of 1024, with or without b or ib."""
+    BOOLEAN = "true or false"
+    TEXT = "a text"
+    CHOICE = "one of the choices"
+    FOLDERS = "all, none, or folders"
+    """One text with the folders separated as in PATH, or in TOML a list of texts."""
+
+
+#: Kinds whose values TOML writes as texts.
+_TEXTS: Final = frozenset([OptionKind.SIZE, OptionKind.TEXT, OptionKind.CHOICE, OptionKind.FOLDERS])
+
+
+class OptionScope(Enum):
+    """The sessions to which an option applies."""
+
+    ANY = "any session"
+    OWN = "a session with members of its own"
+    CLUSTER = "a session of a cluster"
+    """Options that say which cluster, and that open the cluster."""
+
+
+class ConnectionOption(msgspec.Struct, frozen=True):
+    """An option of a connection. ``name`` is the field of :class:`~sqlfront.config.Config`, the keyword of
+    :func:`sqlfront.connect`, the option of a URL and the key in ``sqlfront.toml``; ``variable`` is the name
+    in the environment. The value of a ``secret`` option is never shown."""
+
+    name: str
+    kind: OptionKind
+    meaning: str
+    scope: OptionScope = OptionScope.ANY
+    choices: tuple[str, ...] = ()
+    secret: bool = False
+    in_url: bool = True
+
+    @property
+    def variable(self) -> str:
+        """The option's variable in the environment."""
+        return f"SQLFRONT_{self.name.upper()}"
+
+    @property
+    def expected(self) -> str:
+        """The values that the option takes, in words."""
+        return f"one of {', '.join(self.choices)}" if self.choices else self.kind.value
+
+    def parsed(self, text: str, place: str) -> OptionValue:
+        """The value of a text from a URL or the environment. ``place`` names the option in the message of the
+        ProgrammingError for a text that is no value.
+
+        >>> option_named("memory_limit").parsed("4g", "SQLFRONT_MEMORY_LIMIT")
+        4294967296
+        """
+        value = self._parsed(text)
+        if value is None:
+            raise self.refused(text, place)
+        return value
+
+    def accepted(self, value: object, place: str) -> OptionValue:
+        """The value of a typed value from TOML. ``place`` names the option in the message of the
+        ProgrammingError for a value of another type."""
+        if isinstance(value, str):
+            taken = self._parsed(value) if self.kind in _TEXTS else None
+        else:
+            taken = self._typed(value)
+        if taken is None:
+            raise self.refused(value, place)
+        return taken
+
+    def refused(self, value: object, place: str) -> ProgrammingError:
+        """The error for a value that the option does not take."""
+        return ProgrammingError(f"{place} must be {self.expected}, not {self._shown(value)}")
+
+    def _shown(self, value: object) -> str:
+        if self.secret:
+            return "the given value"
+        text = repr(value)
+        return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+    def _parsed(self, text: str) -> OptionValue | None:
+        if "\0" in text:
+            return None
+        match self.kind:
+            case OptionKind.INTEGER:
+                return int(text) if re.fullmatch(_INTEGER, text) else None
+            case OptionKind.NUMBER:
+                return float(text) if re.fullmatch(_NUMBER, text) else None
+            case OptionKind.SIZE:
+                size = re.fullmatch(_SIZE, text.lower())
+                return int(size[1]) * _FACTORS[size[2]] if size else None
+            case OptionKind.BOOLEAN:
+                return _BOOLEANS.get(text.lower())
+            case OptionKind.CHOICE:
+                return text.lower() if text.lower() in self.choices else None
+            case OptionKind.FOLDERS:
+                return text if text in ("all", "none") else _folders(text.split(os.pathsep))
+            case OptionKind.TEXT:
+                return text or None
+
+    def _typed(self, value: object) -> OptionValue | None:
+        """The value of a TOML value that is no text."""
+        match self.kind, value:
+            case OptionKind.BOOLEAN, bool():
+                return value
+            case _, bool():
+                return None
+            case OptionKind.INTEGER | OptionKind.SIZE | OptionKind.NUMBER, int():
+                return value
+            case OptionKind.NUMBER, float():
+                return value
+            case OptionKind.FOLDERS, list() if all(isinstance(each, str) for each in value):
+                return _folders(value)
+        return None
+
+
+def _folders(paths: Sequence[str]) -> tuple[str, ...] | None:
+    return tuple(paths) if paths and all(path and "\0" not in path for path in paths) else None
+
+
+_LAUNCHERS: Final = ("embedded", "local", "spark")
+
+#: All options of a connection that a text can give.
+OPTIONS: Final = (
+    ConnectionOption(
+        "cluster",
+        OptionKind.TEXT,
+        "address of the cluster that the session joins",
+        OptionScope.CLUSTER,
+        in_url=False,
+    ),
+    ConnectionOption("secret", OptionKind.TEXT, "the cluster's secret", OptionScope.CLUSTER, secret=True),
+    ConnectionOption(
+        "credentials",
+        OptionKind.TEXT,
+        "file that opens the cluster",
+        OptionScope.CLUSTER,
+    ),
+    ConnectionOption("certificate", OptionKind.TEXT, "PEM file of a certificate", OptionScope.CLUSTER),
+    ConnectionOption("key", OptionKind.TEXT, "PEM file of the certificate's key", OptionScope.CLUSTER),
+    ConnectionOption(
+        "authority",
+        OptionKind.TEXT,
+        "PEM file of the signing authority",
+        OptionScope.CLUSTER,
+    ),
+    ConnectionOption(
+        "insecure", OptionKind.BOOLEAN, "no encryption; both sides have to say so", OptionScope.CLUSTER
+    ),
+    ConnectionOption("members", OptionKind.INTEGER, "number of the session's own members", OptionScope.OWN),
+    ConnectionOption(
+        "launcher",
+        OptionKind.CHOICE,
+        "place of the session's own members",
+        OptionScope.OWN,
+        choices=_LAUNCHERS,
+    ),
+    ConnectionOption(
+        "allow_user_code",
+        OptionKind.BOOLEAN,
+        "whether own members in other processes run Python functions of a pipeline",
+        OptionScope.OWN,
+    ),
+    ConnectionOption(
+        "spark", OptionKind.TEXT, "Spark beside the session: a master (local[2]), or sc://host for a server"
+    ),
+    ConnectionOption("workers", OptionKind.INTEGER, "worker threads; default: one per core"),
+    ConnectionOption(
+        "memory_limit",
+        OptionKind.SIZE,
+        "bytes that all running statements and memory tables hold together",
+    ),
+    ConnectionOption("query_memory_limit", OptionKind.SIZE, "bytes that one statement holds"),
+    ConnectionOption("timeout", OptionKind.NUMBER, "seconds that a statement takes; default: no limit"),
+    ConnectionOption("time_zone", OptionKind.TEXT, "time zone of TIMESTAMP values; default: UTC"),
+    ConnectionOption("warehouse", OptionKind.TEXT, "folder of tables in a file format without LOCATION"),
+    ConnectionOption("file_access", OptionKind.FOLDERS, "files that statements read and write"),
+    ConnectionOption(
+        "collect_rows", OptionKind.NUMBER, "estimated rows of inputs that one member collects; default: 20000"
+    ),
+    ConnectionOption(
+        "silence_limit",
+        OptionKind.NUMBER,
+        "seconds after which a silent member is given up; default: 30",
+        OptionScope.OWN,
+    ),
+    ConnectionOption("plan_cache", OptionKind.INTEGER, "number of plans that are kept; default: 1000"),
+)
+
+_BY_NAME: Final = {option.name: option for option in OPTIONS}
+
+
+def option_named(name: str) -> ConnectionOption | None:
+    """The option with the name; None if no option has the name."""
+    return _BY_NAME.get(name)
+
+
+def did_you_mean(wanted: str, known: Sequence[str]) -> str:
+    """A half-sentence with the known name nearest to a wrong name, followed by all known names.
+
+    >>> did_you_mean("pagr", ["format", "pager"])
+    "did you mean 'pager'? Known: format, pager"
+    """
+    if not known:
+        return "none is known"
+    return f"did you mean {nearest_words(wanted, known)[0]!r}? Known: {', '.join(known)}"
