@@ -71,6 +71,11 @@ class Config(msgspec.Struct, frozen=True):
 
     ``plan_cache``: the number of plans that the session keeps for repeated texts, with the same literals or
     others; 0 = none.
+
+    What operators see, all of it off by default: ``query_history``: the number of ended statements that
+    ``sys.queries`` keeps. ``slow_query``: seconds; statements that took longer, and all failed ones, are
+    logged (``sqlfront.slow_query``, ``sqlfront.queries``); None = no lines. ``show_literals``: whether the
+    texts of statements in ``sys.queries``, log lines and spans keep their literals, which may be secrets.
     """
 
     workers: int | None = None
@@ -94,12 +99,19 @@ class Config(msgspec.Struct, frozen=True):
     silence_limit: float = 30.0
     resource_profile: "ResourceProfile | None" = None
     plan_cache: int = 1000
+    query_history: int = 0
+    slow_query: float | None = None
+    show_literals: bool = False
 
     def __post_init__(self) -> None:
         if self.workers is not None and self.workers < 1:
             raise ProgrammingError(f"workers must be at least 1, not {self.workers}")
         if self.plan_cache < 0:
             raise ProgrammingError(f"plan_cache must be at least 0, not {self.plan_cache}")
+        if self.query_history < 0:
+            raise ProgrammingError(f"query_history must be at least 0, not {self.query_history}")
+        if self.slow_query is not None and not 0 <= self.slow_query < math.inf:
+            raise ProgrammingError(f"slow_query must be a number of seconds, not {self.slow_query}")
         if self.members is not None and self.members < 1:
             raise ProgrammingError(f"members must be at least 1, not {self.members}")
         if self.cluster is not None and ((self.members or 1) > 1 or self.launcher is not Launcher.EMBEDDED):
@@ -122,6 +134,11 @@ class Config(msgspec.Struct, frozen=True):
         if isinstance(self.file_access, str):
             FileAccess.of(self.file_access)
         check_time_zone(self.time_zone)
+
+    @property
+    def is_observed(self) -> bool:
+        """Whether an operator sees the session's statements."""
+        return bool(self.query_history) or self.slow_query is not None
 
     def __repr__(self) -> str:
         shown = {**asdict(self), "secret": None if self.secret is None else "..."}

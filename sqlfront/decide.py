@@ -1,6 +1,7 @@
 """The one place that decides the way of a statement."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from msgspec.structs import replace
@@ -21,9 +22,11 @@ if TYPE_CHECKING:
     from sqlfront.commands import ways
     from sqlfront.lanes import light
     from sqlfront.lanes.way import QueryWay, Way
+    from sqlfront.observability.observation import Observation
     from sqlfront.state.context import Context
     from sqlfront.state.plans import Plan
     from sqlfront_planner.logical import LogicalPlan
+    from sqlfront_planner.statements.structs import Statement
 else:
     light = lazy_module("sqlfront.lanes.light")
     ways = lazy_module("sqlfront.commands.ways")
@@ -59,7 +62,7 @@ def _own_way(request: StatementRequest, context: "Context", replan: Replan | Non
             values = (*arguments.values, *literals) if literals else arguments.values
             return _way_of(cached.plan, values, context)
     with context.watched(request.query), uncollected_if_long(text):
-        statement = request.parsed or parse(text)
+        statement = request.parsed or _parsed(text, request.observation)
         if isinstance(statement, Query):
             return _planned(statement, request, context, by_rows=by_rows)
     if isinstance(statement, Explain):
@@ -68,11 +71,18 @@ def _own_way(request: StatementRequest, context: "Context", replan: Replan | Non
     return ways.CommandWay(context, statement)
 
 
+def _parsed(text: str, observation: "Observation | None") -> "Statement":
+    """Parse a text; the time is the observation's."""
+    return parse(text) if observation is None else observation.in_parse(partial(parse, text))
+
+
 def _planned(query: Query, request: StatementRequest, context: "Context", *, by_rows: bool) -> "Way":
     """Plan a query, cache the plan unless a setting has changed meanwhile, and return the way of the plan.
     ``by_rows``: whether the plan may be a row program; False after a row program met too many rows. The plan
     of a query that comes parsed in the request, as that of EXPLAIN, is not cached."""
     arguments, key, version = request.arguments, context.plan_key, context.catalog.version
+    if request.observation is not None:
+        request.observation.plan_cached = False
     keeps = request.parsed is None
     given = with_literals(query.sql, arguments) if keeps else arguments
     binding = bind_query(query, context.catalog, context.bind_settings, given)

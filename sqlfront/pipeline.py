@@ -20,7 +20,7 @@ Row(word='the', n=100)
 import time
 from collections.abc import Collection, Iterator, Sequence
 from itertools import chain
-from typing import Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import pyarrow as pa
 from msgspec.structs import replace
@@ -32,8 +32,10 @@ from sqlfront_connectors.files.text.text_lines import text_lines
 from sqlfront_connectors.memory.spread.processors import ShareScan
 from sqlfront_engine.dag import DAG, OnlyOn
 from sqlfront_engine.engine import JobConfig
+from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_engine.processors.user_code.services import ServiceScope
 from sqlfront_planner.catalog import Catalog, TableEntry
+from sqlfront_planner.lanes import Lane
 from sqlfront_planner.pipeline.aggregations import Aggregation, aggregation
 from sqlfront_planner.pipeline.endpoints import logger_sink, service, sink, source
 from sqlfront_planner.pipeline.plan import Circumstances
@@ -43,6 +45,9 @@ from sqlfront_planner.pipeline.submission import plan_for
 from sqlfront_planner.statements.dotted_names import name_parts
 from sqlfront_values.errors import OperationalError, ProgrammingError
 from sqlfront_values.expressions import Literal
+
+if TYPE_CHECKING:
+    from sqlfront.observability.observation import Observation
 
 __all__ = [
     "Aggregation",
@@ -59,6 +64,17 @@ __all__ = [
     "table",
     "text_lines",
 ]
+
+
+#: The text of a pipeline in listings, and the reason for its lane.
+PIPELINE: Final = "a pipeline"
+
+
+class PipelineWay:
+    """The way of all pipelines."""
+
+    lane = Lane.LIGHT
+    reason = PIPELINE
 
 
 class HasCatalog(Protocol):
@@ -84,14 +100,20 @@ def run(
     arguments: Sequence[Literal] = (),
     required_partitions: Collection[int] | None = None,
     timeout: float | None = None,
+    query: QueryRun | None = None,
+    observation: "Observation | None" = None,
 ) -> Result:
-    """Plan and run a pipeline in the session of ``context``; see :meth:`sqlfront.Session.run_pipeline`."""
+    """Plan and run a pipeline in the session of ``context``; see :meth:`sqlfront.Session.run_pipeline`.
+    ``query``: the pipeline's run, None = a new run; ``observation``: the pipeline's facts for operators, None
+    = nobody observes the pipeline."""
     began = time.perf_counter()
     config = JobConfig(
         settings=context.settings,
         memory_limit=context.config.query_memory_limit,
         timeout=timeout if timeout is not None else context.options.timeout,
-        description="a pipeline",
+        description=PIPELINE,
+        query=query,
+        statistics=query is not None and query.jobs is not None,
         required_partitions=None if required_partitions is None else frozenset(required_partitions),
     )
     circumstances = Circumstances(
@@ -103,6 +125,8 @@ def run(
     planned = plan_for(pipeline, config, circumstances)
     if required_partitions is not None:
         _check_placed(planned.dag)
+    if observation is not None:
+        observation.runs(PipelineWay())
     submit = context.cluster.submit if context.cluster is not None else context.engine.run
     job = submit(planned.dag, replace(config, resources=planned.resources))
     rest: Iterator[pa.RecordBatch] = iter(())
@@ -112,7 +136,7 @@ def run(
         batches = job.batches()
         first = next(batches, None)
         rest = rest if first is None else chain((first,), batches)
-    statistics = Statistics("light", "a pipeline", time.perf_counter() - began)
+    statistics = Statistics(Lane.LIGHT, PIPELINE, time.perf_counter() - began)
     schema = planned.schema or pa.schema([])
     return Result(schema, rest, statistics, settings=context.settings, job=job, owner=context)
 

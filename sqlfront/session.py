@@ -43,6 +43,9 @@ if TYPE_CHECKING:
     from sqlfront.cluster import Cluster, opening
     from sqlfront.cluster import caretaker as caretakers
     from sqlfront.commands import caching
+    from sqlfront.observability import watching
+    from sqlfront.observability.observation import Observation
+    from sqlfront.observability.observer import Observer
     from sqlfront.spark import lane as spark_lane
     from sqlfront.spark import start as spark_start
     from sqlfront.spark.frame import Frame
@@ -57,6 +60,7 @@ else:
     opening = lazy_module("sqlfront.cluster.opening")
     caretakers = lazy_module("sqlfront.cluster.caretaker")
     caching = lazy_module("sqlfront.commands.caching")
+    watching = lazy_module("sqlfront.observability.watching")
     spark_lane = lazy_module("sqlfront.spark.lane")
     spark_start = lazy_module("sqlfront.spark.start")
     registry = lazy_module("sqlfront_connectors.registry")
@@ -105,12 +109,15 @@ class Session(ClosingContext):
             plans: PlanCache[Plan] = PlanCache(config.plan_cache)
             runner = engine if cluster is None else cluster.coordinator
             path_table = partial(_path_table, runner, plans, files, engine.memory)
+            observer = watching.observer_of(config, runner) if config.is_observed else None
+            if observer is not None:
+                undo.callback(observer.close)
             self.catalog = Catalog(path_table) if cluster is None else cluster.catalog(path_table, files)
             #: The lane to the Spark session beside this session; None without Spark.
             self.spark = None if start is None else spark_lane.SparkLane(start)
             #: The state that the session's statements work on.
             self.context = context = Context(
-                config, options, engine, cluster, files, home, self.catalog, plans, {}, self.spark
+                config, options, engine, cluster, files, home, self.catalog, plans, {}, self.spark, observer
             )
             self.cluster, self.engine = cluster, engine
             if self.spark is not None:
@@ -120,7 +127,7 @@ class Session(ClosingContext):
             self._closed = ""
             _sessions.add(self)
             # Results keep the context, and so the engine, alive until their last row is read.
-            self._finalizer = when_forgotten(context, _free, cluster or engine, home, start)
+            self._finalizer = when_forgotten(context, _free, cluster or engine, home, start, observer)
             if own is not None:
                 own.look_after(partial(caretakers.Caretaker, weakref.ref(context)))
             undo.pop_all()
@@ -187,13 +194,30 @@ class Session(ClosingContext):
         the cluster) the change may have been made.
         """
         self.check_open()
+        observer = self.context.observer
+        if observer is None:
+            return self._execute(text, parameters, timeout, query)
+        run = partial(self._execute, text, parameters, timeout)
+        return observer.observe(well_formed(text), query or self.begin(text), run)
+
+    def _execute(
+        self,
+        text: str,
+        parameters: Parameters | Arguments | None,
+        timeout: float | None,
+        query: QueryRun | None,
+        observation: "Observation | None" = None,
+    ) -> Result:
+        """Run one statement as :meth:`execute` does, for the statement's ``observation`` (None = nobody
+        observes the statement)."""
         text, context = well_formed(text), self.context
         try:
             if context.bases:
                 caching.follow(context)
             query = context.limited(text, timeout, query)
             arguments = NO_ARGUMENTS if parameters is None else self.arguments(parameters)
-            return walk(StatementRequest(text, arguments, timeout, query), context)
+            request = StatementRequest(text, arguments, timeout, query, observation=observation)
+            return walk(request, context)
         except Error as error:
             self.locate(error, text)
             raise
@@ -236,7 +260,11 @@ class Session(ClosingContext):
         table of the pipeline has no CLUSTERED BY.
         """
         self.check_open()
-        return pipelines.run(self.context, pipeline, arguments, required_partitions, timeout)
+        run = partial(pipelines.run, self.context, pipeline, arguments, required_partitions, timeout)
+        observer = self.context.observer
+        if observer is None:
+            return run()
+        return observer.observe(pipelines.PIPELINE, self.begin(pipelines.PIPELINE), run)
 
     def register(self, name: str, frame: "arrow.ArrowSource") -> None:
         """Make Arrow data a temporary view; replaces a view with the same name."""
@@ -289,35 +317,58 @@ class PreparedStatement:
     ) -> Result:
         """Run the statement. ``timeout``, ``query`` and errors: see
         :meth:`sqlfront.session.Session.execute`."""
+        session = self._session
+        observer = session.context.observer
+        if observer is None or session.closed:
+            return self._execute(parameters, timeout, query)
+        run = partial(self._execute, parameters, timeout)
+        return observer.observe(self.text, query or session.begin(self.text), run)
+
+    def _execute(
+        self,
+        parameters: Parameters | None,
+        timeout: float | None,
+        query: QueryRun | None,
+        observation: "Observation | None" = None,
+    ) -> Result:
+        """Run the statement as :meth:`execute` does, for its ``observation`` (None = nobody observes it)."""
         session, held = self._session, self._held
         context, spark = session.context, session.spark
         settled = spark is None or spark.is_settled
         if held is None or not settled or session.closed or context.bases:
-            return self._execute(parameters, timeout, query)
+            return self._by_text(parameters, timeout, query, observation)
         try:
             arguments, (cached, key, literals) = session.arguments(parameters), held
         except Error:  # perhaps for a parameter that only Spark knows
-            return self._execute(parameters, timeout, query)
+            return self._by_text(parameters, timeout, query, observation)
         try:
             now = context.plan_key, arguments_key(arguments, cached.pinned)
             if key == now and cached.is_current(context.catalog):
                 values = (*arguments.values, *literals) if literals else arguments.values
                 query = context.limited(self.text, timeout, query)
                 current = cached.plan, values
-                return walk(StatementRequest(self.text, arguments, timeout, query, held=current), context)
+                request = StatementRequest(
+                    self.text, arguments, timeout, query, held=current, observation=observation
+                )
+                return walk(request, context)
         except Error as error:
             session.locate(error, self.text)
             raise
         except Exception as error:
             raise session.locate(evaluation_errors.foreign_error(error), self.text) from error
-        return self._execute(arguments, timeout, query)
+        return self._by_text(arguments, timeout, query, observation)
 
-    def _execute(
-        self, parameters: Parameters | Arguments | None, timeout: float | None, query: QueryRun | None
+    def _by_text(
+        self,
+        parameters: Parameters | Arguments | None,
+        timeout: float | None,
+        query: QueryRun | None,
+        observation: "Observation | None",
     ) -> Result:
         """Run the statement by its text, and hold the plan that was made or found."""
         session, context = self._session, self._session.context
-        result = session.execute(self.text, parameters, timeout=timeout, query=query)
+        session.check_open()
+        result = session._execute(self.text, parameters, timeout, query, observation)
         if result.stats.lane == Lane.SPARK:
             return result
         arguments, key = session.arguments(parameters), context.plan_key
@@ -365,8 +416,15 @@ def _open_cluster(
     return opening.open_cluster(config, spark, files)
 
 
-def _free(engine: "Engine | Cluster", home: Home, start: "spark_start.SparkStart | None") -> None:
+def _free(
+    engine: "Engine | Cluster",
+    home: Home,
+    start: "spark_start.SparkStart | None",
+    observer: "Observer | None",
+) -> None:
     engine.close()
+    if observer is not None:
+        observer.close()
     home.remove()
     if start is not None:
         start.close()

@@ -1,5 +1,6 @@
-"""System tables ``sys.members``, ``sys.light_jobs``, ``sys.partitions`` and ``sys.plans``: state and activity
-of a session's cluster, and the session's cached plans.
+"""System tables ``sys.members``, ``sys.light_jobs``, ``sys.partitions``, ``sys.plans`` and ``sys.queries``:
+state and activity of a session's cluster, the session's cached plans, and statements
+(:mod:`sqlfront.observability.history`).
 
 Each statement that names a system table reads a fresh snapshot, taken when the statement is planned; so
 ``sys.light_jobs`` doesn't show the query that reads it. A session without members is a cluster of one member.
@@ -13,6 +14,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from sqlfront.observability import history
 from sqlfront.state.plans import Plan
 from sqlfront_cluster.members.listing import JobListing, wait_for_jobs
 from sqlfront_cluster.members.member import Member
@@ -150,6 +152,11 @@ def _plans(_: Engine | Member, plans: Plans) -> list[Row]:
     ]
 
 
+def _queries(runner: Engine | Member, _: Plans) -> list[Row]:
+    """The rows of ``sys.queries``, oldest first."""
+    return history.rows(runner, listing(runner).jobs)
+
+
 def _owner(name: str) -> str | None:
     return None if name == NOBODY else name
 
@@ -160,6 +167,7 @@ SYSTEM_TABLES: Final[Mapping[str, tuple[pa.Schema, Callable[[Engine | Member, Pl
     "members": (MEMBERS, _members),
     "partitions": (PARTITIONS, _partitions),
     "plans": (PLANS, _plans),
+    "queries": (history.SCHEMA, _queries),
 }
 
 

@@ -37,7 +37,8 @@ def walk(request: StatementRequest, context: "Context", replan: Replan | None = 
                 raise
             assert context.cluster is not None
             context.plans.clear()
-            context.cluster.await_change(_CHANGE)
+            change = partial(context.cluster.await_change, _CHANGE)
+            change() if request.observation is None else request.observation.in_wait(change)
             outcome = Replan(Cause.MEMBERS_CHANGED, error.message)
         if not isinstance(outcome, Replan):
             return outcome
@@ -47,7 +48,12 @@ def walk(request: StatementRequest, context: "Context", replan: Replan | None = 
 def _attempt(request: StatementRequest, context: "Context", replan: Replan | None) -> Result | Replan:
     """Decide the way of a statement, and run the statement on its way. Return the result, or a Replan if
     another way has to be decided. Raises the statement's error if no other way may serve."""
+    observation = request.observation
+    if observation is not None:
+        observation.plans()
     way = decide(request, context, replan)
+    if observation is not None:
+        observation.runs(way)
     try:
         outcome = way.run(request)
     except Error as error:

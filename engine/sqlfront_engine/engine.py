@@ -228,6 +228,8 @@ class Engine(ClosingContext):
     ) -> "ExecutionPlan":
         """Lock the DAG, and make its tasklets and queues on ``member`` (None: the only member), for
         ``execution`` and the options ``config``. Raises InterfaceError if the DAG can't run."""
+        if config.statistics:
+            execution.scans = frozenset(vertex.name for vertex in dag if vertex.processor.reads_table)
         return plans.plan_execution(
             dag,
             default_parallelism=config.parallelism or (1 if config.inline else self._workers.count),
@@ -258,6 +260,8 @@ class Engine(ClosingContext):
                 on_end(execution)
 
         self._submitted += 1
+        if execution.query.jobs is not None:
+            execution.query.jobs.append(execution)
         try:
             if config.inline:
                 self._running[execution.id] = execution

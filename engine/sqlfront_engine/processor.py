@@ -128,6 +128,8 @@ class Processor(msgspec.Struct, frozen=True, array_like=True, tag_field="process
     cooperative: ClassVar[bool] = True
     #: Preferred number of instances per member; None: one per cooperative worker.
     preferred_parallelism: ClassVar[int | None] = None
+    #: True: the rows are those of a table, a file or another source outside of the query.
+    reads_table: ClassVar[bool] = False
     #: True: the instances on a member share an object, ``ProcessorContext.share``.
     shared: ClassVar[bool] = False
 

@@ -52,13 +52,13 @@ def prepared(
     """Compute the query's shared rows; return the DAG and the configuration of the job of :func:`submit`. The
     shared rows are among the job's resources, by key. ``statistics``: see
     :class:`~sqlfront_engine.engine.JobConfig`."""
-    run_values = RunValues(context.settings)
+    run_values, query = RunValues(context.settings), query or context.begin("")
     config = JobConfig(
         settings=context.settings,
         timeout=timeout if timeout is not None else context.options.timeout,
         inline=plan.inline,
-        query=query or context.begin(""),
-        statistics=statistics,
+        query=query,
+        statistics=statistics or query.jobs is not None,
     )
     held: dict[str, HeldBatches] = {}
     for part in plan.shared:

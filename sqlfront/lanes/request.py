@@ -12,6 +12,7 @@ from sqlfront_values.errors import Error, NotSupportedError, OperationalError, P
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from sqlfront.observability.observation import Observation
     from sqlfront.state.plans import Plan
     from sqlfront_planner.statements.structs import Query
 
@@ -24,7 +25,8 @@ class StatementRequest(msgspec.Struct, frozen=True, eq=False, gc=False):
     """A statement to run: its text, the values of its parameters, its timeout in seconds (None = the
     session's) and its run (None = not begun). ``parsed``: the parsed query, if the query is part of another
     statement (EXPLAIN) and its plan should not be cached; None = parse ``text``. ``held``: a current plan of
-    the statement with the values of the plan's parameters, None = find or make a plan."""
+    the statement with the values of the plan's parameters, None = find or make a plan. ``observation``: the
+    statement's facts for operators, None = nobody observes the statement."""
 
     text: str = ""
     arguments: Arguments = NO_ARGUMENTS
@@ -32,6 +34,7 @@ class StatementRequest(msgspec.Struct, frozen=True, eq=False, gc=False):
     query: QueryRun | None = None
     parsed: "Query | None" = None
     held: "tuple[Plan, Sequence[object]] | None" = None
+    observation: "Observation | None" = None
 
 
 class Cause(Enum):

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
+    from sqlfront.observability.account import Reading
     from sqlfront_connectors.spark.run import SparkRun
     from sqlfront_engine.jobs.light_job import LightJob
     from sqlfront_engine.jobs.query_run import Progress
@@ -116,6 +117,22 @@ class Result(ClosingContext):
         #: The number of rows that the statement wrote, None if it writes none.
         self.affected = statistics.affected
 
+    #: The account of the rows for operators; None if nobody observes the statement.
+    _reading: "Reading | None" = None
+
+    def observe(self, reading: "Reading") -> None:
+        """Count the rows that the result gives, from now on; the last row, :meth:`close` or the end of this
+        object ends the statement's observation. A statement without columns has ended."""
+        self._reading = reading
+        reading.account.written(self.affected)
+        self._source = reading.account.batches(self._source)
+        if not len(self._schema):
+            self._end_reading(completed=True)
+
+    def _end_reading(self, *, completed: bool = False) -> None:
+        if self._reading is not None:
+            self._reading.account.close(completed=completed or run_explained.has_completed(self._ran))
+
     @property
     def stats(self) -> Statistics:
         """Facts about the run of the statement."""
@@ -171,6 +188,14 @@ class Result(ClosingContext):
     def batches(self) -> Iterator[pa.RecordBatch]:
         """All batches in logical types (:attr:`arrow_schema`); each batch is handed over once and not
         kept."""
+        reading = self._reading
+        for batch in self._handed_over():
+            if reading is not None:
+                reading.account.gives(batch.num_rows)
+            yield batch
+
+    def _handed_over(self) -> Iterator[pa.RecordBatch]:
+        """The batches of :meth:`batches`, whose rows are not counted yet as given."""
         self._check_unconsumed()
         self._consumed = True
         try:
@@ -215,7 +240,7 @@ class Result(ClosingContext):
     def toLocalIterator(self) -> Iterator[Row]:
         """All rows one by one, as batches arrive. The rows are kept, unlike rows read by iteration."""
         place = rows = 0
-        while len(kept := self._read(rows + 1)) > place:
+        while len(kept := self._read(rows + 1, rows)) > place:
             batch = kept[place]
             yield from self._rows(batch)
             place, rows = place + 1, rows + batch.num_rows
@@ -249,15 +274,16 @@ class Result(ClosingContext):
 
     def count(self) -> int:
         """The number of rows. All rows are read, and kept."""
-        return sum(batch.num_rows for batch in self._read(None))
+        return sum(batch.num_rows for batch in self._read(None, 0))
 
     def tuples(self, *, naive: bool) -> Iterator[tuple[object, ...]]:
         """The rows as tuples, in slices, without keeping them. A TIMESTAMP is a datetime in the session's
         time zone, aware or naive."""
-        zone = self._zone(naive=naive)
-        for batch in self.batches():
+        zone, reading = self._zone(naive=naive), self._reading
+        for batch in self._handed_over():
             for piece in slices(batch):
-                yield from tuples(piece, zone, naive=naive)
+                rows = tuples(piece, zone, naive=naive)
+                yield from rows if reading is None else reading.account.piece(rows)
 
     def __iter__(self) -> Iterator[Row]:
         """Rows one by one, in slices, without keeping them."""
@@ -275,7 +301,7 @@ class Result(ClosingContext):
         n = max(0, n)
         limit = int(truncate) * 20 if isinstance(truncate, bool) else truncate
         rows: list[tuple[str, ...]] = []
-        for batch in self._read(n + 1):
+        for batch in self._read(n + 1, n):
             rows += boxes.cells(batch.slice(0, n + 1 - len(rows)), self._schema, self._settings)
         draw = boxes.vertical if vertical else boxes.box
         text = draw(self.columns, rows[:n], limit)
@@ -304,21 +330,28 @@ class Result(ClosingContext):
 
     def wait(self) -> None:
         """Wait until the first rows have arrived, or the result is empty. Raises the statement's error."""
-        self._read(1)
+        self._read(1, 0)
 
     def read_instead(self, batches: Iterator[pa.RecordBatch]) -> None:
         """Take the same rows from another source, in physical form. No row may have been read before."""
         assert not self.is_read
         owner = self._owner
-        self.close()
-        self._source, self._owner = batches, owner
+        self.stop_job()
+        self._owner = owner
+        self._source = batches if self._reading is None else self._reading.account.batches(batches)
 
-    def close(self) -> None:
-        """Cancel the running job; kept rows can still be read."""
+    def stop_job(self) -> None:
+        """Cancel the running job, before the rows come from another source."""
         job, self._job = self._job, None
         if job is not None:
             job.cancel()
         self._owner = self.otherwise = None
+
+    def close(self) -> None:
+        """Cancel the running job; kept rows can still be read."""
+        if self._reading is not None:
+            self._end_reading()
+        self.stop_job()
 
     def __repr__(self) -> str:
         return f"Result[{', '.join(f'{name}: {kind}' for name, kind in self.dtypes)}]"
@@ -328,11 +361,13 @@ class Result(ClosingContext):
         rows = [row for batch in self._read(20) for row in boxes.cells(batch, schema, settings)][:20]
         return boxes.html(self.columns, rows)
 
-    def _read(self, rows: int | None) -> list[pa.RecordBatch]:
+    def _read(self, rows: int | None, given: int | None = None) -> list[pa.RecordBatch]:
         """Return the kept batches, after reading further batches until at least ``rows`` rows (None = all
-        rows) are kept or the source has ended. Empty batches are not kept."""
+        rows) are kept or the source has ended. Empty batches are not kept. ``given``: the number of rows from
+        the first one on that the reader gets, None = the ``rows``."""
         self._check_unconsumed()
         have = sum(batch.num_rows for batch in self._kept)
+        has_ended = False
         while rows is None or have < rows:
             try:
                 batch = next(self._source, None)
@@ -340,13 +375,21 @@ class Result(ClosingContext):
                 self._go_on(error)
                 have = 0
                 continue
+            except BaseException:
+                self._end_reading()
+                raise
             if batch is None:
-                self.close()
+                has_ended = True
                 break
             if batch.num_rows:
                 self._kept += to_logical(batch, self._schema)
                 have += batch.num_rows
         self._handed = True
+        if self._reading is not None:
+            wanted = have if rows is None else rows
+            self._reading.account.given(wanted if given is None else given)
+        if has_ended:
+            self.close()
         return self._kept
 
     def _go_on(self, error: Error) -> None:
@@ -354,13 +397,16 @@ class Result(ClosingContext):
         if no other source has the rows, or if rows were handed over."""
         other = None if self._handed or self.otherwise is None else self.otherwise(error)
         if other is None:
+            self._end_reading()
             raise error
         self._kept.clear()
-        self.close()
+        self.stop_job()
         self._source, self._schema, self._owner = other._source, other._schema, other._owner
         self._statistics, self._settings = other._statistics, other._settings
         self._job, self._ran, self._plan = other._job, other._ran, other._plan
         self._arguments = other._arguments
+        if self._reading is not None:
+            self._source = self._reading.account.batches(self._source)
 
     def _check_unconsumed(self) -> None:
         if self._consumed:
@@ -397,15 +443,24 @@ class RowsResult(Result):
         self._values = rows
         self._timestamps = plan.timestamps
 
+    def observe(self, reading: "Reading") -> None:
+        super().observe(reading)
+        reading.account.all_there(len(self._values))
+
     def tuples(self, *, naive: bool) -> Iterator[tuple[object, ...]]:
         self._check_unconsumed()
         self._consumed = True
-        return iter(self._converted(naive=naive))
+        rows, reading = self._converted(naive=naive), self._reading
+        return iter(rows) if reading is None else reading.counted(rows)
 
     def collect(self) -> list[Row]:
         self._check_unconsumed()
         names = self.columns
-        return [Row(names, values) for values in self._converted(naive=True)]
+        rows = [Row(names, values) for values in self._converted(naive=True)]
+        if self._reading is not None:
+            self._reading.account.given(len(rows))
+            self._end_reading()
+        return rows
 
     def count(self) -> int:
         self._check_unconsumed()

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sqlfront.results.run_facts import NO_FACTS, RunFacts
+from sqlfront_engine.job_statistics import JobStatus
 from sqlfront_engine.jobs.light_job import LightJob
 from sqlfront_engine.row_programs.program import NotByRows
 from sqlfront_planner.explain import shown
@@ -18,7 +19,7 @@ from sqlfront_planner.explain.rows import explained_rows
 from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.row_compiler.row_plan import RowPlan
 from sqlfront_planner.run_values import RunValues
-from sqlfront_values.errors import Error
+from sqlfront_values.errors import Error, InterfaceError
 from sqlfront_values.settings import Settings
 
 if TYPE_CHECKING:
@@ -46,6 +47,14 @@ def facts(
             except Error:
                 scans = ()
             return RunFacts(scans, ran.vertices, ran.members)
+
+
+def has_completed(job: "LightJob | SparkRun | None") -> bool:
+    """Whether a job here has ended by itself; False if unknown, as for Spark's jobs."""
+    try:
+        return isinstance(job, LightJob) and job.status is JobStatus.COMPLETED
+    except InterfaceError:  # the job is the parent process's
+        return False
 
 
 def explained(

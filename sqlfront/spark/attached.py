@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Final
 
 from sqlfront.config import Config
+from sqlfront.lanes.request import StatementRequest
 from sqlfront.results.result import Parameters, Result
 from sqlfront.session import Session
 from sqlfront.spark import straight
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
+    from sqlfront.observability.observation import Observation
     from sqlfront_connectors.arrow import ArrowSource
 
 
@@ -52,18 +54,18 @@ class AttachedSession(Session):
         assert self.spark is not None
         return self.spark.has_own_zone
 
-    def execute(
+    def _execute(
         self,
         text: str,
-        parameters: Parameters | Arguments | None = None,
-        *,
-        timeout: float | None = None,
-        query: QueryRun | None = None,
+        parameters: Parameters | Arguments | None,
+        timeout: float | None,
+        query: QueryRun | None,
+        observation: "Observation | None" = None,
     ) -> Result:
         """Run one statement; see :meth:`Session.execute`. Spark runs a statement with a parameter that only
         Spark knows, such as a Column."""
         try:
-            return super().execute(text, parameters, timeout=timeout, query=query)
+            return super()._execute(text, parameters, timeout, query, observation)
         except ProgrammingError as error:
             if (
                 error.condition != "INVALID_SQL_ARG"
@@ -72,7 +74,8 @@ class AttachedSession(Session):
             ):
                 raise
             assert self.spark is not None
-            return self.spark.run_with(parameters, text, timeout, query, error)
+            request = StatementRequest(text, timeout=timeout, query=query, observation=observation)
+            return self.spark.run_with(parameters, request, error)
 
     def register(self, name: str, frame: "ArrowSource") -> None:
         """Make Arrow data, or a frame, a temporary view, in place of a view with the same name. A DataFrame

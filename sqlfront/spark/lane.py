@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
+from msgspec.structs import replace
 
 from sqlfront.commands import caching
 from sqlfront.commands.run import StatementRun, scans_of
@@ -31,7 +32,6 @@ from sqlfront.spark.ways import MixedWay, SparkWay, StartWay
 from sqlfront.state.options import TIME_ZONE
 from sqlfront_connectors.spark.table import SparkTable
 from sqlfront_connectors.spark.types import quoted
-from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_planner.binder import Arguments, bind
 from sqlfront_planner.catalog import Entry, FoundElsewhere, TableEntry
 from sqlfront_planner.lanes import Lane
@@ -275,7 +275,11 @@ class SparkLane:
     def start(self, request: StatementRequest, why: str) -> None:
         """Start Spark, unless it is started, and wait until it is ready; see :meth:`SparkStart.wait`. The
         statement's timeout and cancellation end the wait."""
-        self._start.wait(why, self._context.limit(request), request.query)
+        wait = partial(self._start.wait, why, self._context.limit(request), request.query)
+        if request.observation is None:
+            wait()
+        else:
+            request.observation.in_wait(wait)
 
     def _remaining(self, request: StatementRequest) -> float | None:
         """The seconds that are left for a statement once Spark is started; None = no limit."""
@@ -382,22 +386,20 @@ class SparkLane:
         return Result(schema, rows, statistics, settings=context.settings, job=begun, owner=context)
 
     def run_with(
-        self,
-        parameters: "Parameters",
-        text: str,
-        timeout: float | None,
-        query: QueryRun | None,
-        error: ProgrammingError,
+        self, parameters: "Parameters", request: StatementRequest, error: ProgrammingError
     ) -> Result:
-        """Run a statement by Spark with parameters that sqlfront doesn't support. Raises ``error``,
-        sqlfront's error for the parameters, if the statement has to stay here."""
+        """Run the statement of ``request`` by Spark with parameters that sqlfront doesn't support. Raises
+        ``error``, sqlfront's error for the parameters, if the statement has to stay here."""
+        text = request.text
         if self._context.options.lane == Lane.LIGHT or self.changes_own(text):
             raise error
         reason = self.reason_before(text) or error.message
         names = tuple(parameters) if isinstance(parameters, Mapping) else None
         values = tuple(parameters.values() if isinstance(parameters, Mapping) else parameters)
         arguments = Arguments(values, (VOID,) * len(values), names)
-        return self.run(StatementRequest(text, arguments, timeout, query), reason)
+        if request.observation is not None:
+            request.observation.runs(SparkWay(self, reason))
+        return self.run(replace(request, arguments=arguments), reason)
 
     def read(self, request: StatementRequest, query: Query) -> "LogicalPlan":
         """See :meth:`~sqlfront.state.spark_beside.SparkBeside.read`. Raises NotSupportedError if Spark would

@@ -67,7 +67,7 @@ def of_result(context: "Context", link: "SparkLink", result: "Result") -> "HeldF
         return None
     if Cardinality().size(plan.optimized) < SMALL or not _is_reached(context, link):
         return None
-    result.close()
+    result.stop_job()
     run = StatementRun(
         context, StatementRequest(arguments=replace(NO_ARGUMENTS, values=tuple(result.values)))
     )

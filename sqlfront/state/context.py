@@ -28,6 +28,7 @@ from sqlfront_values.settings import Settings
 if TYPE_CHECKING:
     from sqlfront.cluster import Cluster
     from sqlfront.lanes.request import StatementRequest
+    from sqlfront.observability.observer import Observer
     from sqlfront.state.plans import Plan
     from sqlfront.state.spark_beside import SparkBeside
     from sqlfront_cluster.members.member import Member
@@ -40,7 +41,8 @@ class Context(msgspec.Struct, frozen=True, eq=False, weakref=True):
     ``cluster``: the session's members, None = this process alone. ``files``: the files that statements may
     open. ``home``: the directory for tables without LOCATION. ``bases``: the basis of each temporary copy of
     a view, by the view's name, if other sessions can change the view's tables. ``spark``: the Spark session
-    beside this session. The engine ends when nobody holds the context any more.
+    beside this session. ``observer``: the observer of the statements, None = none. The engine ends
+    when nobody holds the context any more.
     """
 
     config: Config
@@ -53,6 +55,7 @@ class Context(msgspec.Struct, frozen=True, eq=False, weakref=True):
     plans: "PlanCache[Plan]"
     bases: "dict[str, CopyBasis]"
     spark: "SparkBeside | None"
+    observer: "Observer | None" = None
 
     @property
     def settings(self) -> Settings:

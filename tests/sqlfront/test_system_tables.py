@@ -160,7 +160,7 @@ def test_types(connection: Connection) -> None:
 
 
 def test_they_are_shown_and_described(connection: Connection) -> None:
-    shown = [("sys", name, False) for name in ("light_jobs", "members", "partitions", "plans")]
+    shown = [("sys", name, False) for name in ("light_jobs", "members", "partitions", "plans", "queries")]
     assert ask(connection, "SHOW TABLES IN sys") == shown
     assert ask(connection, "SHOW TABLES IN SYS LIKE 'm*'") == shown[1:2]
     assert ask(connection, "DESCRIBE sys.partitions") == [

@@ -37,6 +37,7 @@ class FileScan(Processor, frozen=True):
     """
 
     cooperative: ClassVar[bool] = False
+    reads_table: ClassVar[bool] = True
 
     version: FileVersion
     table: str

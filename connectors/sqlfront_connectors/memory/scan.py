@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Generator, Iterator, Sequence
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 import pyarrow as pa
@@ -47,6 +47,8 @@ class MemoryScan(Processor, frozen=True):
     in these columns gives a key only with ``null_keys``. For more than :data:`MOST_GIVEN` keys the scan emits
     all rows.
     """
+
+    reads_table: ClassVar[bool] = True
 
     resource: str
     table: str

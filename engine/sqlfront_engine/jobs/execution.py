@@ -55,6 +55,8 @@ class Execution:
         self.participants: tuple[str, ...] = (member,)
         self.status = JobStatus.RUNNING
         self.error: Error | None = None
+        #: The names of the vertices that read tables; known if the job's bytes are counted.
+        self.scans: frozenset[str] = frozenset()
         self._clock = clock
         self._timeout = timeout
         self._elapsed: float | None = None

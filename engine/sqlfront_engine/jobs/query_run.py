@@ -5,7 +5,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from sqlfront_engine.job_statistics import JobStatus
+from sqlfront_engine.job_statistics import JobStatistics, JobStatus
 from sqlfront_engine.memory import MemoryBudget
 from sqlfront_values.errors import OperationalError
 
@@ -42,6 +42,17 @@ class Progress(msgspec.Struct, frozen=True):
         return f"{self.stages_done} of {self.stages} stages, {self.tasks_done} of {self.tasks} tasks"
 
 
+class MeasuredJob(Protocol):
+    """A job that counts the rows and bytes of its vertices."""
+
+    @property
+    def scans(self) -> frozenset[str]:
+        """The names of the vertices that read tables."""
+
+    def statistics(self) -> JobStatistics:
+        """The job's statistics so far."""
+
+
 class JobElsewhere(Job, Protocol):
     """A job that belongs to a query but runs outside of the engine, such as a job of Spark."""
 
@@ -69,7 +80,9 @@ class QueryRun:
         "cancelled",
         "cancelled_by",
         "id",
+        "jobs",
         "timeout",
+        "trace",
     )
 
     def __init__(
@@ -93,6 +106,12 @@ class QueryRun:
         self.cancelled_by = ""
         #: Limit in seconds after ``began`` on waiting for other members without a job; None = no limit.
         self.timeout: float | None = None
+        #: The query's jobs on this engine so far, in the order of their start, for an observer. None:
+        #: nobody observes the query, and its jobs count no bytes.
+        self.jobs: list[MeasuredJob] | None = None
+        #: The context of the trace to which the query belongs, as the header ``traceparent`` of W3C Trace
+        #: Context; empty = none.
+        self.trace = ""
         self._text = text
         self._running = running
         # The query's jobs outside of this engine, in order of their start. Adding and removing are single

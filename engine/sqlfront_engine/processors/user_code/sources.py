@@ -39,6 +39,7 @@ class OpenedSource(Processor, frozen=True):
     cooperative: ClassVar[bool] = False
     preferred_parallelism: ClassVar[int | None] = 1
     shared: ClassVar[bool] = True
+    reads_table: ClassVar[bool] = True
 
     schema: pa.Schema
 

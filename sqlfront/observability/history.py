@@ -1,0 +1,192 @@
+"""``sys.queries``: the statements of this process's sessions, running and ended, and queries elsewhere."""
+
+import os
+import pwd
+import weakref
+from collections import deque
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import cache
+from typing import Final
+
+import pyarrow as pa
+
+from sqlfront.observability.masking import masked, masked_reason
+from sqlfront.observability.observation import Observation, Phase, StatementState
+from sqlfront.observability.observer import Observer
+from sqlfront_cluster.members.member import Member
+from sqlfront_engine.engine import Engine
+from sqlfront_engine.job_statistics import JobSummary
+from sqlfront_values.settings import EMBEDDED
+from sqlfront_values.types import BIGINT, BOOLEAN, DOUBLE, STRING, TIMESTAMP
+
+#: The columns of ``sys.queries``, each with its meaning.
+COLUMNS: Final = (
+    ("id", BIGINT, "The statement's id, unique in the cluster; `KILL QUERY` takes it."),
+    (
+        "session",
+        BIGINT,
+        "The number of the session in this process; NULL for other processes.",
+    ),
+    (
+        "coordinator",
+        STRING,
+        "The member or client that runs the statement; `embedded` if alone.",
+    ),
+    ("user", STRING, "The user of the operating system whose process runs the session."),
+    ("text", STRING, "The statement's text, at most 4,096 characters, with `?` for literals."),
+    ("state", STRING, "`running`, `finished`, `closed`, `failed`, `cancelled` or `timed out`."),
+    ("lane", STRING, "`direct`, `light`, `mixed`, `spark` or `command`; NULL before the way is decided."),
+    ("reason", STRING, "The reason for the lane, as EXPLAIN shows it, with `?` for quoted values."),
+    (
+        "plan_cached",
+        BOOLEAN,
+        "Whether the plan was in the cache; NULL for statements without a plan.",
+    ),
+    ("started", TIMESTAMP, "The begin of the statement."),
+    ("seconds", DOUBLE, "Seconds from the begin to the end, or to now; the reader's own time counts."),
+    ("parse_seconds", DOUBLE, "Seconds in which the text became a statement."),
+    ("plan_seconds", DOUBLE, "Seconds in which the way and the plan were found or made."),
+    ("wait_seconds", DOUBLE, "Seconds of waiting for Spark to start, or for a change of the cluster."),
+    ("run_seconds", DOUBLE, "Seconds until the first rows were there, or until a command had ended."),
+    ("fetch_seconds", DOUBLE, "Seconds in which the reader waited for further rows."),
+    (
+        "rows_read",
+        BIGINT,
+        "Rows that scans of tables gave to the statement's jobs; NULL without jobs.",
+    ),
+    ("bytes_read", BIGINT, "The bytes of these rows, as Arrow data in memory."),
+    ("rows_given", BIGINT, "Rows that the reader got."),
+    ("bytes_given", BIGINT, "The bytes of these rows as Arrow data; NULL if they were no Arrow data."),
+    ("rows_written", BIGINT, "Rows that the statement wrote; NULL if it writes none."),
+    (
+        "memory_peak",
+        BIGINT,
+        "Bytes that the operators of the jobs held at most; NULL without jobs.",
+    ),
+    ("spilled_bytes", BIGINT, "Bytes that operators moved to disk; always 0: nothing is spilled yet."),
+    (
+        "members",
+        pa.list_(STRING),
+        "The members that took part in the jobs, the coordinator first.",
+    ),
+    ("error", STRING, "The class of the error that ended the statement, such as `DataError`."),
+    ("condition", STRING, "Spark's condition of the error, such as `DIVIDE_BY_ZERO`."),
+    ("sqlstate", STRING, "The SQLSTATE of the error."),
+)
+SCHEMA: Final = pa.schema([(name, kind) for name, kind, _ in COLUMNS])
+
+Row = tuple[object, ...]
+
+#: The histories of this process's open sessions.
+_histories: "Final[weakref.WeakSet[History]]" = weakref.WeakSet()
+
+
+class History:
+    """The last ``size`` statements of one session that have ended, and those that run. ``literals``: whether
+    texts keep their literals. ``runner`` runs the session's jobs."""
+
+    def __init__(self, size: int, runner: Engine | Member, *, literals: bool) -> None:
+        self._coordinator = runner.name if isinstance(runner, Member) else EMBEDDED
+        self._runner = weakref.ref(runner)
+        self._literals = literals
+        self._last: deque[Observation] = deque(maxlen=size)
+        self._process = os.getpid()
+        #: The observer of the session.
+        self.observer: Observer | None = None
+        _histories.add(self)
+
+    def is_of(self, runner: Engine | Member) -> bool:
+        """Whether the history is that of the session whose jobs ``runner`` runs."""
+        return self._runner() is runner
+
+    def begun(self, observation: Observation) -> None:
+        """See :meth:`~sqlfront.observability.observer.StatementWatcher.begun`."""
+
+    def ended(self, observation: Observation) -> None:
+        """Keep the statement, and forget the oldest one if there are too many."""
+        self._last.append(observation)
+
+    def close(self) -> None:
+        """Forget all statements."""
+        _histories.discard(self)
+        self._last.clear()
+
+    def rows(self) -> list[Row]:
+        """The rows of the session's statements for ``sys.queries``; none in a forked copy of the session."""
+        if self.observer is None or self._process != os.getpid():
+            return []
+        number, running = self.observer.number, self.observer.running()
+        return [self._row(each, number) for each in dict.fromkeys((*self._last.copy(), *running))]
+
+    def _row(self, observation: Observation, number: int) -> Row:
+        account = observation.account
+        if observation.state is StatementState.RUNNING:
+            observation.measure()
+        times = observation.times()
+        given, size = observation.rows_given, observation.bytes_given
+        if account is not None:
+            given, size = account.rows_given, account.bytes_given
+        return (
+            observation.id,
+            number,
+            self._coordinator,
+            user(),
+            observation.text if self._literals else masked(observation.text),
+            observation.state.value,
+            observation.lane or None,
+            masked_reason(observation.reason) or None,
+            observation.plan_cached,
+            datetime.fromtimestamp(observation.began, UTC),
+            observation.age,
+            *(times[phase] for phase in (Phase.PARSE, Phase.PLAN, Phase.WAIT, Phase.RUN, Phase.FETCH)),
+            observation.rows_read,
+            observation.bytes_read,
+            given,
+            size,
+            observation.rows_written,
+            observation.memory_peak,
+            0,
+            observation.members,
+            observation.error_class or None,
+            observation.condition or None,
+            observation.sqlstate or None,
+        )
+
+
+def rows(runner: Engine | Member, running: Sequence[JobSummary]) -> list[Row]:
+    """The rows of ``sys.queries``, oldest first, for the session whose jobs ``runner`` runs: the statements
+    of this process's sessions with a history, and the queries ``running`` without one, of which only text
+    and age are known."""
+    histories = tuple(_histories)
+    found = [row for history in histories for row in history.rows()]
+    known = {row[0] for row in found}
+    if isinstance(runner, Engine):  # whose ids are its own
+        known = set() if not any(each.is_of(runner) for each in histories) else {job.id for job in running}
+    found += [_elsewhere(job) for job in running if job.id not in known]
+    started = SCHEMA.get_field_index("started")
+    return sorted(found, key=lambda row: row[started])
+
+
+def _elsewhere(job: JobSummary) -> Row:
+    """The row of a query that another process runs, or a session without a history."""
+    known = {
+        "id": job.id,
+        "coordinator": job.coordinator,
+        "text": masked(job.description),
+        "state": StatementState.RUNNING.value,
+        "started": datetime.fromtimestamp(job.started, UTC),
+        "seconds": job.seconds,
+        "members": job.participants,
+    }
+    return tuple(known.get(name) for name in SCHEMA.names)
+
+
+@cache
+def user() -> str:
+    """The name of the user of this process, or the user's number if the number has no name."""
+    number = os.getuid()
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return str(number)

@@ -1,0 +1,86 @@
+"""Texts of statements for operators: literals, comments and passwords in addresses are replaced."""
+
+import re
+from typing import Final
+
+#: Characters of a statement's text that are kept for operators.
+TEXT_LENGTH: Final = 4096
+#: The mark in the place of a literal.
+MASK: Final = "?"
+
+#: Every part of a text that a literal may be, or that may hide one: strings (raw ones have no escapes),
+#: quoted names, comments up to the end or the beginning of a nested one, numbers.
+_PARTS: Final = re.compile(
+    r"""(?xs)
+    (?P<string> (?<!\w)[rR](?: '[^']*(?:'|\Z) | "[^"]*(?:"|\Z) )
+        | '(?:[^'\\]|\\.)*(?:'|\\?\Z) | "(?:[^"\\]|\\.)*(?:"|\\?\Z) )
+    | (?P<name> `[^`]*(?:`|\Z) )
+    | (?P<line> --(?:\\\r?\n|[^\r\n])* )
+    | (?P<comment> /\* )
+    | (?P<number> (?<!\w)\d[\w.]*(?:(?<=[eE])[+-]\d+)? )
+    """
+)
+_COMMENT_MARK: Final = re.compile(r"/\*|\*/")
+#: SET with a value, which need not be quoted to be one.
+_SET: Final = re.compile(r"(?is)\A(\s*SET\s[^=]*=).*")
+#: The user and password of an address, and what a cut text shows of them.
+_USER: Final = re.compile(r"://[^/\s`'\"]*@")
+_CUT_USER: Final = re.compile(r"://[^/\s`'\"]*\Z")
+#: The query part of an address in a quoted name: it may be a signature that gives access.
+_QUERY: Final = re.compile(r"(?s)(://[^?`]*\?)[^`]*")
+
+
+def kept(text: str) -> str:
+    """The beginning of a statement's text that is kept for operators; a cut text ends with ``…``."""
+    return text if len(text) <= TEXT_LENGTH else f"{text[: TEXT_LENGTH - 1]}…"
+
+
+def masked(text: str) -> str:
+    """The text with ``?`` in the place of every literal and of the value of SET, without comments, users and
+    passwords of addresses. The text may be any text, also one that is cut or is no SQL.
+
+    >>> masked("SELECT 'a', x1 FROM t WHERE k = 17 -- secret")
+    'SELECT ?, x1 FROM t WHERE k = ? '
+    >>> masked("SET spark.password = abc"), masked("SELECT * FROM csv.`s3://me:pw@bucket/a`")
+    ('SET spark.password =?', 'SELECT * FROM csv.`s3://?@bucket/a`')
+    """
+    pieces, place = [], 0
+    while (found := _PARTS.search(text, place)) is not None:
+        pieces.append(text[place : found.start()])
+        place = found.end()
+        match found.lastgroup:
+            case "string" | "number":
+                pieces.append(MASK)
+            case "name":
+                pieces.append(_QUERY.sub(rf"\1{MASK}", found[0]))
+            case "comment":
+                place = _end_of_comment(text, place)
+                pieces.append(" ")
+    pieces.append(text[place:])
+    shown = _USER.sub(f"://{MASK}@", "".join(pieces))
+    if text.endswith("…"):
+        shown = _CUT_USER.sub(f"://{MASK}", shown)
+    return _SET.sub(rf"\1{MASK}", shown)
+
+
+def masked_reason(reason: str) -> str:
+    """The reason for a lane with ``?`` in the place of quoted values, which may be literals of the statement:
+    a reason may be the text of an error.
+
+    >>> masked_reason("the value 'abc' is no number; 3 rows")
+    'the value ? is no number; 3 rows'
+    """
+    return re.sub(r"""(?s)(?<!\w)'[^']*(?:'|\Z)|"[^"]*(?:"|\Z)""", MASK, reason)
+
+
+def _end_of_comment(text: str, place: int) -> int:
+    """The end of the comment whose beginning ends at ``place``; comments may hold comments. The end of the
+    text ends every comment."""
+    depth = 1
+    while depth:
+        mark = _COMMENT_MARK.search(text, place)
+        if mark is None:
+            return len(text)
+        depth += 1 if mark[0] == "/*" else -1
+        place = mark.end()
+    return place

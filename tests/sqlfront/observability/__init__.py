@@ -1,0 +1,1 @@
+"""What operators see: sys.queries, log lines, metrics and spans."""
