@@ -69,7 +69,7 @@ class Observer:
     def running(self) -> tuple[Observation, ...]:
         """The statements that have not ended, oldest first."""
         self.settle()
-        return tuple(self._running.values())
+        return tuple(list(self._running.values()))
 
     def settle(self) -> None:
         """Tell the watchers of statements that ended in finalizers."""
