@@ -182,7 +182,9 @@ class House:
         _use(self.spark.read.schema(self.frame.schema).parquet(str(path)))
 
     def _name_table(self) -> None:
-        self.connection.session.catalog.add(TableEntry("direct", self.table, temporary=True), replace=True)
+        self.connection.session.context.catalog.add(
+            TableEntry("direct", self.table, temporary=True), replace=True
+        )
 
     def _rows(self) -> pa.Table:
         names = ", ".join(self.schema.names)

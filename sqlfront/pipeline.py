@@ -34,7 +34,7 @@ from sqlfront_engine.dag import DAG, OnlyOn
 from sqlfront_engine.engine import JobConfig
 from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_engine.processors.user_code.services import ServiceScope
-from sqlfront_planner.catalog import Catalog, TableEntry
+from sqlfront_planner.catalog import TableEntry
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.pipeline.aggregations import Aggregation, aggregation
 from sqlfront_planner.pipeline.endpoints import logger_sink, service, sink, source
@@ -77,18 +77,18 @@ class PipelineWay:
     reason = PIPELINE
 
 
-class HasCatalog(Protocol):
-    """An object with a catalog: a session, or a session's context."""
+class HasContext(Protocol):
+    """An object with a session's context: a session."""
 
     @property
-    def catalog(self) -> Catalog:
-        """The names of tables and views."""
+    def context(self) -> Context:
+        """The state that the session's statements work on."""
 
 
-def table(session: "HasCatalog", name: str) -> Table:
+def table(session: HasContext, name: str) -> Table:
     """A table or registered frame of the session, as a pipeline's source. Raises ProgrammingError if no table
     has the name."""
-    entry = session.catalog.lookup(name_parts(name))
+    entry = session.context.catalog.lookup(name_parts(name))
     if not isinstance(entry, TableEntry):
         raise ProgrammingError(f"there is no table {name!r}")
     return entry.table

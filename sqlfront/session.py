@@ -112,17 +112,17 @@ class Session(ClosingContext):
             observer = watching.observer_of(config, runner) if config.is_observed else None
             if observer is not None:
                 undo.callback(observer.close)
-            self.catalog = Catalog(path_table) if cluster is None else cluster.catalog(path_table, files)
+            catalog = Catalog(path_table) if cluster is None else cluster.catalog(path_table, files)
             #: The lane to the Spark session beside this session; None without Spark.
             self.spark = None if start is None else spark_lane.SparkLane(start)
             #: The state that the session's statements work on.
             self.context = context = Context(
-                config, options, engine, cluster, files, home, self.catalog, plans, {}, self.spark, observer
+                config, options, engine, cluster, files, home, catalog, plans, {}, self.spark, observer
             )
             self.cluster, self.engine = cluster, engine
             if self.spark is not None:
                 self.spark.join(context)
-                self.catalog.elsewhere = self.spark
+                catalog.elsewhere = self.spark
             # The reason why the session can't be used any more; empty while the session is open.
             self._closed = ""
             _sessions.add(self)
@@ -155,7 +155,9 @@ class Session(ClosingContext):
 
     def sql(self, text: str, args: Parameters | None = None, **frames: object) -> "Result | Frame":
         """Run one statement, as ``spark.sql`` does; see :func:`sqlfront.sql`."""
-        return self.answer(text, args, frames)
+        result = self.answer(text, args, frames)
+        result.register = weakref.WeakMethod(self.register)
+        return result
 
     def answer(self, text: str, args: Parameters | None, frames: Mapping[str, object]) -> Result:
         """Run one statement in which ``{name}`` stands for ``frames[name]`` (see
@@ -268,13 +270,15 @@ class Session(ClosingContext):
 
     def register(self, name: str, frame: "arrow.ArrowSource") -> None:
         """Make Arrow data a temporary view; replaces a view with the same name."""
-        self.catalog.add(TableEntry(name, arrow.ArrowTable(name, frame), temporary=True), replace=True)
+        self.context.catalog.add(
+            TableEntry(name, arrow.ArrowTable(name, frame), temporary=True), replace=True
+        )
 
     def unregister(self, name: str) -> None:
         """Drop a temporary view; no error if no view has the name."""
-        entry = self.catalog.own((name,))
+        entry = self.context.catalog.own((name,))
         if entry is not None and entry.temporary:
-            self.catalog.remove((name,))
+            self.context.catalog.remove((name,))
 
     def close(self) -> None:
         """Cancel running queries, stop the threads, remove temporary files; closing twice is no error."""

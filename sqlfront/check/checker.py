@@ -118,7 +118,7 @@ class Checker(ClosingContext):
         self._elsewhere = _Elsewhere(registered, views, self._session.spark)
         #: Tables whose rows the checked statements would have changed.
         self._changed: list[Table] = []
-        self._session.catalog.elsewhere = self._elsewhere
+        self._session.context.catalog.elsewhere = self._elsewhere
 
     def check(self, text: str, known: Mapping[int | str, object] | None = None) -> Verdict:
         """Plan one statement, and return its way. The effects of a statement that creates or changes

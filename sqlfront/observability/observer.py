@@ -31,7 +31,7 @@ class StatementWatcher(Protocol):
 class ObservedResult(Protocol):
     """A result: the part of :class:`~sqlfront.results.result.Result` that an observer knows."""
 
-    def observe(self, reading: Reading) -> None:
+    def count_rows(self, reading: Reading) -> None:
         """Count the rows that the result gives, from now on."""
 
 
@@ -63,7 +63,7 @@ class Observer:
         except BaseException as error:
             observation.fail(error)
             raise
-        answer.observe(Reading(RowAccount(observation)))
+        answer.count_rows(Reading(RowAccount(observation)))
         return answer
 
     def running(self) -> tuple[Observation, ...]:

@@ -4,13 +4,13 @@ import datetime
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, NoReturn, cast
 
 import msgspec
 import pyarrow as pa
 from msgspec.structs import replace
 
-from sqlfront.results import boxes, run_explained
+from sqlfront.results import boxes, dataframe_names, pandas_frames, run_explained, schema_tree
 from sqlfront.results.python_values import in_zone, rows_batch, slices, tuples
 from sqlfront.results.row import Row
 from sqlfront.results.run_facts import NO_FACTS, RunFacts
@@ -117,10 +117,14 @@ class Result(ClosingContext):
         #: The number of rows that the statement wrote, None if it writes none.
         self.affected = statistics.affected
 
+    #: Returns the method that makes rows a temporary view of the session whose ``sql`` gave the result, or
+    #: None once the session is gone. None for results of ``execute``.
+    register: "Callable[[], Callable[[str, Result], None] | None] | None" = None
+
     #: The account of the rows for operators; None if nobody observes the statement.
     _reading: "Reading | None" = None
 
-    def observe(self, reading: "Reading") -> None:
+    def count_rows(self, reading: "Reading") -> None:
         """Count the rows that the result gives, from now on; the last row, :meth:`close` or the end of this
         object ends the statement's observation. A statement without columns has ended."""
         self._reading = reading
@@ -210,9 +214,11 @@ class Result(ClosingContext):
         return pa.Table.from_batches(self._read(None), self.arrow_schema)
 
     def toPandas(self) -> "pandas.DataFrame":
-        """All rows as a pandas DataFrame (extra ``pandas``). OperationalError if pandas is missing."""
+        """All rows as a pandas DataFrame (extra ``pandas``), as PySpark converts them: times in nanoseconds,
+        a TIMESTAMP without a zone in the session's time zone, a map as a dict. Raises OperationalError if
+        pandas is missing."""
         _needs("pandas")
-        return self.toArrow().to_pandas()
+        return pandas_frames.to_pandas(self.toArrow(), self._settings.time_zone)
 
     def toPolars(self) -> "polars.DataFrame":
         """All rows as a polars DataFrame (extra ``polars``). OperationalError if polars is missing."""
@@ -237,35 +243,41 @@ class Result(ClosingContext):
         """All rows. A TIMESTAMP is a naive datetime in the session's time zone."""
         return [row for batch in self._read(None) for row in self._rows(batch)]
 
-    def toLocalIterator(self) -> Iterator[Row]:
-        """All rows one by one, as batches arrive. The rows are kept, unlike rows read by iteration."""
+    def toLocalIterator(self, prefetchPartitions: bool = False) -> Iterator[Row]:  # noqa: N803 - Spark's
+        """All rows one by one, as batches arrive. The rows are kept, unlike rows read by iteration.
+        ``prefetchPartitions`` has no effect."""
         place = rows = 0
         while len(kept := self._read(rows + 1, rows)) > place:
             batch = kept[place]
             yield from self._rows(batch)
             place, rows = place + 1, rows + batch.num_rows
 
-    def take(self, count: int) -> list[Row]:
-        """The first ``count`` rows; reads no more batches than needed."""
-        _check_count(count)
+    def take(self, num: int) -> list[Row]:
+        """The first ``num`` rows; reads no more batches than needed."""
+        _check_count(num)
         rows: list[Row] = []
-        for batch in self._read(count):
-            rows += self._rows(batch.slice(0, count - len(rows)))
+        for batch in self._read(num):
+            rows += self._rows(batch.slice(0, num - len(rows)))
         return rows
 
-    def limit(self, count: int) -> "Result":
-        """A result of the first ``count`` rows, which are read now."""
-        _check_count(count)
-        batches, left = [], count
-        for batch in self._read(count):
+    def tail(self, num: int) -> list[Row]:
+        """The last ``num`` rows. All rows are read."""
+        return self.collect()[-num:] if num > 0 else []
+
+    def limit(self, num: int) -> "Result":
+        """A result of the first ``num`` rows, which are read now."""
+        _check_count(num)
+        batches, left = [], num
+        for batch in self._read(num):
             batches.append(batch.slice(0, left))
             left -= len(batches[-1])
         limited = Result(self._schema, iter(batches), self._statistics, settings=self._settings)
+        limited.register = self.register
         return limited.as_local() if self._local else limited
 
-    def head(self, count: int = 1) -> list[Row]:
-        """The first ``count`` rows."""
-        return self.take(count)
+    def head(self, n: int | None = None) -> Row | list[Row] | None:
+        """With ``n``, a list of the first ``n`` rows; without, the first row, or None if there is no row."""
+        return self.first() if n is None else self.take(n)
 
     def first(self) -> Row | None:
         """The first row; None if the result has no rows."""
@@ -275,6 +287,18 @@ class Result(ClosingContext):
     def count(self) -> int:
         """The number of rows. All rows are read, and kept."""
         return sum(batch.num_rows for batch in self._read(None, 0))
+
+    def isEmpty(self) -> bool:
+        """Whether the result has no rows."""
+        return self.first() is None
+
+    def createOrReplaceTempView(self, name: str) -> None:
+        """Make the rows a temporary view of the session whose ``sql`` gave this result; replaces a view with
+        the same name. Raises InterfaceError for the result of ``execute``, and if the session is gone."""
+        register = None if self.register is None else self.register()
+        if register is None:
+            raise InterfaceError("a view needs the session of the result: take session.sql(...), and keep it")
+        register(name, self)
 
     def tuples(self, *, naive: bool) -> Iterator[tuple[object, ...]]:
         """The rows as tuples, in slices, without keeping them. A TIMESTAMP is a datetime in the session's
@@ -311,14 +335,20 @@ class Result(ClosingContext):
             text += f"only showing top {n} {'row' if n == 1 else 'rows'}"
         return text
 
-    def explain(self, extended: bool = False) -> None:
-        """Print the lane, the reason for the lane, and the plan of the statement's run. ``extended``: print
-        the logical plans of a job before and after optimization, too. Of a statement without a plan, only
-        lane and reason are printed."""
+    def explain(self, extended: bool | str | None = None, mode: str | None = None) -> None:
+        """Print the lane, the reason for the lane, and the plan of the statement's run. ``extended`` true, or
+        any ``mode``: print the logical plans of a job before and after optimization, too. Of a statement
+        without a plan, only lane and reason are printed."""
+        whole = bool(extended) or mode is not None
         if self._plan is None:
             print(f"lane: {self.stats.lane} ({self.stats.reason})")
         else:
-            print(run_explained.explained(self._plan, self._arguments, self._settings, extended=extended))
+            print(run_explained.explained(self._plan, self._arguments, self._settings, extended=whole))
+
+    def printSchema(self, level: int | None = None) -> None:
+        """Print the schema as a tree, as Spark does. ``level``: the number of nested levels to print, None =
+        all."""
+        print(schema_tree.schema_tree(self._schema, level))
 
     @property
     def progress(self) -> "Progress | None":
@@ -352,6 +382,9 @@ class Result(ClosingContext):
         if self._reading is not None:
             self._end_reading()
         self.stop_job()
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise dataframe_names.missing(self, name)
 
     def __repr__(self) -> str:
         return f"Result[{', '.join(f'{name}: {kind}' for name, kind in self.dtypes)}]"
@@ -443,8 +476,8 @@ class RowsResult(Result):
         self._values = rows
         self._timestamps = plan.timestamps
 
-    def observe(self, reading: "Reading") -> None:
-        super().observe(reading)
+    def count_rows(self, reading: "Reading") -> None:
+        super().count_rows(reading)
         reading.account.all_there(len(self._values))
 
     def tuples(self, *, naive: bool) -> Iterator[tuple[object, ...]]:

@@ -6,9 +6,9 @@
 Spark's tasks read from members); ``mixed`` is for queries over tables of both sides: ``fragments`` finds the
 parts that Spark runs, and writes them as texts; ``copies`` tells cached tables with rows of Spark's from
 others. ``frame`` is the result of an attached session's ``sql``: the methods of Spark's DataFrame that need
-no Spark, and all others through a real DataFrame (``pandas_frames``: the rows as a pandas DataFrame);
-``attached`` has the session class. Calls to Spark are in :mod:`sqlfront_connectors.spark`; nothing here
-imports pyspark.
+no Spark, and all others through a real DataFrame; ``attached`` has the session class, which answers
+everything that a SparkSession answers (``session_parts``: ``conf`` and ``catalog``). Calls to Spark are in
+:mod:`sqlfront_connectors.spark`; nothing here imports pyspark.
 """
 
 from sqlfront_values.lazy_modules import lazy_submodules

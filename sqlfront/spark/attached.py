@@ -1,6 +1,6 @@
 """A session beside a Spark session."""
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sqlfront.config import Config
 from sqlfront.lanes.request import StatementRequest
@@ -8,6 +8,7 @@ from sqlfront.results.result import Parameters, Result
 from sqlfront.session import Session
 from sqlfront.spark import straight
 from sqlfront.spark.frame import Frame
+from sqlfront.spark.session_parts import SessionCatalog, SessionConf
 from sqlfront.spark.start import SparkSource
 from sqlfront_connectors.forms import to_physical
 from sqlfront_connectors.spark.rows import HeldFrame
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from sqlfront_connectors.arrow import ArrowSource
 
 
+#: Attributes of PySpark's sessions by which libraries reach Spark.
+_SPARKS_OWN: Final = frozenset({"_jsparkSession", "_jvm", "_sc", "_jsc", "_client"})
 #: The attribute of a Spark session with the sqlfront sessions whose rows its DataFrames read.
 _LENDERS: Final = "_sqlfront_lenders"
 
@@ -39,9 +42,52 @@ class AttachedSession(Session):
         # The sessions that the Spark session keeps alive, once this session is among them.
         self._lenders: set[AttachedSession] = set()
 
+        # Spark's `conf` and `catalog`, made at their first use.
+        self._conf: SessionConf | None = None
+        self._names: SessionCatalog | None = None
+
     def sql(self, text: str, args: Parameters | None = None, **frames: object) -> Frame:
         """Run one statement, as ``spark.sql`` does; see :func:`sqlfront.sql`."""
         return Frame(self.answer(text, args, frames), self)
+
+    # ---- the surface of a SparkSession
+
+    @property
+    def spark_session(self) -> "SparkSession":
+        """The Spark session beside this session; started if needed."""
+        assert self.spark is not None
+        return self.spark.ready("the caller asks for the Spark session").spark
+
+    @property
+    def conf(self) -> SessionConf:
+        """Settings, as ``spark.conf``: Spark's, and those of this session (``sqlfront.*``)."""
+        self._conf = self._conf or SessionConf(self)
+        return self._conf
+
+    @property
+    def catalog(self) -> SessionCatalog:
+        """Names, as ``spark.catalog``: Spark's tables and views, and those of this session."""
+        self._names = self._names or SessionCatalog(self)
+        return self._names
+
+    def newSession(self) -> "AttachedSession":
+        """A session beside a new Spark session, with the same configuration."""
+        return AttachedSession(self.spark_session.newSession(), self.config)
+
+    def stop(self) -> None:
+        """Close this session, and stop the Spark session."""
+        theirs = None if self.spark is None or not self.spark.is_started else self.spark_session
+        self.close()
+        if theirs is not None:
+            theirs.stop()
+
+    def __getattr__(self, name: str) -> Any:
+        # Notebooks probe for display methods; Spark isn't started for a probe.
+        if name.startswith("_") and name not in _SPARKS_OWN:
+            raise AttributeError(
+                f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self
+            )
+        return getattr(self.spark_session, name)
 
     @property
     def parameter_zone(self) -> str | None:

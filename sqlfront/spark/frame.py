@@ -1,13 +1,12 @@
 """Results with the methods of Spark's DataFrame."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Protocol, cast, overload
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast, overload
 
 import pyarrow as pa
 
 from sqlfront.results.result import Result, Statistics
 from sqlfront.results.row import Row
-from sqlfront.spark.pandas_frames import to_pandas
 from sqlfront_engine.closing import ClosingContext
 
 if TYPE_CHECKING:
@@ -20,6 +19,10 @@ if TYPE_CHECKING:
     from sqlfront_connectors.arrow import ArrowSource
     from sqlfront_connectors.spark.rows import HeldFrame
     from sqlfront_engine.jobs.query_run import Progress
+
+
+#: Attributes of PySpark's DataFrames by which its methods reach other DataFrames (classic, then Connect).
+_SPARKS_OWN: Final = frozenset({"_jdf", "_plan", "_session"})
 
 
 class FrameSession(Protocol):
@@ -55,7 +58,7 @@ class Frame(ClosingContext):
 
     def __init__(self, result: Result, session: "FrameSession") -> None:
         self._result = result.as_local()
-        self._session = session
+        self._attached = session
         self._held: HeldFrame | None = None
 
     def to_spark(self) -> "DataFrame":
@@ -66,13 +69,13 @@ class Frame(ClosingContext):
         (not results with an order).
         """
         if self._held is None:
-            self._held = self._session.spark_frame(self._result)
+            self._held = self._attached.spark_frame(self._result)
         return self._held.data
 
     def source(self) -> "Frame | DataFrame":
         """The source from which another statement should read these rows: the query as a DataFrame, if Spark
         runs the query and no row has been read; else this frame."""
-        is_query = not self._result.is_read and self._session.query_of(self._result) is not None
+        is_query = not self._result.is_read and self._attached.query_of(self._result) is not None
         return self.to_spark() if is_query else self
 
     def close(self) -> None:
@@ -84,7 +87,7 @@ class Frame(ClosingContext):
 
     def __getattr__(self, name: str) -> Any:
         # Notebooks probe for display methods; Spark isn't started for a probe.
-        if name.startswith("_") and name != "_jdf" and name not in self.columns:
+        if name.startswith("_") and name not in _SPARKS_OWN and name not in self.columns:
             raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
         return getattr(self.to_spark(), name)
 
@@ -104,7 +107,7 @@ class Frame(ClosingContext):
     @property
     def schema(self) -> "StructType":
         """The columns as a schema of Spark (``StructType``)."""
-        return self._session.schema_of(self._result)
+        return self._attached.schema_of(self._result)
 
     @property
     def columns(self) -> list[str]:
@@ -122,6 +125,11 @@ class Frame(ClosingContext):
         return self._result.stats
 
     @property
+    def affected(self) -> int | None:
+        """The number of rows that the statement wrote, None if it writes none."""
+        return self._result.affected
+
+    @property
     def progress(self) -> "Progress | None":
         """Spark's progress with the statement; None if Spark doesn't run the statement."""
         return self._result.progress
@@ -135,7 +143,7 @@ class Frame(ClosingContext):
     def explain(self, extended: bool | str | None = None, mode: str | None = None) -> None:
         """Print the lane, the reason for the lane, and the plan of the statement's run. ``extended`` true,
         or any ``mode``: print the logical plans, too."""
-        self._result.explain(extended=bool(extended) or mode is not None)
+        self._result.explain(extended, mode)
 
     def __repr__(self) -> str:
         return f"DataFrame[{', '.join(f'{name}: {kind}' for name, kind in self.dtypes)}]"
@@ -152,7 +160,7 @@ class Frame(ClosingContext):
 
     def show_string(self, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> str:
         """The text that :meth:`show` prints."""
-        if self._session.has_sparks_zone:
+        if self._attached.has_sparks_zone:
             return cast("ClassicDataFrame", self.to_spark())._show_string(n, truncate, vertical)
         return self._result.show_string(n, truncate, vertical)
 
@@ -166,19 +174,19 @@ class Frame(ClosingContext):
 
     def head(self, n: int | None = None) -> Row | list[Row] | None:
         """With ``n``, a list of the first ``n`` rows; without, the first row, or None if there is no row."""
-        return self._result.first() if n is None else self._result.take(n)
+        return self._result.head(n)
 
     def first(self) -> Row | None:
         """The first row; None if there is no row."""
         return self._result.first()
 
     def tail(self, num: int) -> list[Row]:
-        """The last ``num`` rows."""
-        return self._result.collect()[-num:] if num > 0 else []
+        """The last ``num`` rows. All rows are read."""
+        return self._result.tail(num)
 
     def limit(self, num: int) -> "Frame":
         """A frame of the first ``num`` rows, which are read now."""
-        return Frame(self._result.limit(num), self._session)
+        return Frame(self._result.limit(num), self._attached)
 
     def createOrReplaceTempView(self, name: str) -> None:
         """Make the rows a temporary view of this session; replaces a view with the same name, also one of
@@ -187,8 +195,8 @@ class Frame(ClosingContext):
         source = self.source()
         if source is self:
             self._result.wait()  # the statement may read the relation that has the name now
-        self._session.unregister(name)
-        self._session.register(name, source)
+        self._attached.unregister(name)
+        self._attached.register(name, source)
 
     def count(self) -> int:
         """The number of rows."""
@@ -196,22 +204,28 @@ class Frame(ClosingContext):
 
     def isEmpty(self) -> bool:
         """Whether the result has no rows."""
-        return self._result.first() is None
+        return self._result.isEmpty()
 
     def toLocalIterator(self, prefetchPartitions: bool = False) -> Iterator[Row]:  # noqa: N803 - Spark's
         """The rows one by one, as batches arrive. ``prefetchPartitions`` has no effect."""
-        return self._result.toLocalIterator()
+        return self._result.toLocalIterator(prefetchPartitions)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """All batches in logical types; each batch is handed over once and not kept."""
+        return self._result.batches()
+
+    def __iter__(self) -> Iterator[Row]:
+        """Rows one by one, in slices, without keeping them."""
+        return iter(self._result)
 
     def toArrow(self) -> pa.Table:
         """All rows as an Arrow table."""
         return self._result.toArrow()
 
     def toPandas(self) -> "pandas.DataFrame":
-        """All rows as a pandas DataFrame, as Spark converts them from Arrow: times in nanoseconds, a
-        TIMESTAMP without a zone in the session's time zone, a map as a dict."""
-        if self._session.has_sparks_zone:
-            return self.to_spark().toPandas()
-        return to_pandas(self._result.toArrow(), self._result.settings.time_zone)
+        """All rows as a pandas DataFrame, as PySpark converts them: times in nanoseconds, a TIMESTAMP without
+        a zone in the session's time zone, a map as a dict."""
+        return self.to_spark().toPandas() if self._attached.has_sparks_zone else self._result.toPandas()
 
     def toPolars(self) -> "polars.DataFrame":
         """All rows as a polars DataFrame."""

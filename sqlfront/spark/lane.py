@@ -108,6 +108,11 @@ class SparkLane:
             raise NotStarted(why)
         return known
 
+    @property
+    def is_started(self) -> bool:
+        """Whether the Spark session is there, given or started."""
+        return self._start.known is not None
+
     def ready(self, why: str) -> "SparkLink":
         """Return the link to the Spark session, which is started if needed. ``why``: the need of Spark, for
         the message of an error. Not for statements: neither a timeout nor a cancellation ends the wait."""

@@ -127,6 +127,11 @@ class Options:
             self.key = self._make_key()
         return normal
 
+    def reset(self, key: str) -> None:
+        """Give a key its default. Raises NotSupportedError for an unknown key."""
+        known = self._known(key)
+        self.set(known, _OPTIONS[known].default)
+
     def use(self, catalog: str, database: str) -> None:
         """Make ``database`` of ``catalog`` the session's current database."""
         with self._lock:

@@ -31,6 +31,7 @@ NAME_PYSPARK = {
     "sqlfront_connectors.spark.executors.packages",
     "sqlfront_connectors.spark.failures",
     "sqlfront_connectors.spark.link",
+    "sqlfront_connectors.spark.listings",
     "sqlfront_connectors.spark.started_sessions",
     "sqlfront_connectors.spark.types",
     "sqlfront_connectors.spark.sessions.watch",

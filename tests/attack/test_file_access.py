@@ -195,7 +195,7 @@ def publish(hostile: sqlfront.Connection, folder: Path, names: list[str]) -> Non
         scan_of("").version, files=tuple(DataFile(str(folder / name), len(SECRET)) for name in names)
     )
     table = FileTable("gift", str(folder), version, managed=True)
-    hostile.session.catalog.add(TableEntry("gift", table), replace=True)
+    hostile.session.context.catalog.add(TableEntry("gift", table), replace=True)
 
 
 def test_a_path_that_no_file_can_have_is_refused(place: Path) -> None:

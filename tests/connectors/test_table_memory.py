@@ -35,7 +35,7 @@ def names(connection: Connection) -> set[object]:
 
 def rows(connection: Connection, name: str) -> int | None:
     """How many the table has; a query might still miss the memory that a failed one is giving back."""
-    entry = connection.session.catalog.lookup((name,))
+    entry = connection.session.context.catalog.lookup((name,))
     assert isinstance(entry, TableEntry)
     return entry.table.snapshot().statistics.rows
 

@@ -109,7 +109,7 @@ class BesideSpark:
         """Copy what of Spark's tables and views is to be copied and isn't, or not as it is now."""
         if self._copied:
             return
-        known = set(self._connection.session.catalog.names())
+        known = set(self._connection.session.context.catalog.names())
         tables = sorted(self.spark.session.catalog.listTables(), key=lambda table: table.name)
         for table in self._share(tables):
             if table.name not in known:

@@ -184,7 +184,8 @@ def test_a_killed_writers_turn_is_over(cluster: LocalCluster, connect: Connect) 
     connection.execute("CREATE TABLE t (n INT) USING memory")
     program = (
         f"import sqlfront; c = sqlfront.connect({address(cluster)!r}, secret={SECRET!r});"
-        "t = c.session.catalog.lookup(('t',)).table.turn(); t.__enter__(); print('mine', flush=True); input()"
+        "t = c.session.context.catalog.lookup(('t',)).table.turn(); t.__enter__();"
+        "print('mine', flush=True); input()"
     )
     process = subprocess.Popen(
         [sys.executable, "-c", program],
@@ -281,7 +282,7 @@ def test_rows_follow_the_partitions(cluster: LocalCluster, connect: Connect) -> 
     def is_placed() -> bool:
         assert unless_lost(connection, "SELECT count(*), sum(id) FROM t") in ([], [(9000, 40_495_500)])
         assert unless_lost(connection, "SELECT * FROM t WHERE id = 77") in ([], [(77,)])
-        entry = connection.session.catalog.lookup(("t",))
+        entry = connection.session.context.catalog.lookup(("t",))
         return bool(entry.table.in_place)  # type: ignore[union-attr]
 
     until(is_placed)

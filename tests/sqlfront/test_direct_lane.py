@@ -46,7 +46,7 @@ class Lookups:
         session = self.connection.session
         assert isinstance(session.cluster, Client)
         self.client = session.cluster
-        entry = session.catalog.entries()[0]
+        entry = session.context.catalog.entries()[0]
         self.table: SpreadTable = entry.table  # type: ignore[union-attr, assignment]
         self.path = self.path_now()
 

@@ -64,7 +64,7 @@ def test_a_frame_that_can_t_be_read_leaves_no_other_behind() -> None:
     with sqlfront.Session() as session:
         with pytest.raises(DataError, match="nothing to read"):
             session.sql("SELECT * FROM {a}, {b}", a=pa.table({"id": [1]}), b=Unreadable())
-        assert session.catalog.names() == ()
+        assert session.context.catalog.names() == ()
 
 
 def test_a_lazy_frame_stands_for_its_rows() -> None:

@@ -61,7 +61,7 @@ class House:
     def table(self, clause: str = "CLUSTERED BY (k)") -> SpreadTable:
         name = f"t{next(self._names)}"
         self.run(f"CREATE TEMPORARY TABLE {name} (k BIGINT, s STRING, d DECIMAL(9,2)) {clause}")
-        entry = self.connection.session.catalog.lookup((name,))
+        entry = self.connection.session.context.catalog.lookup((name,))
         assert isinstance(entry, TableEntry)
         assert isinstance(entry.table, SpreadTable)
         return entry.table
@@ -307,7 +307,7 @@ def test_what_is_staged_is_counted(house: House) -> None:
 def test_members_without_addresses_take_no_loads(clause: str) -> None:
     with sqlfront.connect(members=2, workers=1) as connection:
         connection.execute(f"CREATE TABLE t (k BIGINT) {clause}")
-        entry = connection.session.catalog.lookup(("t",))
+        entry = connection.session.context.catalog.lookup(("t",))
         assert isinstance(entry, TableEntry)
         assert isinstance(entry.table, SpreadTable)
         with pytest.raises(NotSupportedError, match="`t` can't be reached by other processes"):

@@ -292,7 +292,7 @@ def test_a_change_of_one_row_shares_the_others(members: int) -> None:
 
 def _batches(connection: sqlfront.Connection) -> set[int]:
     """Which batches the table's rows lie in."""
-    entry = connection.session.catalog.lookup(("v",))
+    entry = connection.session.context.catalog.lookup(("v",))
     assert isinstance(entry, TableEntry)
     table = entry.table
     if isinstance(table, MemoryTable):

@@ -91,7 +91,7 @@ class Town:
 
     def cache(self) -> None:
         """Have ``f`` cached, if it isn't."""
-        entry = self.connection.session.catalog.lookup(("f",))
+        entry = self.connection.session.context.catalog.lookup(("f",))
         assert isinstance(entry, TableEntry)
         if not isinstance(entry.table, CachedTable):
             self.connection.execute("CACHE TABLE f CLUSTERED BY (k)")
@@ -240,7 +240,7 @@ def test_a_member_killed_while_a_copy_is_replaced(town: Town, step: str) -> None
 
 def in_place(session: sqlfront.Connection, name: str) -> bool:
     """Whether the table's rows are where the members' partitions are."""
-    entry = session.session.catalog.lookup((name,))
+    entry = session.session.context.catalog.lookup((name,))
     assert isinstance(entry, TableEntry)
     table = entry.table.copy if isinstance(entry.table, CachedTable) else entry.table
     assert isinstance(table, SpreadTable)

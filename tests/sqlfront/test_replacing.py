@@ -31,7 +31,7 @@ def spread() -> Iterator[sqlfront.Connection]:
 
 
 def table_of(connection: sqlfront.Connection, name: str) -> WritableTable:
-    return table_of_entry(connection.session.catalog.lookup((name,)))
+    return table_of_entry(connection.session.context.catalog.lookup((name,)))
 
 
 def table_of_entry(entry: Entry | None) -> WritableTable:
@@ -82,7 +82,7 @@ def test_a_name_is_one_table_in_the_whole_query(connection: sqlfront.Connection)
 
     connection.execute("CREATE TABLE t USING memory AS SELECT id FROM range(3)")
     entry = TableEntry("t", Replaced(table_of(connection, "t")))  # type: ignore[arg-type]
-    connection.session.catalog.add(entry, replace=True)
+    connection.session.context.catalog.add(entry, replace=True)
 
     assert connection.execute("SELECT count(*) FROM t a CROSS JOIN t b").fetchall() == [(9,)]
     assert connection.execute("SELECT count(*) FROM t").fetchall() == [(100,)]
@@ -133,7 +133,7 @@ def test_a_replaced_tables_rows_are_seen_through_views(cached: sqlfront.Connecti
 
 def test_a_write_behind_the_copy_is_seen(connection: sqlfront.Connection) -> None:
     connection.execute("CREATE TABLE t USING memory AS SELECT id FROM range(3)")
-    found = connection.session.catalog.lookup(("t",))
+    found = connection.session.context.catalog.lookup(("t",))
     assert found is not None
     connection.execute("CACHE TABLE t")
     # As a session does that has looked the table up just before it was cached.
@@ -150,7 +150,7 @@ def cache_that_writes_by(
     """Cache a table ``t``, whose copy takes rows by ``write``."""
     connection.execute("CREATE TABLE t USING memory AS SELECT id FROM range(3)")
     connection.execute("CACHE TABLE t")
-    copy = connection.session.catalog.lookup(("t",)).table.copy  # type: ignore[union-attr]
+    copy = connection.session.context.catalog.lookup(("t",)).table.copy  # type: ignore[union-attr]
     monkeypatch.setattr(copy, "begin_insert", lambda **_: write)
 
 
@@ -186,7 +186,7 @@ def test_if_not_exists_holds_also_when_somebody_was_quicker(
     connection: sqlfront.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     connection.execute("CREATE TABLE t USING memory AS SELECT 1 AS a")
-    monkeypatch.setattr(connection.session.catalog, "lookup", lambda parts: None)
+    monkeypatch.setattr(connection.session.context.catalog, "lookup", lambda parts: None)
     connection.execute("CREATE TABLE IF NOT EXISTS t USING memory AS SELECT 2 AS a")
     with pytest.raises(sqlfront.ProgrammingError, match="TABLE_OR_VIEW_ALREADY_EXISTS"):
         connection.execute("CREATE TABLE t USING memory AS SELECT 2 AS a")

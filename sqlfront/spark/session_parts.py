@@ -1,0 +1,196 @@
+"""The parts of a SparkSession that know both sides: ``spark.conf`` and ``spark.catalog``.
+
+Each hands every call that is not about sqlfront's own settings, tables and copies to Spark's own object.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from sqlfront.commands.run import origin_of
+from sqlfront.state.cached_table import CachedTable
+from sqlfront.state.context import Context
+from sqlfront_connectors.spark.listings import column_listings, table_listing
+from sqlfront_connectors.spark.types import quoted
+from sqlfront_planner.catalog import Entry, FoundElsewhere, TableEntry, ViewEntry
+from sqlfront_planner.statements.dotted_names import dotted, name_parts
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.catalog import Column, Table
+
+    from sqlfront.results.result import Result
+
+#: The beginning of the keys of sqlfront's own settings.
+_OWN: Final = "sqlfront."
+
+
+class BothSides(Protocol):
+    """The session of these parts: :class:`~sqlfront.spark.attached.AttachedSession`."""
+
+    context: Context
+
+    @property
+    def spark_session(self) -> "SparkSession":
+        """The Spark session beside the session; started if needed."""
+
+    def execute(self, text: str) -> "Result":
+        """Run one statement, and return its result."""
+
+    def unregister(self, name: str) -> None:
+        """Drop a temporary view, also one of Spark's; no error if no view has the name."""
+
+
+class SessionConf:
+    """Settings as ``spark.conf``: keys of ``sqlfront.`` are this session's, all others Spark's."""
+
+    def __init__(self, session: BothSides) -> None:
+        self._session = session
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session.spark_session.conf, name)
+
+    def get(self, key: str, *default: str | None) -> str | None:
+        """The value of a setting; ``default``, if given, for a setting without a value. Raises the error of
+        Spark, or NotSupportedError for an unknown key of ``sqlfront.``."""
+        if key.startswith(_OWN):
+            return self._session.context.options.get(key)
+        return self._session.spark_session.conf.get(key, *default)
+
+    def set(self, key: str, value: str | int | bool) -> None:
+        """Set a setting, here or in Spark. Raises the error of Spark, or the errors of SET for a key of
+        ``sqlfront.``."""
+        if key.startswith(_OWN):
+            text = str(value).lower() if isinstance(value, bool) else str(value)
+            self._session.context.options.set(key, text)
+        else:
+            self._session.spark_session.conf.set(key, value)
+
+    def unset(self, key: str) -> None:
+        """Give a setting its default."""
+        if key.startswith(_OWN):
+            self._session.context.options.reset(key)
+        else:
+            self._session.spark_session.conf.unset(key)
+
+
+class SessionCatalog:
+    """Names as ``spark.catalog``: with sqlfront's tables, views and copies beside Spark's.
+
+    A copy that CACHE TABLE made counts as the table or view that it copies. ``cacheTable`` and
+    ``uncacheTable`` are CACHE TABLE and UNCACHE TABLE of this session.
+    """
+
+    def __init__(self, session: BothSides) -> None:
+        self._session = session
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session.spark_session.catalog, name)
+
+    def listTables(self, dbName: str | None = None, pattern: str | None = None) -> "list[Table]":
+        """Spark's tables and views, then sqlfront's own; with ``dbName`` or ``pattern`` as of Spark."""
+        theirs = self._session.spark_session.catalog.listTables(dbName, pattern)
+        shown = self._session.execute(_show_tables(dbName, pattern)).tuples(naive=True)
+        names = {str(name).lower() for _, name, _ in shown}
+        return theirs + [_listing(entry) for entry in self._own() if entry.name.lower() in names]
+
+    def tableExists(self, tableName: str, dbName: str | None = None) -> bool:
+        """Whether this session or Spark has a table or view with the name."""
+        if dbName is None and self._found(tableName) is not None:
+            return True
+        return bool(self._session.spark_session.catalog.tableExists(tableName, dbName))
+
+    def getTable(self, tableName: str) -> "Table":
+        """The table or view with the name. Raises Spark's error for an unknown name."""
+        entry = self._found(tableName)
+        return self._session.spark_session.catalog.getTable(tableName) if entry is None else _listing(entry)
+
+    def listColumns(self, tableName: str, dbName: str | None = None) -> "list[Column]":
+        """The columns of a table or view. Raises Spark's error for an unknown name."""
+        entry = self._found(tableName) if dbName is None else None
+        if entry is None:
+            return self._session.spark_session.catalog.listColumns(tableName, dbName)
+        return self._columns(entry)
+
+    def isCached(self, tableName: str) -> bool:
+        """Whether this session has a copy of the table or view, or Spark caches it."""
+        entry = self._session.context.catalog.own(name_parts(tableName))
+        if isinstance(entry, TableEntry) and isinstance(entry.table, CachedTable):
+            return True
+        return self._found(tableName) is None and self._session.spark_session.catalog.isCached(tableName)
+
+    def cacheTable(self, tableName: str, storageLevel: object = None) -> None:
+        """Copy a table or view into this session's members; ``storageLevel`` has no effect."""
+        self._session.execute(f"CACHE TABLE {_written(tableName)}")
+
+    def uncacheTable(self, tableName: str) -> None:
+        """Drop this session's copy of a table or view, or Spark's cache of it."""
+        if self._session.context.catalog.own(name_parts(tableName)) is None:
+            self._session.spark_session.catalog.uncacheTable(tableName)
+        else:
+            self._session.execute(f"UNCACHE TABLE {_written(tableName)}")
+
+    def clearCache(self) -> None:
+        """Drop all copies of this session, and clear Spark's cache."""
+        for entry in self._session.context.catalog.entries():
+            if isinstance(entry, TableEntry) and isinstance(entry.table, CachedTable):
+                self._session.execute(f"UNCACHE TABLE IF EXISTS {dotted(entry.parts)}")
+        self._session.spark_session.catalog.clearCache()
+
+    def refreshTable(self, tableName: str) -> None:
+        """Read the files of a table anew, here and in Spark."""
+        self._session.execute(f"REFRESH TABLE {_written(tableName)}")
+
+    def dropTempView(self, viewName: str) -> bool:
+        """Drop a temporary view of this session or Spark's. Return whether there was one."""
+        entry = self._session.context.catalog.own((viewName,))
+        own = entry is not None and entry.temporary
+        if not own and viewName.lower() not in self._views():
+            return False
+        self._session.unregister(viewName)
+        return True
+
+    def _views(self) -> set[str]:
+        assert self._session.context.spark is not None
+        return {view.lower() for view in self._session.context.spark.link.views}
+
+    def _found(self, name: str) -> Entry | None:
+        """The table or view that only this session has, under the name; None if there is none."""
+        try:
+            entry = self._session.context.catalog.lookup(name_parts(name))
+        except FoundElsewhere:
+            return None
+        return entry if entry is not None and self._is_own(entry) else None
+
+    def _own(self) -> Iterator[Entry]:
+        return (entry for entry in self._session.context.catalog.entries() if self._is_own(entry))
+
+    def _is_own(self, entry: Entry) -> bool:
+        spark = self._session.context.spark
+        return spark is None or not spark.has(entry)
+
+    def _columns(self, entry: Entry) -> "list[Column]":
+        partitioning = entry.table.partitioning if isinstance(entry, TableEntry) else None
+        buckets = () if partitioning is None else partitioning.columns
+        rows = self._session.execute(f"SELECT * FROM {dotted(entry.parts)} LIMIT 0")
+        return column_listings(rows.schema, buckets)
+
+
+def _listing(entry: Entry) -> "Table":
+    """An entry as Spark describes tables and views."""
+    database = None if entry.temporary else (entry.parts[-2] if len(entry.parts) > 1 else "default")
+    return table_listing(entry.name, database, is_view=isinstance(origin_of(entry), ViewEntry))
+
+
+def _show_tables(database: str | None, pattern: str | None) -> str:
+    """The SHOW TABLES of a listing."""
+    text = "SHOW TABLES"
+    if database is not None:
+        text += f" IN {_written(database)}"
+    if pattern is not None:
+        text += " LIKE '" + pattern.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    return text
+
+
+def _written(name: str) -> str:
+    """A dotted name with each part in backticks."""
+    return ".".join(map(quoted, name_parts(name)))
