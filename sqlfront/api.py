@@ -1,8 +1,9 @@
 """Module-level functions of the package: ``connect``, ``attach``, ``sql``."""
 
+import os
 import threading
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final, cast
 
 from msgspec.structs import replace
 
@@ -16,21 +17,26 @@ if TYPE_CHECKING:
     from pyspark.resource import ResourceProfile
 
     from sqlfront import connection
+    from sqlfront.configuration import connecting
     from sqlfront.spark import attached
     from sqlfront.spark.frame import Frame
     from sqlfront.spark.start import SparkSource
 else:
     connection = lazy_module("sqlfront.connection")
+    connecting = lazy_module("sqlfront.configuration.connecting")
     attached = lazy_module("sqlfront.spark.attached")
 
 _lock = threading.Lock()
 _default: list[Session] = []
+#: Arguments with which a session joins a cluster.
+_ADDRESSES: Final = frozenset(["cluster", "credentials"])
 
 
 def connect(
-    cluster: str | Config | None = None,
+    url: str | Config | None = None,
     *,
     config: Config | None = None,
+    cluster: str | None = None,
     secret: str | None = None,
     credentials: str | None = None,
     certificate: str | None = None,
@@ -42,26 +48,42 @@ def connect(
     members: int | None = None,
     launcher: str | None = None,
     memory_limit: int | None = None,
+    query_memory_limit: int | None = None,
     timeout: float | None = None,
     time_zone: str | None = None,
+    warehouse: str | None = None,
     file_access: str | Sequence[str] | None = None,
+    collect_rows: float | None = None,
+    silence_limit: float | None = None,
+    plan_cache: int | None = None,
     spark: "SparkSource | None" = None,
     resource_profile: "ResourceProfile | None" = None,
 ) -> "connection.Connection":
-    """Open a new session, and return a connection to the session. ``cluster``: the address of a running
-    cluster (``sqlfront://host:port``), or a :class:`~sqlfront.config.Config`; None with a ``credentials``
-    file = the cluster of that file. The session's tables live as long as the session or, in a cluster, as
-    long as the cluster. ``spark``: see :func:`attach`. The other keywords override the fields of ``config``
-    with the same names (:class:`~sqlfront.config.Config` explains them); None leaves a field as it is.
+    """Open a new session, and return a connection to the session. ``url``: a URL
+    (:mod:`sqlfront.configuration.urls`), the name of a connection in ``sqlfront.toml``, or a
+    :class:`~sqlfront.config.Config`; None with a ``credentials`` file = the cluster of that file. The
+    session's tables live as long as the session or, in a cluster, as long as the cluster. ``spark``: see
+    :func:`attach`. The other keywords are the fields of :class:`~sqlfront.config.Config`, which explains the
+    fields; None leaves a field as it is.
+
+    A setting counts from the first source that gives the setting: keywords and ``config``, ``url``,
+    variables ``SQLFRONT_*`` of the environment (:mod:`sqlfront.configuration.connecting`),
+    ``sqlfront.toml``.
+
+    Raises ProgrammingError for settings that are malformed, unknown or don't fit together, and
+    OperationalError if the session can't be opened.
 
     >>> with connect() as connection:
     ...     connection.execute("select 1 + ?", [2]).fetchall()
     [(3,)]
+    >>> with connect("sqlfront:?time_zone=Europe/Paris") as connection:
+    ...     connection.execute("select current_timezone()").fetchall()
+    [('Europe/Paris',)]
     """
-    if isinstance(cluster, Config):
-        cluster, config = None, cluster
-    if cluster is None and credentials is not None and (config is None or config.cluster is None):
-        cluster = "sqlfront://"
+    if isinstance(url, Config):
+        url, config = None, url
+    if url is not None and cluster is not None:
+        raise ProgrammingError("url and cluster are both given; one of these says the place")
     given = {
         "cluster": cluster,
         "secret": secret,
@@ -75,14 +97,36 @@ def connect(
         "members": members,
         "launcher": None if launcher is None else _launcher(launcher),
         "memory_limit": memory_limit,
+        "query_memory_limit": query_memory_limit,
         "timeout": timeout,
         "time_zone": time_zone,
+        "warehouse": warehouse,
         "file_access": file_access,
+        "collect_rows": collect_rows,
+        "silence_limit": silence_limit,
+        "plan_cache": plan_cache,
+        "spark": spark,
         "resource_profile": resource_profile,
     }
     changes = {name: value for name, value in given.items() if value is not None}
-    made = replace(config or Config(), **changes)
-    return connection.Connection(Session(made) if spark is None else attached.AttachedSession(spark, made))
+    return connection.Connection(_opened(url, changes, config))
+
+
+def _opened(url: str | None, given: Mapping[str, object], config: Config | None) -> Session:
+    """Open the session of the URL or name ``url`` with the arguments ``given``."""
+    spark = cast("SparkSource | None", given.get("spark"))
+    if url is not None or given.keys() & _ADDRESSES or (config is None and _environment_speaks()):
+        resolved = connecting.resolve(url, given, config)
+        made, spark = resolved.config, resolved.spark if spark is None else spark
+    else:
+        changes = {name: value for name, value in given.items() if name != "spark"}
+        made = replace(config or Config(), **changes)
+    return Session(made) if spark is None else attached.AttachedSession(spark, made)
+
+
+def _environment_speaks() -> bool:
+    """Whether the environment may give settings; a look at the names, which loads nothing."""
+    return any(name.startswith("SQLFRONT_") for name in os.environ)
 
 
 def attach(spark: "SparkSource", config: Config | None = None) -> "attached.AttachedSession":
@@ -123,8 +167,9 @@ def sql(text: str, args: Parameters | None = None, **frames: object) -> "Result 
 
 def default_session() -> Session:
     """The session behind :func:`sql`: the session that :func:`attach` made last. A new session is made if
-    there is none, or if the last one is closed."""
+    there is none, or if the last one is closed; variables ``SQLFRONT_*`` of the environment configure it as
+    they configure :func:`connect`."""
     with _lock:
         if not _default or _default[0].closed:
-            _default[:] = [Session(Config())]
+            _default[:] = [_opened(None, {}, None)]
         return _default[0]

@@ -10,11 +10,15 @@ from msgspec.structs import asdict
 
 from sqlfront_engine.file_access import FileAccess
 from sqlfront_values.errors import ProgrammingError, spark_error
+from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.zones import names as zone_names
 
 if TYPE_CHECKING:
     from pyspark.resource import ResourceProfile
+
+    from sqlfront.configuration import redaction
 else:
+    redaction = lazy_module("sqlfront.configuration.redaction")
     ResourceProfile = object
 
 #: Bytes of a mebibyte, the unit of Config's memory limits and the smallest limit.
@@ -141,7 +145,8 @@ class Config(msgspec.Struct, frozen=True):
         return bool(self.query_history) or self.slow_query is not None
 
     def __repr__(self) -> str:
-        shown = {**asdict(self), "secret": None if self.secret is None else "..."}
+        cluster = None if self.cluster is None else redaction.without_secrets(self.cluster)
+        shown = {**asdict(self), "secret": None if self.secret is None else "...", "cluster": cluster}
         return f"Config({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
 
     def _check_access(self) -> None:

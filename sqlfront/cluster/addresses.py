@@ -12,6 +12,7 @@ import msgspec
 
 from sqlfront.cluster.credentials import CREDENTIALS_VARIABLE, Credentials, Protection, security_of
 from sqlfront.cluster.private_folder import PrivateFolder
+from sqlfront.configuration import redaction
 from sqlfront_cluster.network.addresses import UNIX_PREFIX
 from sqlfront_cluster.network.tls.security import Security
 from sqlfront_values.errors import OperationalError, ProgrammingError
@@ -48,7 +49,13 @@ def find(address: str, given: Protection) -> tuple[str, Security]:
     'unix:/run/cluster/keeper'
     """
     if not address.startswith(SCHEME):
-        raise ProgrammingError(f"{address!r} is not the address of a cluster; use {SCHEME}host:port")
+        shown = redaction.without_secrets(address)
+        raise ProgrammingError(f"{shown!r} is not the address of a cluster; use {SCHEME}host:port")
+    if "@" in address:
+        raise ProgrammingError(
+            f"{redaction.without_secrets(address)!r} has a user or a password; give secret=..., or pass the"
+            " URL to connect()"
+        )
     place, _, query = address.removeprefix(SCHEME).partition("?")
     place = unquote(place)
     given = given.or_else(Protection.of_query(query))

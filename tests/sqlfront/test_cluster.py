@@ -318,7 +318,7 @@ def test_the_clusters_end_is_an_error(cluster: LocalCluster, connect: Connect) -
 @pytest.mark.parametrize(
     "where, secret, error",
     [
-        ("http://x", "s", "is not the address of a cluster"),
+        ("http://x", "s", "use sqlfront: for a session"),
         ("sqlfront://127.0.0.1", "s", "is not an address"),
         ("sqlfront://127.0.0.1:4711", None, "needs a secret"),
     ],

@@ -117,7 +117,6 @@ def test_a_proxy_reads_neither_rows_nor_literals(cluster: LocalCluster) -> None:
     [
         ("sqlfront://h:1", {"secret": "s", "certificate": "x"}, "must be given together"),
         ("sqlfront://h:1?speed=3", {"secret": "s"}, "'speed' is not an option"),
-        ("sqlfront://h:1?secret=s", {}, "'secret' is not an option"),
         ("sqlfront://h:1?insecure=perhaps", {"secret": "s"}, "true or false"),
         (
             "sqlfront://h:1?certificate=a&key=b&authority=c&insecure",
