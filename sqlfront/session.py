@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from sqlfront.cluster import Cluster, opening
     from sqlfront.cluster import caretaker as caretakers
     from sqlfront.commands import caching
+    from sqlfront.information_schema import service as information_schema
     from sqlfront.observability import watching
     from sqlfront.observability.observation import Observation
     from sqlfront.observability.observer import Observer
@@ -60,6 +61,7 @@ else:
     opening = lazy_module("sqlfront.cluster.opening")
     caretakers = lazy_module("sqlfront.cluster.caretaker")
     caching = lazy_module("sqlfront.commands.caching")
+    information_schema = lazy_module("sqlfront.information_schema.service")
     watching = lazy_module("sqlfront.observability.watching")
     spark_lane = lazy_module("sqlfront.spark.lane")
     spark_start = lazy_module("sqlfront.spark.start")
@@ -108,7 +110,8 @@ class Session(ClosingContext):
                 engine.files = files = files_of_client(config, own)
             plans: PlanCache[Plan] = PlanCache(config.plan_cache)
             runner = engine if cluster is None else cluster.coordinator
-            path_table = partial(_path_table, runner, plans, files, engine.memory)
+            information = _InformationSchema()
+            path_table = partial(_path_table, runner, plans, files, engine.memory, information)
             observer = watching.observer_of(config, runner) if config.is_observed else None
             if observer is not None:
                 undo.callback(observer.close)
@@ -119,6 +122,7 @@ class Session(ClosingContext):
             self.context = context = Context(
                 config, options, engine, cluster, files, home, catalog, plans, {}, self.spark, observer
             )
+            information.context = weakref.ref(context)
             self.cluster, self.engine = cluster, engine
             if self.spark is not None:
                 self.spark.join(context)
@@ -434,16 +438,35 @@ def _free(
         start.close()
 
 
+class _InformationSchema:
+    """The tables of ``information_schema`` for one session; loaded at first use."""
+
+    def __init__(self) -> None:
+        self.context: weakref.ref[Context] | None = None
+        self._tables: information_schema.InformationSchema | None = None
+
+    def table(self, name: str) -> "tables.Table":
+        """See :meth:`sqlfront.information_schema.service.InformationSchema.table`."""
+        if self._tables is None:
+            assert self.context is not None
+            self._tables = information_schema.InformationSchema(self.context)
+        return self._tables.table(name)
+
+
 def _path_table(
     runner: "Engine | Member",
     plans: "PlanCache[Plan]",
     files: FileAccess,
     memory: MemoryBudget,
+    information: _InformationSchema,
     format_name: str,
     path: str,
 ) -> "tables.Table | None":
-    """The table of ``format.`path``` or ``sys.name``; None if no connector has the format."""
+    """The table of ``format.`path```, ``sys.name`` or ``information_schema.name``; None if no connector has
+    the format."""
     if format_name == "sys":
         return system_tables.system_table(path, runner, plans)
+    if format_name == "information_schema":
+        return information.table(path)
     definition = tables.TableDefinition(f"{format_name}.`{path}`", location=path, files=files, memory=memory)
     return registry.path_table(format_name, definition)

@@ -18,6 +18,10 @@ DEFAULT_DATABASE: Final = "default"
 DEFAULT_CATALOG: Final = "spark_catalog"
 #: The qualifier of global temporary tables and views.
 GLOBAL_TEMP: Final = ("global_temp",)
+#: The catalog and the schema of temporary tables and views that aren't global, as Spark names them.
+SESSION_SCHEMA: Final = ("system", "session")
+#: The schemas of tables that the session itself fills.
+SYSTEM_SCHEMAS: Final = frozenset({"information_schema", "sys"})
 
 
 class TableEntry(msgspec.Struct, frozen=True, eq=False):
@@ -168,6 +172,8 @@ class Catalog:
         found = state.temporary.get(_key(parts)) if temporary else None
         if found is None and (len(parts) == 1 or is_default(parts[:-1])):
             return state.relations.get(parts[-1].lower())
+        if found is None and temporary and is_session_schema(parts[:-1]):
+            return state.temporary.get(parts[-1].lower())
         return found
 
     def has_temporary(self, parts: tuple[str, ...]) -> bool:
@@ -186,7 +192,10 @@ class Catalog:
             return False
 
     def path_table(self, parts: tuple[str, ...]) -> Table | None:
-        """The table of ``format.`path```, or None if the name isn't of that form or the format is unknown."""
+        """The table of ``format.`path``` or of a system schema; None if the name isn't of that form or the
+        format is unknown."""
+        if len(parts) == 3 and parts[0].lower() == DEFAULT_CATALOG and parts[1].lower() in SYSTEM_SCHEMAS:
+            parts = parts[1:]
         if len(parts) != 2 or self._path_tables is None:
             return None
         return self._path_tables(parts[0].lower(), parts[1])
@@ -302,6 +311,18 @@ def is_default(qualifier: tuple[str, ...]) -> bool:
     """
     lowered = tuple(part.lower() for part in qualifier)
     return lowered in ((DEFAULT_DATABASE,), (DEFAULT_CATALOG, DEFAULT_DATABASE))
+
+
+def is_session_schema(qualifier: tuple[str, ...]) -> bool:
+    """Whether a qualifier names the schema of temporary tables and views.
+
+    >>> is_session_schema(("session",)), is_session_schema(("System", "session")), is_session_schema(())
+    (True, True, False)
+    """
+    return bool(qualifier) and tuple(part.lower() for part in qualifier) in (
+        SESSION_SCHEMA[1:],
+        SESSION_SCHEMA,
+    )
 
 
 def already_exists(entry: Entry) -> Exception:

@@ -1,14 +1,14 @@
 """Statements other than queries: their effects on the session, and the rows that they give.
 
 ``run`` has the shared parts. ``tables``, ``modification`` (with ``changes``),
-``indexes`` and ``caching`` change tables, views and copies of these; ``inspection`` has statements that show
-something; ``killing`` ends other sessions' queries.
+``indexes`` and ``caching`` change tables, views and copies of these; ``inspection`` has SHOW and DESCRIBE;
+``settings`` has SET and USE; ``killing`` ends other sessions' queries.
 """
 
 import time
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
-from sqlfront.commands import caching, indexes, inspection, killing, modification, tables
+from sqlfront.commands import caching, indexes, killing, modification, settings, tables
 from sqlfront.commands.run import CommandOutcome, StatementRun
 from sqlfront.results.result import Result
 from sqlfront_planner.statements.structs import (
@@ -17,7 +17,10 @@ from sqlfront_planner.statements.structs import (
     CreateTable,
     CreateView,
     Delete,
+    DescribeColumn,
+    DescribeFunction,
     DescribeQuery,
+    DescribeSchema,
     DescribeTable,
     Drop,
     DropIndex,
@@ -29,15 +32,32 @@ from sqlfront_planner.statements.structs import (
     RefreshTable,
     RepairTable,
     SetOption,
+    ShowCatalogs,
+    ShowColumns,
+    ShowCreateTable,
+    ShowCurrentSchema,
     ShowFunctions,
     ShowIndexes,
+    ShowProperties,
+    ShowSchemas,
     ShowTables,
+    ShowTablesExtended,
+    ShowViews,
     Statement,
     UncacheTable,
     Update,
     UseDatabase,
 )
 from sqlfront_values.errors import InternalError
+from sqlfront_values.lazy_modules import lazy_module
+
+if TYPE_CHECKING:
+    from sqlfront.commands.inspection import creation, describing, functions, listing
+else:
+    creation = lazy_module("sqlfront.commands.inspection.creation")
+    describing = lazy_module("sqlfront.commands.inspection.describing")
+    functions = lazy_module("sqlfront.commands.inspection.functions")
+    listing = lazy_module("sqlfront.commands.inspection.listing")
 
 
 def run(run: StatementRun, statement: Statement) -> Result:
@@ -74,15 +94,37 @@ def dispatch(run: StatementRun, statement: Statement) -> CommandOutcome:
         case Delete() | Update():
             return modification.modify(run, statement)
         case ShowTables():
-            return inspection.show_tables(run, statement)
+            return listing.show_tables(run, statement)
+        case ShowTablesExtended():
+            return listing.show_tables_extended(run, statement)
+        case ShowViews():
+            return listing.show_views(run, statement)
+        case ShowSchemas():
+            return listing.show_schemas(run, statement)
+        case ShowCatalogs():
+            return listing.show_catalogs(run, statement)
+        case ShowCurrentSchema():
+            return listing.show_current_schema(run)
+        case ShowColumns():
+            return describing.show_columns(run, statement)
+        case ShowProperties():
+            return describing.show_properties(run, statement)
+        case ShowCreateTable():
+            return creation.show_create_table(run, statement)
         case ShowFunctions():
-            return inspection.show_functions(run, statement)
+            return functions.show_functions(run, statement)
         case DescribeTable():
-            return inspection.describe_table(run, statement)
+            return describing.describe_table(run, statement)
+        case DescribeColumn():
+            return describing.describe_column(run, statement)
+        case DescribeFunction():
+            return functions.describe_function(run, statement)
+        case DescribeSchema():
+            return describing.describe_schema(run, statement)
         case DescribeQuery():
-            return inspection.describe(run.bind(statement.query).schema)
+            return describing.describe(run.bind(statement.query).schema)
         case SetOption():
-            return inspection.set_option(run, statement)
+            return settings.set_option(run, statement)
         case KillQuery():
             return killing.kill_query(run, statement)
         case RefreshPath():
@@ -92,6 +134,6 @@ def dispatch(run: StatementRun, statement: Statement) -> CommandOutcome:
         case RepairTable():
             return caching.repair(run, statement)
         case UseDatabase():
-            return inspection.use_database(statement)
+            return settings.use_database(statement)
         case _:
             assert_never(statement)

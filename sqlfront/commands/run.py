@@ -201,9 +201,10 @@ def not_found(name: str, known: tuple[str, ...] = ()) -> Error:
 
 
 def no_database(name: str) -> Error:
-    """The error for a database other than the default database."""
+    """The error for a schema that isn't there."""
     return ProgrammingError(
-        f"The schema `{name}` cannot be found; there is one, `{DEFAULT_DATABASE}`.",
+        f"The schema `{name}` cannot be found; there are `{DEFAULT_DATABASE}`, `information_schema` and "
+        "`sys`.",
         condition="SCHEMA_NOT_FOUND",
     )
 

@@ -12,7 +12,7 @@ from sqlfront.spark.same_answers import FIRST, OTHERS, first_other
 from sqlfront.state.options import TIME_ZONE
 from sqlfront_connectors import registry
 from sqlfront_connectors.spark.link import SparkLink
-from sqlfront_planner.catalog import DEFAULT_CATALOG, DEFAULT_DATABASE
+from sqlfront_planner.catalog import DEFAULT_CATALOG, DEFAULT_DATABASE, SYSTEM_SCHEMAS
 from sqlfront_values.errors import OperationalError
 
 
@@ -116,4 +116,4 @@ def reads_here(parts: tuple[str, ...]) -> bool:
     >>> reads_here(("parquet", "data/a")), reads_here(("default", "a"))
     (True, False)
     """
-    return len(parts) == 2 and parts[0].lower() in ("sys", *registry.formats())
+    return len(parts) == 2 and parts[0].lower() in (*SYSTEM_SCHEMAS, *registry.formats())

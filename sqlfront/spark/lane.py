@@ -183,10 +183,12 @@ class SparkLane:
         """Whether the entry is a copy of a table or view of Spark's."""
         return has(entry)
 
-    def tables(self, request: StatementRequest, database: str | None) -> list[tuple[str, str, bool]]:
+    def tables(
+        self, request: StatementRequest, database: str | None, kind: str = "TABLES"
+    ) -> list[tuple[str, str, bool]]:
         """See :meth:`~sqlfront_connectors.spark.link.SparkLink.tables`; Spark is started if needed."""
         self.start(request, "the statement asks for the tables of Spark")
-        return self.link.tables(database)
+        return self.link.tables(database, kind)
 
     def entry(self, parts: tuple[str, ...]) -> TableEntry:
         """See :meth:`~sqlfront_planner.catalog.Elsewhere.entry`. Raises TABLE_OR_VIEW_NOT_FOUND if Spark has

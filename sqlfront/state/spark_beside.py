@@ -73,9 +73,15 @@ class SparkBeside(Elsewhere, Protocol):
     def has(self, entry: Entry) -> bool:
         """Whether the entry is a copy of a table or view of Spark's."""
 
-    def tables(self, request: "StatementRequest", database: str | None) -> list[tuple[str, str, bool]]:
-        """List Spark's tables and views in ``database`` (None = Spark's current database): the database, the
-        name, and whether the relation is temporary. Spark is started if needed."""
+    def tables(
+        self, request: "StatementRequest", database: str | None, kind: str = "TABLES"
+    ) -> list[tuple[str, str, bool]]:
+        """List Spark's tables and views, or with ``kind`` VIEWS its views, in ``database`` (None = Spark's
+        current database): the database, the name, and whether the relation is temporary. Spark is started if
+        needed."""
+
+    def entry(self, parts: tuple[str, ...]) -> TableEntry:
+        """Return Spark's relation of a dotted name, as an entry whose rows can be read from here."""
 
     def query(self, name: str, text: str) -> TableEntry:
         """An entry, for a cached table ``name``, with the rows of the query ``text`` that Spark runs."""

@@ -108,7 +108,7 @@ def test_show_tables(connection: Connection) -> None:
     cursor = connection.execute("show tables")
 
     assert [column[0] for column in cursor.description or []] == ["namespace", "tableName", "isTemporary"]
-    assert cursor.fetchall() == [("", "a", True), ("default", "b", False)]
+    assert cursor.fetchall() == [("default", "b", False), ("", "a", True)]
     assert rows(connection, "show tables like 'b*'") == [("default", "b", False)]
 
 
@@ -124,7 +124,7 @@ def test_describe(connection: Connection) -> None:
     connection.execute("create table t (a int, b decimal(10,2)) using memory clustered by (a) into 3 buckets")
 
     assert rows(connection, "describe t") == [("a", "int", None), ("b", "decimal(10,2)", None)]
-    assert ("Bucket Columns", "[a]", "") in rows(connection, "describe extended t")
+    assert ("Bucket Columns", "[`a`]", "") in rows(connection, "describe extended t")
     assert rows(connection, "describe query select 1 as x") == [("x", "int", None)]
 
 

@@ -21,7 +21,7 @@ def test_a_temporary_view_reads_the_files_that_it_names(tmp_path: Path) -> None:
         assert rows(session, "SELECT * FROM v") == [("1", "x")]
         assert rows(session, "SELECT * FROM global_temp.v") == [(1, "x")]
         assert rows(session, "SHOW TABLES") == [("", "v", True)]
-        assert rows(session, "SHOW TABLES IN global_temp") == [("", "v", True), ("global_temp", "v", True)]
+        assert rows(session, "SHOW TABLES IN global_temp") == [("global_temp", "v", True), ("", "v", True)]
 
         session.execute("DROP VIEW v")
         session.execute("DROP VIEW global_temp.v")

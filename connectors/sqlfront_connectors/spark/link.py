@@ -179,10 +179,17 @@ class SparkLink:
         with self._asking():
             return self.spark.catalog.currentCatalog(), self.spark.catalog.currentDatabase()
 
-    def tables(self, database: str | None = None) -> list[tuple[str, str, bool]]:
+    @property
+    def schemas(self) -> tuple[str, ...]:
+        """The names of the schemas of the current catalog, as SHOW SCHEMAS lists them."""
+        with self._asking():
+            return tuple(row[0] for row in self._session.sql("SHOW SCHEMAS", [], {}).collect())
+
+    def tables(self, database: str | None = None, kind: str = "TABLES") -> list[tuple[str, str, bool]]:
         """List the tables of a database (a dotted name; None = the current database) and the temporary views
-        as SHOW TABLES does: the database, the name, and whether the relation is temporary."""
-        text = "SHOW TABLES"
+        as SHOW TABLES does, or with ``kind`` VIEWS as SHOW VIEWS does: the database, the name, and whether
+        the relation is temporary."""
+        text = f"SHOW {kind}"
         if database is not None:
             text += f" IN {'.'.join(map(quoted, database.split('.')))}"
         with self._asking():

@@ -14,7 +14,10 @@ from sqlfront_planner.statements.structs import (
     CreateMode,
     CreateTable,
     CreateView,
+    DescribeColumn,
+    DescribeFunction,
     DescribeQuery,
+    DescribeSchema,
     DescribeTable,
     Drop,
     DropIndex,
@@ -27,9 +30,17 @@ from sqlfront_planner.statements.structs import (
     RelationScope,
     RepairTable,
     SetOption,
+    ShowCatalogs,
+    ShowColumns,
+    ShowCreateTable,
+    ShowCurrentSchema,
     ShowFunctions,
     ShowIndexes,
+    ShowProperties,
+    ShowSchemas,
     ShowTables,
+    ShowTablesExtended,
+    ShowViews,
     UncacheTable,
     UseDatabase,
 )
@@ -229,6 +240,10 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
     def comment(self, parts: Parts) -> Part:
         return "comment", parts[0]
 
+    def schema_mode(self, parts: Parts) -> Part:
+        """The only mode in which a view follows its tables' columns: COMPENSATION, Spark's default."""
+        return "schema_mode", None
+
     def location(self, parts: Parts) -> Part:
         return "location", parts[0]
 
@@ -255,6 +270,7 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
         _check_mode(parts)
         given = self._once(parts)
         given.pop("comment", None)
+        given.pop("schema_mode", None)
         _check_qualifier(given)
         query = next(part for part in parts if isinstance(part, Query))
         return CreateView(query=query, **given)  # type: ignore[arg-type]
@@ -296,6 +312,34 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
         pattern = next((part for part in parts if isinstance(part, str)), None)
         return ShowTables(pattern=pattern, **_named(parts))  # type: ignore[arg-type]
 
+    def show_tables_extended(self, parts: Parts) -> ShowTablesExtended:
+        (pattern,) = (part for part in parts if isinstance(part, str))
+        return ShowTablesExtended(pattern=pattern, **_named(parts))  # type: ignore[arg-type]
+
+    def show_views(self, parts: Parts) -> ShowViews:
+        pattern = next((part for part in parts if isinstance(part, str)), None)
+        return ShowViews(pattern=pattern, **_named(parts))  # type: ignore[arg-type]
+
+    def show_columns(self, parts: Parts) -> ShowColumns:
+        return ShowColumns(**_named(parts))  # type: ignore[arg-type]
+
+    def show_schemas(self, parts: Parts) -> ShowSchemas:
+        pattern = next((part for part in parts if isinstance(part, str)), None)
+        return ShowSchemas(pattern=pattern, **_named(parts))  # type: ignore[arg-type]
+
+    def show_catalogs(self, parts: Parts) -> ShowCatalogs:
+        return ShowCatalogs(*map(str, parts))
+
+    def show_current_schema(self, _: Parts) -> ShowCurrentSchema:
+        return ShowCurrentSchema()
+
+    def show_properties(self, parts: Parts) -> ShowProperties:
+        key = next((part for part in parts if isinstance(part, str)), None)
+        return ShowProperties(key=key, **_named(parts))  # type: ignore[arg-type]
+
+    def show_create_table(self, parts: Parts) -> ShowCreateTable:
+        return ShowCreateTable(**_named(parts))  # type: ignore[arg-type]
+
     def function_scope(self, parts: Parts) -> Part:
         word = str(parts[0]).lower()
         scope = next((scope for scope in FunctionScope if scope.value == word), None)
@@ -330,6 +374,21 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
 
     def describe_table(self, parts: Parts) -> DescribeTable:
         return DescribeTable(**_named(parts))  # type: ignore[arg-type]
+
+    def column_name(self, parts: Parts) -> Part:
+        return "column", dotted([str(part) for part in parts])
+
+    def describe_column(self, parts: Parts) -> DescribeColumn:
+        return DescribeColumn(**_named(parts))  # type: ignore[arg-type]
+
+    def describe_function(self, parts: Parts) -> DescribeFunction:
+        written = next((str(part) for part in parts if isinstance(part, str)), None)
+        given = _named(parts)
+        name = given.pop("name", None) or dotted([str(written)])
+        return DescribeFunction(name=name, **given)  # type: ignore[arg-type]
+
+    def describe_schema(self, parts: Parts) -> DescribeSchema:
+        return DescribeSchema(**_named(parts))  # type: ignore[arg-type]
 
     def ZONE_INTERVAL(self, token: lark.Token) -> Query:  # noqa: N802
         assert token.start_pos is not None

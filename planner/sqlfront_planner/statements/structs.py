@@ -218,6 +218,58 @@ class ShowTables(msgspec.Struct, frozen=True):
     pattern: str | None = None
 
 
+class ShowTablesExtended(msgspec.Struct, frozen=True):
+    """``SHOW TABLE EXTENDED [IN | FROM database] LIKE 'pattern'``."""
+
+    pattern: str
+    database: str | None = None
+
+
+class ShowViews(msgspec.Struct, frozen=True):
+    """``SHOW VIEWS [IN | FROM database] [[LIKE] 'pattern']``; None for a part that isn't there."""
+
+    database: str | None = None
+    pattern: str | None = None
+
+
+class ShowColumns(msgspec.Struct, frozen=True):
+    """``SHOW COLUMNS IN | FROM name [IN | FROM database]``."""
+
+    name: str
+    database: str | None = None
+
+
+class ShowSchemas(msgspec.Struct, frozen=True):
+    """``SHOW SCHEMAS [IN | FROM catalog] [[LIKE] 'pattern']``; DATABASES and NAMESPACES mean the same. None
+    for a part that isn't there; ``database`` holds the catalog."""
+
+    database: str | None = None
+    pattern: str | None = None
+
+
+class ShowCatalogs(msgspec.Struct, frozen=True):
+    """``SHOW CATALOGS [[LIKE] 'pattern']``."""
+
+    pattern: str | None = None
+
+
+class ShowCurrentSchema(msgspec.Struct, frozen=True):
+    """``SHOW CURRENT SCHEMA``; DATABASE and NAMESPACE mean the same."""
+
+
+class ShowProperties(msgspec.Struct, frozen=True):
+    """``SHOW TBLPROPERTIES name [(key)]``; ``key`` None: all properties."""
+
+    name: str
+    key: str | None = None
+
+
+class ShowCreateTable(msgspec.Struct, frozen=True):
+    """``SHOW CREATE TABLE name``."""
+
+    name: str
+
+
 class FunctionScope(Enum):
     """The functions that SHOW FUNCTIONS lists."""
 
@@ -240,6 +292,28 @@ class ShowFunctions(msgspec.Struct, frozen=True):
 
 class DescribeTable(msgspec.Struct, frozen=True):
     """``DESCRIBE [TABLE] [EXTENDED] name``."""
+
+    name: str
+    extended: bool = False
+
+
+class DescribeColumn(msgspec.Struct, frozen=True):
+    """``DESCRIBE [TABLE] [EXTENDED] name column``."""
+
+    name: str
+    column: str
+    extended: bool = False
+
+
+class DescribeFunction(msgspec.Struct, frozen=True):
+    """``DESCRIBE FUNCTION [EXTENDED] name | 'name' | operator``."""
+
+    name: str
+    extended: bool = False
+
+
+class DescribeSchema(msgspec.Struct, frozen=True):
+    """``DESCRIBE SCHEMA [EXTENDED] name``; DATABASE and NAMESPACE mean the same."""
 
     name: str
     extended: bool = False
@@ -307,8 +381,19 @@ Statement = (
     | Delete
     | Update
     | ShowTables
+    | ShowTablesExtended
+    | ShowViews
+    | ShowColumns
+    | ShowSchemas
+    | ShowCatalogs
+    | ShowCurrentSchema
+    | ShowProperties
+    | ShowCreateTable
     | ShowFunctions
     | DescribeTable
+    | DescribeColumn
+    | DescribeFunction
+    | DescribeSchema
     | DescribeQuery
     | SetOption
     | RefreshPath

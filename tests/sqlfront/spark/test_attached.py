@@ -69,8 +69,8 @@ def test_both_sides_tables_are_shown(session: AttachedSession, beside: SparkSess
         plain = ("shown", "plain", False)
 
         assert {events, late, kinds} <= set(session.sql("SHOW TABLES").collect())
-        assert session.sql("SHOW TABLES IN shown").collect() == [events, late, plain]
-        assert session.sql("SHOW TABLES LIKE 'EV*|k[h-j]nds|['").collect() == [events, kinds]
+        assert session.sql("SHOW TABLES IN shown").collect() == [plain, events, late]
+        assert session.sql("SHOW TABLES LIKE 'EV*|k[h-j]nds|['").collect() == [kinds, events]
         assert session.sql("SHOW TABLES IN global_temp LIKE 'every*'").collect() == [
             ("global_temp", "everywhere", True)
         ]
@@ -80,13 +80,13 @@ def test_both_sides_tables_are_shown(session: AttachedSession, beside: SparkSess
         assert session.sql("SHOW TABLES IN shown LIKE 'p*'").collect() == [plain]
 
         session.sql("USE shown")
-        assert session.sql("SHOW TABLES").collect() == [events, late, plain]
+        assert session.sql("SHOW TABLES").collect() == [plain, events, late]
         with pytest.raises(ProgrammingError) as caught:
             session.sql("SHOW TABLES IN nowhere")
         assert caught.value.condition == "SCHEMA_NOT_FOUND"
 
         session.sql("SET sqlfront.lane = light")  # what sqlfront has, copies included
-        assert session.sql("SHOW TABLES").collect() == [events, late, kinds, ("shown", "plain", True)]
+        assert session.sql("SHOW TABLES").collect() == [kinds, ("shown", "plain", True), events, late]
     finally:
         beside.sql("USE default")
         beside.sql("DROP DATABASE shown CASCADE")

@@ -183,8 +183,8 @@ def test_a_copy_of_another_database_goes_by_its_whole_name(
         found = alone.execute("SELECT count(*) FROM events")
         assert (found.collect(), found.stats.lane) == ([(1000,)], "spark")
         assert alone.execute("SHOW TABLES IN far").collect() == [
-            ("", "events", True),
             ("far", "events", False),
+            ("", "events", True),
         ]
 
         alone.execute("INSERT INTO far.events VALUES (2)")

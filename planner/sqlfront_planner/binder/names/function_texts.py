@@ -1,0 +1,64 @@
+"""Spark's descriptions of its functions, as DESCRIBE FUNCTION shows them.
+
+The file ``function_texts.jsonl`` beside this module holds what Spark answered, a function a line;
+``python -m tests.oracle.function_texts`` writes the file. The file is read at the first question.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+import msgspec
+
+#: The name of the file with the descriptions.
+FILE: Final = "function_texts.jsonl"
+
+
+class FunctionText(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The description of one function. ``class_name``: Spark's Java class, None for syntax without one.
+    ``usage``: the calls and their meaning. ``extended``: arguments, examples, and the first version."""
+
+    name: str
+    class_name: str | None = None
+    usage: str = ""
+    extended: str = ""
+
+    def lines(self, *, extended: bool = False) -> tuple[str, ...]:
+        """The rows of DESCRIBE FUNCTION [EXTENDED]."""
+        kind = () if self.class_name is None else (f"Class: {self.class_name}",)
+        more = (f"Extended Usage:{self.extended}",) if extended else ()
+        return (f"Function: {self.name}", *kind, f"Usage: {self.usage}", *more)
+
+    @property
+    def call(self) -> str:
+        """The function's first form of call, such as ``abs(expr)``."""
+        return self._first.partition(" - ")[0].strip()
+
+    @property
+    def meaning(self) -> str:
+        """The meaning of the function in one line; empty if Spark gives none."""
+        return self._first.partition(" - ")[2].strip()
+
+    @property
+    def _first(self) -> str:
+        """The first line of the usage that holds text."""
+        return next((line.strip() for line in self.usage.splitlines() if line.strip()), "")
+
+
+def function_text(name: str) -> FunctionText | None:
+    """The description of the function with the name, in lower case; None if Spark has no such function.
+
+    >>> text = function_text("abs")
+    >>> text.call, text.meaning
+    ('abs(expr)', 'Returns the absolute value of the numeric or interval value.')
+    """
+    return function_texts().get(name)
+
+
+@cache
+def function_texts() -> Mapping[str, FunctionText]:
+    """The descriptions of all functions of Spark, by name, sorted."""
+    content = files("sqlfront_planner.binder.names").joinpath(FILE).read_bytes()
+    found = msgspec.json.Decoder(FunctionText).decode_lines(content)
+    return {text.name: text for text in found}

@@ -1,0 +1,7 @@
+"""Statements that show what there is: SHOW and DESCRIBE, with Spark's columns, texts and order.
+
+In comes a :class:`~sqlfront.commands.run.StatementRun` with the statement; out goes a
+:class:`~sqlfront.commands.run.CommandOutcome`. Reading order: ``names`` (relations of a schema, patterns),
+``details`` (facts about one relation), ``listing`` (SHOW TABLES and its like), ``describing`` (DESCRIBE and
+its like), ``creation`` (SHOW CREATE TABLE), ``functions`` (SHOW and DESCRIBE of functions).
+"""

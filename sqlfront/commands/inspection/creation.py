@@ -1,0 +1,107 @@
+"""SHOW CREATE TABLE: the statement that makes a table or view anew, in Spark's layout."""
+
+from collections.abc import Iterator
+from typing import Final
+
+import pyarrow as pa
+
+from sqlfront.commands.inspection.details import quoted_columns
+from sqlfront.commands.inspection.names import own_relation, quoted, schema_of
+from sqlfront.commands.run import CommandOutcome, StatementRun, origin_of, shown
+from sqlfront_connectors.base import Table
+from sqlfront_connectors.files import FileTable
+from sqlfront_planner.catalog import DEFAULT_CATALOG, DEFAULT_DATABASE, ViewEntry
+from sqlfront_planner.statements.structs import ShowCreateTable
+from sqlfront_values.errors import Error, spark_error
+from sqlfront_values.types import STRING, ddl
+
+_STATEMENT: Final = pa.schema([("createtab_stmt", STRING)])
+
+
+def show_create_table(run: StatementRun, statement: ShowCreateTable) -> CommandOutcome:
+    """SHOW CREATE TABLE: the statement that would make the table or view anew. Raises
+    EXPECT_PERMANENT_VIEW_NOT_TEMP for a temporary relation, FoundElsewhere for a relation of Spark's."""
+    entry = own_relation(run, statement.name)
+    origin = origin_of(entry)
+    if entry.temporary:
+        raise spark_error(
+            "EXPECT_PERMANENT_VIEW_NOT_TEMP",
+            f"'SHOW CREATE TABLE' expects a permanent view but `{entry.name}` is a temp view.",
+        )
+    if isinstance(origin, ViewEntry):
+        text = view_text(origin, _view_columns(run, origin))
+    else:
+        text = table_text(origin.name.lower(), origin.table)
+    return shown(_STATEMENT, [(text,)])
+
+
+def _view_columns(run: StatementRun, view: ViewEntry) -> tuple[str, ...]:
+    """The columns of a view; empty if the query's columns aren't known, since a table is gone."""
+    if view.columns:
+        return view.columns
+    try:
+        return tuple(schema_of(run, view.name, view).names)
+    except Error:
+        return ()
+
+
+def view_text(view: ViewEntry, columns: tuple[str, ...]) -> str:
+    """The text of CREATE VIEW."""
+    listed = _listed(map(quoted, columns)) if columns else ""
+    name = f"{DEFAULT_DATABASE}.{quoted(view.name.lower())}"
+    return f"CREATE VIEW {name}{listed}\nWITH SCHEMA COMPENSATION\nAS {view.sql}\n"
+
+
+def table_text(name: str, table: Table) -> str:
+    """The text of CREATE TABLE, for the table under the ``name``."""
+    return "\n".join([*_clauses(name, table), ""])
+
+
+def _clauses(name: str, table: Table) -> Iterator[str]:
+    columns = [f"{quoted(field.name)} {type_text(field.type)}" for field in table.schema]
+    yield f"CREATE TABLE {DEFAULT_CATALOG}.{DEFAULT_DATABASE}.{quoted(name)}{_listed(columns)}"
+    yield f"USING {table.format}"
+    if isinstance(table, FileTable):
+        yield from _file_clauses(table)
+    placed = table.partitioning
+    if placed is not None:
+        yield f"CLUSTERED BY ({quoted_columns([table.schema.field(each).name for each in placed.columns])})"
+        yield f"INTO {placed.count} BUCKETS"
+
+
+def _file_clauses(table: FileTable) -> Iterator[str]:
+    options = {key: value for key, value in table.version.options.items() if key.lower() != "path"}
+    if options:
+        pairs = (f"{_text(key)} = {_text(value)}" for key, value in sorted(options.items()))
+        yield f"OPTIONS{_listed(pairs)}"
+    if table.partition_columns:
+        yield f"PARTITIONED BY ({quoted_columns(table.partition_columns)})"
+    if not table.managed:
+        yield f"LOCATION {_text(f'file:{table.location}')}"
+
+
+def _listed(items: "Iterator[str] | list[str] | map[str]") -> str:
+    return f" (\n  {f',{chr(10)}  '.join(items)})"
+
+
+def _text(value: str) -> str:
+    """The value as a literal of SQL."""
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def type_text(kind: pa.DataType) -> str:
+    """The type as SHOW CREATE TABLE writes it.
+
+    >>> type_text(pa.struct([("a b", pa.list_(pa.string()))]))
+    'STRUCT<`a b`: ARRAY<STRING COLLATE UTF8_BINARY>>'
+    """
+    if pa.types.is_struct(kind):
+        fields = (kind.field(index) for index in range(kind.num_fields))
+        return f"STRUCT<{', '.join(f'{quoted(field.name)}: {type_text(field.type)}' for field in fields)}>"
+    if pa.types.is_list(kind):
+        return f"ARRAY<{type_text(kind.value_type)}>"
+    if pa.types.is_map(kind):
+        return f"MAP<{type_text(kind.key_type)}, {type_text(kind.item_type)}>"
+    name = ddl(kind).upper()
+    return f"{name} COLLATE UTF8_BINARY" if name == "STRING" else name

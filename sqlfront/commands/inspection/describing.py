@@ -1,0 +1,153 @@
+"""DESCRIBE of tables, columns, queries and schemas; SHOW COLUMNS and SHOW TBLPROPERTIES."""
+
+import getpass
+from typing import Final
+
+import pyarrow as pa
+
+from sqlfront.commands.inspection.details import facts, partition_columns
+from sqlfront.commands.inspection.names import (
+    checked_database,
+    own_relation,
+    relation,
+    schema_of,
+    system_schema,
+)
+from sqlfront.commands.run import CommandOutcome, StatementRun, no_database, origin_of, shown
+from sqlfront.information_schema.schemas import COMMENTS
+from sqlfront_planner.catalog import (
+    DEFAULT_CATALOG,
+    DEFAULT_DATABASE,
+    GLOBAL_TEMP,
+    Entry,
+    FoundElsewhere,
+    ViewEntry,
+)
+from sqlfront_planner.statements.dotted_names import dotted, name_parts
+from sqlfront_planner.statements.structs import (
+    DescribeColumn,
+    DescribeSchema,
+    DescribeTable,
+    ShowColumns,
+    ShowProperties,
+)
+from sqlfront_values.errors import ProgrammingError, spark_error
+from sqlfront_values.types import STRING, ddl
+
+_DESCRIPTION: Final = pa.schema([("col_name", STRING), ("data_type", STRING), ("comment", STRING)])
+_COLUMNS: Final = pa.schema([("col_name", STRING)])
+_FACTS: Final = pa.schema([("info_name", STRING), ("info_value", STRING)])
+_PROPERTIES: Final = pa.schema([("key", STRING), ("value", STRING)])
+#: Facts about a column that ANALYZE TABLE computes in Spark: NULL without it.
+_ANALYZED: Final = ("min", "max", "num_nulls", "distinct_count", "avg_col_len", "max_col_len", "histogram")
+_COMMENTS: Final = {DEFAULT_DATABASE: "default database", **COMMENTS}
+
+
+def describe_table(run: StatementRun, statement: DescribeTable) -> CommandOutcome:
+    """DESCRIBE TABLE: columns, partition columns, and with EXTENDED further details. A temporary view has no
+    details, as in Spark."""
+    entry = relation(run, statement.name)
+    schema = schema_of(run, statement.name, entry)
+    rows = _columns(schema)
+    partition = partition_columns(entry)
+    if partition and not entry.temporary:
+        rows += [("# Partition Information", "", ""), ("# col_name", "data_type", "comment")]
+        rows += [(name, ddl(schema.field(name).type), None) for name in partition]
+    if statement.extended and not _is_temporary_view(entry):
+        rows += [("", "", ""), ("# Detailed Table Information", "", "")]
+        rows += [(name, value, "") for name, value in facts(entry)]
+    return shown(_DESCRIPTION, rows)
+
+
+def _is_temporary_view(entry: Entry) -> bool:
+    return entry.temporary and isinstance(origin_of(entry), ViewEntry)
+
+
+def _columns(schema: pa.Schema) -> list[tuple[str | None, ...]]:
+    return [(field.name, ddl(field.type), None) for field in schema]
+
+
+def describe(schema: pa.Schema) -> CommandOutcome:
+    """DESCRIBE QUERY: the columns of a schema."""
+    return shown(_DESCRIPTION, _columns(schema))
+
+
+def describe_column(run: StatementRun, statement: DescribeColumn) -> CommandOutcome:
+    """DESCRIBE of one column: the name as the statement writes it, type, comment; with EXTENDED the
+    statistics of ANALYZE TABLE, which are NULL as long as nothing is analyzed. Raises COLUMN_NOT_FOUND."""
+    entry = relation(run, statement.name)
+    schema = schema_of(run, statement.name, entry)
+    field = _named_field(schema, entry, statement.column)
+    rows = [
+        ("col_name", name_parts(statement.column)[-1]),
+        ("data_type", ddl(field.type)),
+        ("comment", "NULL"),
+    ]
+    if statement.extended:
+        rows += [(name, "NULL") for name in _ANALYZED]
+    return shown(_FACTS, rows)
+
+
+def _named_field(schema: pa.Schema, entry: Entry, column: str) -> pa.Field:
+    """The column of a dotted name, which may have the relation's name in front. Raises COLUMN_NOT_FOUND, and
+    ProgrammingError for a field inside of a column."""
+    *qualifier, name = (part.lower() for part in name_parts(column))
+    known = {field.name.lower(): field for field in reversed(list(schema))}
+    whole = entry.qualifier
+    if name in known and tuple(qualifier) == whole[len(whole) - len(qualifier) :]:
+        return known[name]
+    if qualifier and qualifier[0] in known:
+        raise ProgrammingError(f"DESC TABLE COLUMN does not support nested column: {column}.")
+    written = ".".join(f"`{part}`" for part in name_parts(column))
+    raise spark_error(
+        "COLUMN_NOT_FOUND",
+        f"The column {written} cannot be found. Verify the spelling and correctness of "
+        'the column name according to the SQL config "spark.sql.caseSensitive".',
+    )
+
+
+def show_columns(run: StatementRun, statement: ShowColumns) -> CommandOutcome:
+    """SHOW COLUMNS: the names of a relation's columns. Raises SHOW_COLUMNS_WITH_CONFLICT_NAMESPACE if the
+    statement names two schemas."""
+    parts = name_parts(statement.name)
+    database = () if statement.database is None else name_parts(statement.database)
+    whole = parts if len(parts) > 1 else (*database, *parts)
+    name = dotted(whole)
+    schema = schema_of(run, name, relation(run, name))
+    if database and (len(database) > 1 or whole[-2].lower() != database[0].lower()):
+        raise spark_error(
+            "SHOW_COLUMNS_WITH_CONFLICT_NAMESPACE",
+            f"SHOW COLUMNS with conflicting namespaces: `{database[0]}` != `{whole[-2]}`.",
+        )
+    return shown(_COLUMNS, [(column,) for column in schema.names])
+
+
+def show_properties(run: StatementRun, statement: ShowProperties) -> CommandOutcome:
+    """SHOW TBLPROPERTIES: no rows, since tables of sqlfront keep no properties; for one key the sentence with
+    which Spark answers. Raises FoundElsewhere for a relation of Spark's."""
+    entry = own_relation(run, statement.name)
+    if statement.key is None or entry.temporary:
+        return shown(_PROPERTIES, [])
+    whole = f"{DEFAULT_CATALOG}.{DEFAULT_DATABASE}.{entry.name.lower()}"
+    return shown(_PROPERTIES, [(statement.key, f"Table {whole} does not have property: {statement.key}")])
+
+
+def describe_schema(run: StatementRun, statement: DescribeSchema) -> CommandOutcome:
+    """DESCRIBE SCHEMA: catalog, name, comment, location and owner of a schema. Raises FoundElsewhere beside
+    Spark for a schema that isn't one of system tables, SCHEMA_NOT_FOUND for an unknown schema."""
+    if system_schema(statement.name) is None and run.spark is not None:
+        raise FoundElsewhere("Spark knows the details of its schemas")
+    (name,) = checked_database(statement.name)
+    if (name,) == GLOBAL_TEMP:
+        raise no_database(statement.name)
+    warehouse = run.context.config.warehouse if name == DEFAULT_DATABASE else None
+    rows = [
+        ("Catalog Name", DEFAULT_CATALOG),
+        ("Namespace Name", name_parts(statement.name)[-1]),
+        ("Comment", _COMMENTS[name]),
+        ("Location", "" if warehouse is None else f"file:{warehouse}"),
+        ("Owner", getpass.getuser()),
+    ]
+    if statement.extended:
+        rows.append(("Properties", ""))
+    return shown(_FACTS, rows)

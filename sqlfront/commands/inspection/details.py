@@ -1,0 +1,119 @@
+"""Facts about one relation, as DESCRIBE EXTENDED and SHOW TABLE EXTENDED show them."""
+
+from collections.abc import Iterator
+from typing import Final, TypeAlias
+
+import pyarrow as pa
+
+from sqlfront.commands.indexes import indexes_of
+from sqlfront.commands.inspection.names import database_of, quoted, schema_of
+from sqlfront.commands.run import StatementRun, origin_of
+from sqlfront.state.cached_table import CachedTable
+from sqlfront_connectors.base import Table
+from sqlfront_connectors.files import FileTable
+from sqlfront_planner.catalog import DEFAULT_CATALOG, DEFAULT_DATABASE, Entry, TableEntry, ViewEntry
+from sqlfront_planner.statements.dotted_names import dotted
+from sqlfront_values.errors import Error
+from sqlfront_values.types import ddl
+
+Fact: TypeAlias = tuple[str, str]
+
+#: Spark's long names of types in a tree of columns, where they differ from the short ones.
+_TREE_NAMES: Final = {"int": "integer", "bigint": "long", "smallint": "short", "tinyint": "byte"}
+
+
+def facts(entry: Entry) -> Iterator[Fact]:
+    """The names and values that DESCRIBE EXTENDED shows of a relation, in Spark's order; then what only
+    sqlfront knows: the copy in memory, the size, the indexes."""
+    origin = origin_of(entry)
+    if not entry.temporary:
+        yield "Catalog", DEFAULT_CATALOG
+    yield "Database", database_of(origin)
+    yield "Table", origin.name.lower() if not entry.temporary else origin.name
+    if isinstance(origin, ViewEntry):
+        yield from _of_view(origin)
+    else:
+        yield from _of_table(origin.table)
+    if isinstance(entry, TableEntry):
+        yield "Cached", str(isinstance(entry.table, CachedTable)).lower()
+        statistics = entry.table.snapshot().statistics
+        yield "Statistics", f"{statistics.size} bytes, {statistics.rows} rows"
+        for name, columns, _ in indexes_of(entry):
+            yield f"Index {name}", f"[{columns}]"
+
+
+def _of_view(view: ViewEntry) -> Iterator[Fact]:
+    yield "Type", "VIEW"
+    yield "View Text", view.sql
+    if not view.temporary:
+        yield "View Original Text", view.sql
+        yield "View Catalog and Namespace", f"{DEFAULT_CATALOG}.{DEFAULT_DATABASE}"
+
+
+def _of_table(table: Table) -> Iterator[Fact]:
+    yield "Type", "EXTERNAL" if isinstance(table, FileTable) and not table.managed else "MANAGED"
+    yield "Provider", table.format
+    placed = table.partitioning
+    if placed is not None:
+        keys = ", ".join(f"`{table.schema.field(column).name}`" for column in placed.columns)
+        yield "Num Buckets", str(placed.count)
+        yield "Bucket Columns", f"[{keys}]"
+        yield "Sort Columns", "[]"
+    if isinstance(table, FileTable):
+        yield "Location", f"file:{table.location}"
+        if table.partition_columns:
+            yield "Partition Provider", "Catalog"
+
+
+def information(run: StatementRun, entry: Entry) -> str:
+    """The text about a relation in SHOW TABLE EXTENDED: one fact a line, then the tree of the columns. The
+    tree of a view whose query is no longer valid is left out."""
+    lines = [f"{name}: {value}" for name, value in facts(entry)]
+    try:
+        lines += ["Schema: root", *tree(schema_of(run, dotted(entry.parts), entry))]
+    except Error:
+        lines.append("Schema: root")
+    return "".join(f"{line}\n" for line in lines) + "\n"
+
+
+def tree(schema: pa.Schema) -> Iterator[str]:
+    """The lines of Spark's tree of columns, below ``root``.
+
+    >>> print(*tree(pa.schema([("a", pa.list_(pa.int64()))])), sep="\\n")
+     |-- a: array (nullable = true)
+     |    |-- element: long (containsNull = true)
+    """
+    for field in schema:
+        yield from _branch(field.name, field.type, "nullable", " |-- ")
+
+
+def _branch(name: str, kind: pa.DataType, null: str, mark: str) -> Iterator[str]:
+    nulls = f" ({null} = true)" if null else ""
+    inner = f"{mark[:-4]}|    |-- "
+    if pa.types.is_struct(kind):
+        yield f"{mark}{name}: struct{nulls}"
+        for index in range(kind.num_fields):
+            yield from _branch(kind.field(index).name, kind.field(index).type, "nullable", inner)
+    elif pa.types.is_list(kind):
+        yield f"{mark}{name}: array{nulls}"
+        yield from _branch("element", kind.value_type, "containsNull", inner)
+    elif pa.types.is_map(kind):
+        yield f"{mark}{name}: map{nulls}"
+        yield from _branch("key", kind.key_type, "", inner)
+        yield from _branch("value", kind.item_type, "valueContainsNull", inner)
+    else:
+        short = ddl(kind)
+        yield f"{mark}{name}: {_TREE_NAMES.get(short, short)}{nulls}"
+
+
+def partition_columns(entry: Entry) -> tuple[str, ...]:
+    """The names of the columns by which the relation's files are placed in directories."""
+    origin = origin_of(entry)
+    if isinstance(origin, TableEntry) and isinstance(origin.table, FileTable):
+        return origin.table.partition_columns
+    return ()
+
+
+def quoted_columns(names: "tuple[str, ...] | list[str]") -> str:
+    """The names with commas between them, in backticks where needed."""
+    return ", ".join(map(quoted, names))

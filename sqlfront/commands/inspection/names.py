@@ -1,0 +1,160 @@
+"""Names for SHOW and DESCRIBE: the relations of a schema, patterns, and the relation of a name."""
+
+import re
+from typing import Final, TypeAlias
+
+import pyarrow as pa
+
+from sqlfront.commands.run import StatementRun, no_database, not_found, origin_of
+from sqlfront.information_schema.schemas import SYSTEM_SCHEMAS
+from sqlfront_planner.catalog import (
+    DEFAULT_CATALOG,
+    DEFAULT_DATABASE,
+    GLOBAL_TEMP,
+    Entry,
+    FoundElsewhere,
+    TableEntry,
+    ViewEntry,
+    is_default,
+)
+from sqlfront_planner.statements.dotted_names import name_parts
+from sqlfront_values.errors import spark_error
+
+#: A row of SHOW TABLES or SHOW VIEWS: the schema, the name, and whether the relation is temporary.
+Named: TypeAlias = tuple[str, str, bool]
+
+#: A name that needs no backticks: words that begin a query do, behind an opening parenthesis.
+_PLAIN: Final = re.compile(r"(?!(?:select|with|values|from|table)$)[A-Za-z_][A-Za-z0-9_]*", re.IGNORECASE)
+
+
+def matches(name: str, pattern: str | None) -> bool:
+    """Whether the name matches Spark's SHOW pattern: regular expressions, separated by ``|``, in which ``*``
+    means any characters. Case doesn't matter; a malformed expression matches nothing; None matches all.
+
+    >>> matches("events", "ev*|x"), matches("events", "["), matches("events", None)
+    (True, False, True)
+    """
+    if pattern is None:
+        return True
+    for part in pattern.strip().split("|"):
+        try:
+            if re.fullmatch(part.replace("*", ".*"), name, re.IGNORECASE):
+                return True
+        except re.error:
+            continue
+    return False
+
+
+def quoted(name: str) -> str:
+    """The name in backticks, unless the name is a plain identifier. Spark's ``quoteIfNeeded`` leaves further
+    names as they are, such as ``1y`` and ``select``, which not every statement can hold.
+
+    >>> quoted("a1"), quoted("1y"), quoted("a`b")
+    ('a1', '`1y`', '`a``b`')
+    """
+    return name if _PLAIN.fullmatch(name) else f"`{name.replace('`', '``')}`"
+
+
+def database_of(entry: Entry) -> str:
+    """The entry's schema as SHOW TABLES shows it: ``default`` for a permanent relation; for other relations
+    the last part of the qualifier, empty without a qualifier."""
+    return ".".join(entry.parts[-2:-1]) if entry.temporary else DEFAULT_DATABASE
+
+
+def named(entry: Entry) -> Named:
+    """The entry as SHOW TABLES shows it."""
+    return database_of(entry), entry.name.lower(), entry.temporary
+
+
+def in_order(rows: set[Named], pattern: str | None) -> list[Named]:
+    """The rows whose names match, in Spark's order: by name, relations without a schema last."""
+    found = (row for row in rows if matches(row[1], pattern))
+    return sorted(found, key=lambda row: (not row[0], row))
+
+
+def is_view(entry: Entry) -> bool:
+    """Whether the entry is a view to SQL: a view, cached or not, or any temporary relation."""
+    return entry.temporary or isinstance(origin_of(entry), ViewEntry)
+
+
+def own_relations(run: StatementRun, database: str | None) -> list[Entry]:
+    """The relations of this session in the schema (None = the default schema), as Spark counts them: each
+    schema shows the temporary views as well, and only ``global_temp`` shows the global ones. Raises
+    SCHEMA_NOT_FOUND for an unknown schema."""
+    parts = checked_database(database)
+    entries = run.context.catalog.entries()
+    if parts == GLOBAL_TEMP:
+        return [entry for entry in entries if entry.temporary]
+    return [entry for entry in entries if not (entry.temporary and entry.database == GLOBAL_TEMP)]
+
+
+def relations_beside(run: StatementRun, database: str | None) -> list[Entry]:
+    """The relations of this session that the schema shows beside Spark's: without copies of Spark's
+    relations; permanent relations belong to the default schema alone."""
+    spark = run.spark
+    assert spark is not None
+    is_here = is_default(name_parts(database or run.context.settings.database))
+    entries = run.context.catalog.entries()
+    return [entry for entry in entries if not spark.has(entry) and (is_here or entry.temporary)]
+
+
+def checked_database(database: str | None) -> tuple[str, ...]:
+    """The parts, in lower case, of a schema's name, None standing for the default schema. Raises
+    SCHEMA_NOT_FOUND for a schema that isn't there, MISSING_DATABASE_FOR_V1_SESSION_CATALOG for the name of
+    the catalog alone, NESTED_DATABASE_UNSUPPORTED_BY_V1_SESSION_CATALOG for a name of too many parts."""
+    if database is None:
+        return (DEFAULT_DATABASE,)
+    given = name_parts(database)
+    parts = tuple(part.lower() for part in given)
+    if parts == (DEFAULT_CATALOG,):
+        raise spark_error(
+            "MISSING_DATABASE_FOR_V1_SESSION_CATALOG",
+            "Database name is not specified in the v1 session catalog. Please ensure to provide a valid "
+            "database name when interacting with the v1 catalog.",
+        )
+    inner = parts[1:] if parts[0] == DEFAULT_CATALOG else parts
+    if len(inner) > 1:
+        raise spark_error(
+            "NESTED_DATABASE_UNSUPPORTED_BY_V1_SESSION_CATALOG",
+            "Nested databases are not supported by v1 session catalog: "
+            f"{'.'.join(f'`{part}`' for part in given)}.",
+        )
+    if is_default(inner) or inner == GLOBAL_TEMP or inner[0] in SYSTEM_SCHEMAS:
+        return inner
+    raise no_database(database)
+
+
+def system_schema(database: str | None) -> str | None:
+    """The name of the schema of system tables that ``database`` names; None for other schemas."""
+    if database is None:
+        return None
+    *catalog, name = (part.lower() for part in name_parts(database))
+    return name if name in SYSTEM_SCHEMAS and catalog in ([], [DEFAULT_CATALOG]) else None
+
+
+def relation(run: StatementRun, name: str) -> Entry:
+    """The relation of a dotted name: the catalog's entry, or a system table, or the files of
+    ``format.`path```. Raises TABLE_OR_VIEW_NOT_FOUND if there is none, FoundElsewhere for a relation of
+    Spark's."""
+    catalog, parts = run.context.catalog, name_parts(name)
+    found = catalog.lookup(parts)
+    if found is not None:
+        return found
+    table = catalog.path_table(parts)
+    if table is None:
+        raise not_found(name, catalog.names())
+    return TableEntry(parts[-1], table, temporary=True, database=parts[:-1])
+
+
+def own_relation(run: StatementRun, name: str) -> Entry:
+    """Like :func:`relation`; a copy of a relation of Spark's is Spark's, too."""
+    entry = relation(run, name)
+    if run.spark is not None and run.spark.has(entry):
+        raise FoundElsewhere(f"`{entry.name}` is a copy of a relation of Spark")
+    return entry
+
+
+def schema_of(run: StatementRun, name: str, entry: Entry) -> pa.Schema:
+    """The columns of a relation; ``name`` is the relation's name in the statement. Raises the binder's error
+    for a view whose query is no longer valid."""
+    return run.all_rows(name, entry).schema

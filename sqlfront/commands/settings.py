@@ -1,0 +1,70 @@
+"""SET and USE: statements that show or change settings of the session."""
+
+from datetime import timedelta, timezone
+from typing import Final
+
+import pyarrow as pa
+
+from sqlfront.commands.run import NOTHING, CommandOutcome, StatementRun, no_database, shown
+from sqlfront.information_schema.schemas import SYSTEM_SCHEMAS
+from sqlfront_planner.catalog import DEFAULT_CATALOG, GLOBAL_TEMP, is_default
+from sqlfront_planner.statements.dotted_names import name_parts
+from sqlfront_planner.statements.structs import Query, SetOption, UseDatabase
+from sqlfront_values.errors import NotSupportedError, ProgrammingError, spark_error
+from sqlfront_values.types import STRING
+
+#: Offsets of time zones: the longest in Java (``ZoneOffset.MAX``), and their unit.
+_LONGEST: Final = timedelta(hours=18)
+_SECOND: Final = timedelta(seconds=1)
+_SETTINGS: Final = pa.schema([("key", STRING), ("value", STRING)])
+
+
+def set_option(run: StatementRun, statement: SetOption) -> CommandOutcome:
+    """SET: change a setting, or show one setting or all."""
+    options = run.context.options
+    if statement.key is None:
+        rows = options.items()
+    elif statement.value is None:
+        rows = [(statement.key, options.get(statement.key))]
+    else:
+        value = statement.value
+        text = value if isinstance(value, str) else _zone_of_interval(run, value)
+        rows = [(statement.key, options.set(statement.key, text))]
+        if run.context.spark is not None:
+            run.context.spark.set_option(*rows[0])
+    return shown(_SETTINGS, rows)
+
+
+def _zone_of_interval(run: StatementRun, query: Query) -> str:
+    """The name of the time zone of an offset from UTC: the interval that is the only value of the query of
+    SET TIME ZONE. Raises ProgrammingError for a word after the interval,
+    INVALID_INTERVAL_FORMAT.TIMEZONE_INTERVAL_OUT_OF_RANGE for an offset out of range."""
+    if any(value.alias for value in query.tree.expressions):
+        raise ProgrammingError("Invalid time zone displacement value.")
+    offset = next(run.rows(run.bind(query))).column(0)[0].as_py()
+    if not isinstance(offset, timedelta) or abs(offset) > _LONGEST or offset % _SECOND:
+        raise spark_error(
+            "INVALID_INTERVAL_FORMAT.TIMEZONE_INTERVAL_OUT_OF_RANGE",
+            "The interval value must be in the range of [-18, +18] hours with second precision.",
+        )
+    return str(timezone(offset)).removeprefix("UTC") or "Z"
+
+
+def use_database(statement: UseDatabase) -> CommandOutcome:
+    """USE: do nothing for the default schema and for the only catalog. Raises SCHEMA_NOT_FOUND for a schema
+    that isn't there, NotSupportedError for a schema of system tables."""
+    parts = tuple(part.lower() for part in name_parts(statement.database))
+    if is_default(parts) or parts == (DEFAULT_CATALOG,):
+        return NOTHING
+    if parts == GLOBAL_TEMP:
+        raise ProgrammingError(
+            "global_temp is a system preserved database, you cannot use it as current database. To access "
+            "global temporary views, you should use qualified name with the GLOBAL_TEMP_DATABASE, e.g. "
+            "SELECT * FROM global_temp.viewName."
+        )
+    if parts[-1] in SYSTEM_SCHEMAS:
+        raise NotSupportedError(
+            f"USE {parts[-1]} is not supported: the current schema is always `default`. "
+            f"Name the schema's tables in full, such as {parts[-1]}.{next(iter(SYSTEM_SCHEMAS[parts[-1]]))}."
+        )
+    raise no_database(statement.database)

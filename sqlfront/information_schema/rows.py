@@ -1,0 +1,125 @@
+"""Rows that describe relations, schemas and functions, in the order of the columns in ``columns``."""
+
+import getpass
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import msgspec
+import pyarrow as pa
+
+from sqlfront_planner.binder.functions.function_names import function_names
+from sqlfront_planner.binder.names.function_texts import function_texts
+from sqlfront_values.types import (
+    BIGINT,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    SMALLINT,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    TINYINT,
+    ddl,
+    is_decimal,
+    is_interval,
+)
+
+Row = tuple[object, ...]
+
+#: Precision in bits, and the scale, of numbers that are computed in base 2.
+_BINARY_NUMBERS: Final = {
+    TINYINT: (8, 0),
+    SMALLINT: (16, 0),
+    INT: (32, 0),
+    BIGINT: (64, 0),
+    FLOAT: (24, None),
+    DOUBLE: (53, None),
+}
+#: Digits of the fractions of seconds.
+_FRACTIONS: Final = {DATE: 0, TIMESTAMP: 6, TIMESTAMP_NTZ: 6}
+_SYSTEM: Final = "system"
+_BUILTIN: Final = "builtin"
+
+
+class Described(msgspec.Struct, frozen=True):
+    """A relation as ``information_schema`` describes it. ``kind``: BASE TABLE, VIEW or SYSTEM VIEW.
+    ``definition``: the text of a view's query. ``partition``: the names of the partition columns."""
+
+    catalog: str
+    database: str
+    name: str
+    kind: str
+    insertable: bool = False
+    format: str | None = None
+    location: str | None = None
+    definition: str | None = None
+    partition: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """The catalog, the schema and the name."""
+        return self.catalog, self.database, self.name
+
+
+def table_row(relation: Described) -> Row:
+    """The row of ``tables``."""
+    insertable = "YES" if relation.insertable else "NO"
+    owner = getpass.getuser()
+    return (*relation.key, relation.kind, insertable, owner, None, relation.format, relation.location)
+
+
+def view_row(relation: Described) -> Row:
+    """The row of ``views``."""
+    return (*relation.key, relation.definition, "NONE", "NO", "NO")
+
+
+def column_rows(relation: Described, schema: pa.Schema) -> list[Row]:
+    """The rows of ``columns``, one for each column of the relation's ``schema``."""
+    partition = {name: index for index, name in enumerate(relation.partition, 1)}
+    return [
+        (
+            *relation.key,
+            field.name,
+            position,
+            None,
+            "YES",
+            *_type_facts(field.type),
+            partition.get(field.name),
+            None,
+        )
+        for position, field in enumerate(schema, 1)
+    ]
+
+
+def _type_facts(kind: pa.DataType) -> Row:
+    """The values of the columns from ``data_type`` to ``interval_type``."""
+    full = ddl(kind)
+    if is_interval(kind):
+        return ("INTERVAL", full, None, None, None, None, None, None, full.partition(" ")[2].upper())
+    precision, radix, scale = _number_facts(kind)
+    short = full.partition("(")[0].partition("<")[0].upper()
+    return (short, full, None, None, precision, radix, scale, _FRACTIONS.get(kind), None)
+
+
+def _number_facts(kind: pa.DataType) -> tuple[int | None, int | None, int | None]:
+    """Precision, radix and scale; nulls for a type that isn't numeric."""
+    if is_decimal(kind):
+        return kind.precision, 10, kind.scale
+    bits, scale = _BINARY_NUMBERS.get(kind, (None, None))
+    return bits, None if bits is None else 2, scale
+
+
+def schema_rows(catalog: str, schemas: Sequence[tuple[str, str | None]]) -> list[Row]:
+    """The rows of ``schemata``, for the schemas of a catalog with their comments."""
+    owner = getpass.getuser()
+    return [(catalog, name, owner, comment) for name, comment in schemas]
+
+
+def routine_rows() -> Iterator[Row]:
+    """The rows of ``routines``: the functions that SHOW FUNCTIONS lists."""
+    texts = function_texts()
+    for name in function_names():
+        whole = (_SYSTEM, _BUILTIN, name)
+        text = texts.get(name)
+        meaning = None if text is None else text.usage.strip()
+        yield (*whole, *whole, "FUNCTION", None, "EXTERNAL", None, meaning)

@@ -1,0 +1,194 @@
+"""The tables of ``information_schema``, made when a statement names them.
+
+Rows that are still right are kept: the tables as long as the catalog's version stays, and the rows of a
+relation's columns as long as the names that they depend on stand for the same relations. So a lookup among a
+thousand tables takes the time of a scan.
+"""
+
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+import pyarrow as pa
+
+from sqlfront.information_schema import relations, rows
+from sqlfront.information_schema.columns import COLUMNS, INFORMATION_SCHEMA, INFORMATION_TABLES
+from sqlfront.information_schema.rows import Described, Row
+from sqlfront.information_schema.schemas import COMMENTS, SYSTEM_SCHEMAS
+from sqlfront.results.python_values import rows_batch
+from sqlfront_connectors.arrow import ArrowTable
+from sqlfront_planner.catalog import (
+    DEFAULT_CATALOG,
+    DEFAULT_DATABASE,
+    GLOBAL_TEMP,
+    SESSION_SCHEMA,
+    Entry,
+    Lookups,
+)
+from sqlfront_planner.lanes import Lane
+from sqlfront_values.errors import InterfaceError, spark_error
+
+if TYPE_CHECKING:
+    from sqlfront.state.context import Context
+    from sqlfront.state.spark_beside import SparkBeside
+
+
+class _ColumnRows(msgspec.Struct, frozen=True):
+    """The rows of one relation's columns. ``lookups``: the names that the columns depend on; None: the rows
+    have to be made anew each time."""
+
+    entry: Entry
+    lookups: Lookups | None
+    batch: pa.RecordBatch
+
+
+#: A relation with the lookups and the rows of its columns.
+_Fresh = tuple[Entry, Lookups | None, list[Row]]
+
+
+class InformationSchema:
+    """The tables of one session. Any thread may call the methods."""
+
+    def __init__(self, context: "weakref.ref[Context]") -> None:
+        """``context``: the state of the session that the tables describe."""
+        self._context = context
+        self._lock = threading.RLock()
+        # Guarded by the lock: whether a table is being made, each table with the state that it shows, and the
+        # rows of the columns of each relation, by the entry's identity.
+        self._busy = False
+        self._made: dict[str, tuple[object, ArrowTable]] = {}
+        self._columns: dict[int, _ColumnRows] = {}
+
+    def table(self, name: str) -> ArrowTable:
+        """The table ``information_schema.name`` with its current rows. A view over the table that is bound
+        only to learn its columns sees no rows. Raises TABLE_OR_VIEW_NOT_FOUND if there is no such table."""
+        key = name.lower()
+        schema = INFORMATION_TABLES.get(key)
+        if schema is None:
+            known = ", ".join(f"`{INFORMATION_SCHEMA}`.`{each}`" for each in INFORMATION_TABLES)
+            raise spark_error(
+                "TABLE_OR_VIEW_NOT_FOUND",
+                f"The table or view `{INFORMATION_SCHEMA}`.`{name}` cannot be found. The tables are {known}.",
+            )
+        with self._lock:
+            if self._busy:
+                return ArrowTable.of(f"{INFORMATION_SCHEMA}.{key}", schema, ())
+            self._busy = True
+            try:
+                return self._current(key, schema)
+            finally:
+                self._busy = False
+
+    def _current(self, name: str, schema: pa.Schema) -> ArrowTable:
+        context = self._context()
+        if context is None:
+            raise InterfaceError("the session is closed")
+        state = context.catalog.version, context.options.key
+        made = self._made.get(name)
+        if made is not None and made[0] == state and state[1] is not None:
+            return made[1]
+        table = ArrowTable.of(f"{INFORMATION_SCHEMA}.{name}", schema, self._batches(name, schema, context))
+        if name == "columns" and any(each.lookups is None for each in self._columns.values()):
+            self._made.pop(name, None)
+        else:
+            self._made[name] = state, table
+        return table
+
+    def _batches(self, name: str, schema: pa.Schema, context: "Context") -> Sequence[pa.RecordBatch]:
+        """The rows of a table, in one batch if there are any."""
+        if name == "columns":
+            batches = [*self._own_columns(context), rows_batch(COLUMNS, _other_columns(context))]
+            return pa.Table.from_batches(batches).combine_chunks().to_batches()
+        return (rows_batch(schema, _MAKERS[name](context)),)
+
+    def _own_columns(self, context: "Context") -> list[pa.RecordBatch]:
+        """The rows of the columns of this session's relations. Rows that are known and still right are not
+        made again."""
+        kept: dict[int, _ColumnRows] = {}
+        fresh: list[_Fresh] = []
+        entries = relations.own_entries(context)
+        for entry in entries:
+            known = self._columns.get(id(entry))
+            if known is not None and known.entry is entry and _is_right(known, context):
+                kept[id(entry)] = known
+                continue
+            schema, lookups = relations.columns_of(entry, context)
+            found = [] if schema is None else rows.column_rows(relations.described(entry), schema)
+            fresh.append((entry, lookups, found))
+        kept.update((id(each.entry), each) for each in _sliced(fresh))
+        self._columns = kept
+        return [kept[id(entry)].batch for entry in entries]
+
+
+def _is_right(known: _ColumnRows, context: "Context") -> bool:
+    """Whether the rows still describe the relation."""
+    return known.lookups is not None and context.catalog.agrees(known.lookups)
+
+
+def _sliced(fresh: list[_Fresh]) -> Iterable[_ColumnRows]:
+    """The rows of several relations as Arrow data, which are made in one go."""
+    whole = rows_batch(COLUMNS, [row for *_, found in fresh for row in found])
+    start = 0
+    for entry, lookups, found in fresh:
+        yield _ColumnRows(entry, lookups, whole.slice(start, len(found)))
+        start += len(found)
+
+
+def _spark(context: "Context") -> "SparkBeside | None":
+    """The Spark session whose names are visible, too."""
+    return None if context.options.lane == Lane.LIGHT else context.spark
+
+
+def _described(context: "Context") -> list[Described]:
+    """All relations: the session's, Spark's, the system tables."""
+    spark = _spark(context)
+    own = map(relations.described, relations.own_entries(context))
+    sparks = () if spark is None else relations.sparks_relations(spark)
+    system = (relation for relation, _ in relations.system_relations(SYSTEM_SCHEMAS))
+    return [*own, *sparks, *system]
+
+
+def _other_columns(context: "Context") -> list[Row]:
+    """The rows of the columns of relations that aren't the session's own."""
+    spark = _spark(context)
+    found = list(relations.system_relations(SYSTEM_SCHEMAS))
+    if spark is not None:
+        for relation in relations.sparks_relations(spark):
+            schema = relations.sparks_columns(spark, relation)
+            found += [] if schema is None else [(relation, schema)]
+    return [row for relation, schema in found for row in rows.column_rows(relation, schema)]
+
+
+def _table_rows(context: "Context") -> list[Row]:
+    return [rows.table_row(relation) for relation in _described(context)]
+
+
+def _view_rows(context: "Context") -> list[Row]:
+    return [rows.view_row(each) for each in _described(context) if each.kind == relations.VIEW]
+
+
+def _schema_rows(context: "Context") -> list[Row]:
+    """The rows of ``schemata``: Spark's schemas beside Spark, and this session's."""
+    spark = _spark(context)
+    theirs = {} if spark is None else dict.fromkeys(spark.link.schemas)
+    catalog = DEFAULT_CATALOG if spark is None else spark.link.database[0]
+    known: dict[str, str | None] = {DEFAULT_DATABASE: "default database", **theirs}
+    known |= {GLOBAL_TEMP[0]: "global temporary views", **COMMENTS}
+    if spark is not None and catalog != DEFAULT_CATALOG:
+        known.pop(DEFAULT_DATABASE)
+    session = rows.schema_rows(SESSION_SCHEMA[0], [(SESSION_SCHEMA[1], "temporary views of this session")])
+    return [*rows.schema_rows(catalog, list(known.items())), *session]
+
+
+def _routine_rows(_: "Context") -> list[Row]:
+    return list(rows.routine_rows())
+
+
+_MAKERS: "Final[dict[str, Callable[[Context], list[Row]]]]" = {
+    "routines": _routine_rows,
+    "schemata": _schema_rows,
+    "tables": _table_rows,
+    "views": _view_rows,
+}

@@ -1,0 +1,116 @@
+"""SHOW CREATE TABLE gives a statement that makes the same table."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import sqlfront
+from sqlfront import Connection
+
+TYPES = (
+    "INT", "BIGINT", "SMALLINT", "TINYINT", "DOUBLE", "FLOAT", "BOOLEAN", "STRING", "BINARY", "DATE",
+    "TIMESTAMP", "TIMESTAMP_NTZ", "DECIMAL(5,2)", "DECIMAL(38,0)", "INTERVAL DAY TO SECOND",
+    "INTERVAL YEAR TO MONTH",
+)  # fmt: skip
+NAMES = (
+    "a",
+    "B",
+    "1",
+    "1a",
+    "select",
+    "order",
+    "with space",
+    "d.o.t",
+    "tick`s",
+    "quo'te",
+    'dou"ble',
+    "Ä",
+    "😀",
+    "",
+    "a,b",
+)
+
+
+@pytest.fixture(scope="module")
+def connection() -> Iterator[Connection]:
+    with sqlfront.connect(workers=1) as made:
+        yield made
+
+
+def a_name(choice: random.Random, taken: set[str]) -> str:
+    name = choice.choice(NAMES)
+    while name.lower() in taken:
+        name += choice.choice("xyz")
+    taken.add(name.lower())
+    return "`" + name.replace("`", "``") + "`"
+
+
+def a_type(choice: random.Random, depth: int = 2) -> str:
+    kind = choice.randrange(6) if depth else 5
+    if kind == 0:
+        return f"ARRAY<{a_type(choice, depth - 1)}>"
+    if kind == 1:
+        return f"MAP<{choice.choice(TYPES[:8])}, {a_type(choice, depth - 1)}>"
+    if kind == 2:
+        taken: set[str] = set()
+        fields = (
+            f"{a_name(choice, taken)}: {a_type(choice, depth - 1)}" for _ in range(choice.randint(1, 3))
+        )
+        return f"STRUCT<{', '.join(fields)}>"
+    return choice.choice(TYPES)
+
+
+def a_table(choice: random.Random, folder: Path) -> str:
+    """A CREATE TABLE statement of the table `t`."""
+    taken: set[str] = set()
+    columns = [(a_name(choice, taken), a_type(choice)) for _ in range(choice.randint(1, 5))]
+    columns.insert(0, (a_name(choice, taken), choice.choice(("INT", "STRING"))))
+    text = f"CREATE TABLE t ({', '.join(f'{name} {kind}' for name, kind in columns)}) USING "
+    first = columns[0][0]
+    kind = choice.choice(("memory", "buckets", "parquet", "location", "partitioned"))
+    match kind:
+        case "buckets":
+            return f"{text}memory CLUSTERED BY ({first}) INTO {choice.randint(1, 300)} BUCKETS"
+        case "location":
+            quoted = str(folder / choice.choice(("x y", "it's", "plain"))).replace("'", "\\'")
+            return f"{text}parquet OPTIONS ('mergeSchema' = 'true') LOCATION '{quoted}'"
+        case "partitioned":
+            return f"{text}parquet PARTITIONED BY ({first})"
+        case _:
+            return text + kind
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_statement_makes_the_same_table(connection: Connection, seed: int, tmp_path: Path) -> None:
+    made = a_table(random.Random(seed), tmp_path)
+    connection.execute(made)
+    try:
+        columns = connection.execute("DESCRIBE t").fetchall()
+        ((text,),) = connection.execute("SHOW CREATE TABLE t").fetchall()
+        connection.execute("DROP TABLE t")
+        connection.execute(str(text))
+        assert connection.execute("DESCRIBE t").fetchall() == columns, text
+        assert connection.execute("SHOW CREATE TABLE t").fetchall() == [(text,)]
+    finally:
+        connection.execute("DROP TABLE IF EXISTS t")
+
+
+def test_views_are_made_again(connection: Connection) -> None:
+    connection.execute("CREATE VIEW named (`a b`, c) AS SELECT 1, 'x' -- why")
+    ((text,),) = connection.execute("SHOW CREATE TABLE named").fetchall()
+    assert text == (
+        "CREATE VIEW default.named (\n  `a b`,\n  c)\nWITH SCHEMA COMPENSATION\nAS SELECT 1, 'x'\n"
+    )
+    connection.execute("DROP VIEW named")
+    connection.execute(str(text))
+    assert connection.execute("SELECT * FROM named").fetchall() == [(1, "x")]
+    connection.execute("DROP VIEW named")
+
+
+def test_other_modes_of_a_views_schema_are_refused(connection: Connection) -> None:
+    with pytest.raises(sqlfront.NotSupportedError, match="WITH SCHEMA"):
+        connection.execute("CREATE VIEW evolving WITH SCHEMA EVOLUTION AS SELECT 1 AS a")
