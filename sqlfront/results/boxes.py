@@ -26,50 +26,61 @@ _ESCAPES: Final = str.maketrans(
 _MINIMUM_WIDTH: Final = 3
 
 
-def cells(batch: pa.RecordBatch, schema: pa.Schema, settings: Settings) -> list[tuple[str, ...]]:
+def cells(
+    batch: pa.RecordBatch, schema: pa.Schema, settings: Settings, null: str = "NULL"
+) -> list[tuple[str, ...]]:
     """The values of a result's batch as texts, one tuple per row, as Spark shows them:
     ``CAST(value AS STRING)``, but ``NULL`` for null at every depth, and hex for binary. ``schema`` has the
-    logical types of the columns."""
+    logical types of the columns; ``null`` is the text of a null that isn't within another value."""
     if not batch.num_columns:
         return [()] * batch.num_rows
     columns = zip(batch.columns, schema.types, strict=True)
-    return list(zip(*(_texts(column, kind, settings) for column, kind in columns), strict=True))
+    return list(zip(*(column_texts(column, kind, settings, null) for column, kind in columns), strict=True))
 
 
-def _texts(array: pa.Array, kind: pa.DataType, settings: Settings) -> list[str]:
+def column_texts(array: pa.Array, kind: pa.DataType, settings: Settings, null: str = "NULL") -> list[str]:
+    """The values of a result's column, of the logical type ``kind``, as :func:`cells` shows them."""
     if pa.types.is_list(kind):
-        items = _texts(array.values, kind.value_type, settings)
-        shown = [f"[{', '.join(items[start:end])}]" for start, end in _spans(array)]
+        items = column_texts(array.values, kind.value_type, settings)
+        shown = [f"[{', '.join(items[start:end])}]" for start, end in spans(array)]
     elif pa.types.is_map(kind):
-        keys = _texts(array.keys, kind.key_type, settings)
-        values = _texts(array.items, kind.item_type, settings)
+        keys = column_texts(array.keys, kind.key_type, settings)
+        values = column_texts(array.items, kind.item_type, settings)
         pairs = [f"{key} -> {value}" for key, value in zip(keys, values, strict=True)]
-        shown = [f"{{{', '.join(pairs[start:end])}}}" for start, end in _spans(array)]
+        shown = [f"{{{', '.join(pairs[start:end])}}}" for start, end in spans(array)]
     elif pa.types.is_struct(kind):
         fields = [
-            _texts(child, field.type, settings) for child, field in zip(array.flatten(), kind, strict=True)
+            column_texts(child, field.type, settings)
+            for child, field in zip(array.flatten(), kind, strict=True)
         ]
         rows = zip(*fields, strict=True) if fields else [()] * len(array)
         shown = [f"{{{', '.join(row)}}}" for row in rows]
     else:
-        return _leaf_texts(array, kind, settings)
+        return _leaf_texts(array, kind, settings, null)
     nulls = array.is_null().to_pylist()
-    return ["NULL" if null else text for null, text in zip(nulls, shown, strict=True)]
+    return [null if is_null else text for is_null, text in zip(nulls, shown, strict=True)]
 
 
-def _spans(array: pa.Array) -> list[tuple[int, int]]:
+def spans(array: pa.Array) -> list[tuple[int, int]]:
     """The first and the end position, among the array's values, of the elements of each list (or map)."""
     return list(itertools.pairwise(array.offsets.to_pylist()))
 
 
-def _leaf_texts(array: pa.Array, kind: pa.DataType, settings: Settings) -> list[str]:
+def _leaf_texts(array: pa.Array, kind: pa.DataType, settings: Settings, null: str) -> list[str]:
     if kind == BINARY:
         values = array.to_pylist()
-        return ["NULL" if value is None else f"[{value.hex(' ').upper()}]" for value in values]
-    if not is_string(kind):
-        batch = pa.RecordBatch.from_arrays([imported(array, kind)], names=["value"])
-        array = evaluate(Cast(STRING, Column(kind, 0)), batch, settings)
-    return ["NULL" if value is None else str(value) for value in array.to_pylist()]
+        return [null if value is None else f"[{value.hex(' ').upper()}]" for value in values]
+    values = strings(array, kind, settings).to_pylist()
+    return [null if value is None else str(value) for value in values]
+
+
+def strings(array: pa.Array, kind: pa.DataType, settings: Settings) -> pa.Array:
+    """Cast the values of a result's column to strings, null to null. ``kind`` is the logical type of the
+    column, neither nested nor binary."""
+    if is_string(kind):
+        return array
+    batch = pa.RecordBatch.from_arrays([imported(array, kind)], names=["value"])
+    return evaluate(Cast(STRING, Column(kind, 0)), batch, settings)
 
 
 def box(names: Sequence[str], rows: Sequence[Sequence[str]], truncate: int = 0) -> str:

@@ -4,6 +4,7 @@ import argparse
 import math
 import signal
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from types import FrameType
@@ -14,7 +15,7 @@ from sqlfront.results.result import Result
 from sqlfront.session import Session
 from sqlfront.shell import check, cluster
 from sqlfront.shell.encryption_arguments import add_encryption
-from sqlfront.shell.formats import FORMATS, print_result
+from sqlfront.shell.output.formats import FORMATS, format_named, write_result
 from sqlfront.shell.progress import ProgressLine
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.statement import split_statements
@@ -98,7 +99,7 @@ def _run(session: Session, scripts: Sequence[str], format_name: str) -> ExitCode
     try:
         for script in scripts:
             for statement in split_statements(script):
-                print_result(_execute(session, statement), format_name)
+                _print(_execute(session, statement), format_name)
     except BrokenPipeError:
         sys.stderr.close()
         return ExitCode.OK
@@ -110,6 +111,28 @@ def _run(session: Session, scripts: Sequence[str], format_name: str) -> ExitCode
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return ExitCode.TIMEOUT if is_timeout(error) else ExitCode.STATEMENT
     return ExitCode.OK
+
+
+def _print(result: Result, format_name: str) -> None:
+    """Print all rows to stdout and, for formats that people read, a line with row count, time and lane to
+    stderr."""
+    began = time.perf_counter()
+    rows = write_result(result, format_name, sys.stdout.buffer)
+    sys.stdout.buffer.flush()
+    if format_named(format_name).has_footer:
+        _footer(result, rows, result.stats.seconds + time.perf_counter() - began)
+
+
+def _footer(result: Result, rows: int, seconds: float) -> None:
+    stats = result.stats
+    took = f"{seconds * 1000:.1f} ms" if seconds < 1 else f"{seconds:.2f} s"
+    if stats.affected is not None:
+        what = f"{stats.affected} row{'' if stats.affected == 1 else 's'} written"
+    elif len(result.schema):
+        what = f"{rows} row{'' if rows == 1 else 's'}"
+    else:
+        what = "ok"
+    print(f"{what}, {took}, {stats.lane}\n", file=sys.stderr, flush=True)
 
 
 def _execute(session: Session, statement: str) -> Result:

@@ -1,0 +1,22 @@
+"""The format ``json``: an array of objects."""
+
+from typing import BinaryIO
+
+from sqlfront.results.result import Result
+from sqlfront.shell.output.json_texts import objects
+from sqlfront.shell.output.options import OutputOptions
+
+
+def write(result: Result, out: BinaryIO, options: OutputOptions) -> int:
+    """Write one array with an object per row; see :mod:`~sqlfront.shell.output.json_texts` for the values.
+    Return the number of rows."""
+    count, skipped = 0, 1
+    out.write(b"[")
+    for batch in result.batches():
+        for data in objects(batch, result.schema, result.settings, ",\n ", ""):
+            # No comma stands before the first row.
+            out.write(data[skipped:])
+            skipped = 0
+        count += batch.num_rows
+    out.write(b"\n]\n" if count else b"]\n")
+    return count

@@ -1,0 +1,134 @@
+"""JSON texts of a batch's rows: what ``json`` and ``jsonl`` share.
+
+Values without a form in JSON are strings: decimals all digits, NaN and infinities, dates and timestamps in
+ISO form (a TIMESTAMP in UTC), binary as hex, intervals as Spark casts these to strings. A map is an object
+whose keys are the texts of the map's keys.
+"""
+
+from collections.abc import Iterator
+from json.encoder import encode_basestring
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from sqlfront.results.boxes import column_texts, spans, strings
+from sqlfront.shell.output.texts import characters, joined, pieces, rows_joined, with_nulls
+from sqlfront_values.arrow import kernels as pc
+from sqlfront_values.arrow.arrays import field_keys, from_numpy, from_values, numpy_view, valid_mask
+from sqlfront_values.settings import Settings
+from sqlfront_values.types import STRING, TIMESTAMP_NTZ, is_string
+
+_SPECIAL: Final = r'["\\\x00-\x1f]'
+#: Escapes of the characters that texts often hold; the backslash comes first, since the others bring one.
+_ESCAPES: Final = (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t"))
+_FREQUENT: Final = frozenset(b"\n\r\t")
+
+
+def objects(
+    batch: pa.RecordBatch, schema: pa.Schema, settings: Settings, before: str, behind: str
+) -> Iterator[memoryview]:
+    """Yield the bytes of the batch's rows, one behind the other: each an object, between the texts ``before``
+    and ``behind``. ``schema`` has the logical types of the columns; a name that repeats does so in the
+    objects."""
+    for piece in pieces(batch):
+        parts: list[pa.Array | str] = [before + "{"]
+        for position, (column, field) in enumerate(zip(piece.columns, schema, strict=True)):
+            name = f"{', ' if position else ''}{encode_basestring(field.name)}: "
+            parts += [name, values(column, field.type, settings)]
+        yield from rows_joined([*parts, "}" + behind], "", "null")
+
+
+def values(column: pa.Array, kind: pa.DataType, settings: Settings) -> pa.Array:
+    """The JSON texts of the values of a result's column of the logical type ``kind``; nulls stay null."""
+    if pa.types.is_nested(kind):
+        return with_nulls(_nested(column, kind, settings), column)
+    if pa.types.is_boolean(kind) or pa.types.is_integer(kind):
+        return strings(column, kind, settings)
+    if pa.types.is_floating(kind):
+        return _numbers(column, settings)
+    if is_string(kind):
+        return _quoted(_escaped(column))
+    if pa.types.is_timestamp(kind):
+        return _moments(column, settings)
+    if pa.types.is_binary(kind):
+        bytes_of = column.to_pylist()
+        return _quoted(from_values([None if value is None else value.hex() for value in bytes_of], STRING))
+    return _quoted(strings(column, kind, settings))
+
+
+def _quoted(texts: pa.Array) -> pa.Array:
+    return joined(['"', texts, '"'])
+
+
+def _escaped(texts: pa.Array) -> pa.Array:
+    """The texts with JSON's escapes: by kernels, but row by row if there is a character that needs a rarer
+    escape."""
+    data = characters(texts)
+    codes = np.frombuffer(data, np.uint8)
+    controls = set(np.unique(codes[codes < 0x20]).tolist())
+    if not controls <= _FREQUENT:
+        rows = texts.to_pylist()
+        return from_values([None if text is None else encode_basestring(text)[1:-1] for text in rows], STRING)
+    for character, escape in _ESCAPES:
+        if character.encode() in data:
+            texts = pc.replace_substring(texts, character, escape)
+    return texts
+
+
+def _numbers(column: pa.Array, settings: Settings) -> pa.Array:
+    """Doubles as Python writes them, which is as Java does where neither writes an exponent."""
+    doubles = column.cast(pa.float64())
+    numbers = numpy_view(doubles).astype(np.float64, copy=False)
+    magnitudes = np.abs(numbers)
+    odd = ~(((magnitudes >= 1e-3) & (magnitudes < 1e7)) | (magnitudes == 0))
+    valid = valid_mask(column)
+    if valid is not None:
+        odd &= valid
+    if not odd.any():
+        return strings(doubles, pa.float64(), settings)
+    zeros = np.where(odd, 0.0, numbers)
+    plain = strings(from_numpy(zeros, pa.float64(), valid), pa.float64(), settings)
+    written = [_number(value) for value in numbers[odd].tolist()]
+    return pc.replace_with_mask(plain, from_numpy(odd, pa.bool_()), from_values(written, STRING))
+
+
+def _number(value: float) -> str:
+    return repr(value) if np.isfinite(value) else f'"{value}"'
+
+
+def _moments(column: pa.Array, settings: Settings) -> pa.Array:
+    """Timestamps in ISO form, with six digits of a fraction or none; those with a zone in UTC."""
+    texts = strings(column.view(TIMESTAMP_NTZ), TIMESTAMP_NTZ, settings)
+    texts = pc.replace_substring(texts, " ", "T", max_replacements=1)
+    if b"." in characters(texts):
+        # Up to six digits, as Spark leaves out zeros at the end.
+        for digits in range(1, 6):
+            pattern = rf"(\.[0-9]{{{digits}}})$"
+            texts = pc.replace_substring_regex(texts, pattern, rf"\1{'0' * (6 - digits)}")
+    return joined(['"', texts, '"' if column.type.tz is None else '+00:00"'])
+
+
+def _nested(array: pa.Array, kind: pa.DataType, settings: Settings) -> list[str]:
+    """The JSON texts of values of arrays, maps or structs, and of what such values hold."""
+    if pa.types.is_list(kind):
+        items = _nested(array.values, kind.value_type, settings)
+        shown = [f"[{', '.join(items[start:end])}]" for start, end in spans(array)]
+    elif pa.types.is_map(kind):
+        keys = map(encode_basestring, column_texts(array.keys, kind.key_type, settings))
+        items = _nested(array.items, kind.item_type, settings)
+        pairs = [f"{key}: {item}" for key, item in zip(keys, items, strict=True)]
+        shown = [f"{{{', '.join(pairs[start:end])}}}" for start, end in spans(array)]
+    elif pa.types.is_struct(kind):
+        names = [f"{encode_basestring(name)}: " for name in field_keys(kind)]
+        fields = [
+            _nested(child, field.type, settings) for child, field in zip(array.flatten(), kind, strict=True)
+        ]
+        rows = zip(*fields, strict=True) if fields else [()] * len(array)
+        shown = [
+            f"{{{', '.join([name + text for name, text in zip(names, row, strict=True)])}}}" for row in rows
+        ]
+    else:
+        return ["null" if text is None else text for text in values(array, kind, settings).to_pylist()]
+    nulls = array.is_null().to_pylist()
+    return ["null" if null else text for null, text in zip(nulls, shown, strict=True)]
