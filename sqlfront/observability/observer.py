@@ -66,10 +66,10 @@ class Observer:
         answer.count_rows(Reading(RowAccount(observation)))
         return answer
 
-    def running(self) -> tuple[Observation, ...]:
+    def running(self) -> list[Observation]:
         """The statements that have not ended, oldest first."""
         self.settle()
-        return tuple(list(self._running.values()))
+        return list(self._running.values())
 
     def settle(self) -> None:
         """Tell the watchers of statements that ended in finalizers."""
