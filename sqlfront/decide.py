@@ -48,7 +48,7 @@ def decide(request: StatementRequest, context: "Context", replan: Replan | None 
     try:
         return _own_way(request, context, replan)
     except FOR_SPARK as error:
-        return spark.way_after(error, request)
+        return spark.way_after(error, request, replan)
 
 
 def _own_way(request: StatementRequest, context: "Context", replan: Replan | None) -> "Way":

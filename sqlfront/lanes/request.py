@@ -48,6 +48,8 @@ class Cause(Enum):
     """Only Spark, which isn't started yet, knows a name."""
     SPARK_STARTED = "Spark started"
     """Spark's names are known now."""
+    COPIED = "copied"
+    """The relations of Spark's that the statement reads have been copied."""
     FOR_SPARK = "for Spark"
     """The statement can't run here, but Spark may run it."""
 

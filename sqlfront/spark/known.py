@@ -38,6 +38,11 @@ class SparkNameCache:
         link.watch(self._changes.note)
 
     @property
+    def epoch(self) -> object:
+        """The last change that was taken over: another object after each change."""
+        return self._settled
+
+    @property
     def is_outdated(self) -> bool:
         """Whether a change may have happened that was not taken over yet."""
         return self._changes.last is not self._settled

@@ -22,6 +22,7 @@ from sqlfront.lanes.way import Way
 from sqlfront.results.python_values import rows_batch
 from sqlfront.results.result import Result, Statistics
 from sqlfront.spark.copies import has, is_current, origin, origin_of
+from sqlfront.spark.copying.copier import Copier
 from sqlfront.spark.known import SparkNameCache, reads_here
 from sqlfront.spark.lent import LentRelations, words_of
 from sqlfront.spark.mixed import fetched, given, mixed_query
@@ -30,6 +31,7 @@ from sqlfront.spark.same_answers import first_other
 from sqlfront.spark.start import SparkStart
 from sqlfront.spark.ways import MixedWay, SparkWay, StartWay
 from sqlfront.state.options import TIME_ZONE
+from sqlfront.state.spark_beside import CopyCost
 from sqlfront_connectors.spark.table import SparkTable
 from sqlfront_connectors.spark.types import quoted
 from sqlfront_planner.binder import Arguments, bind
@@ -93,6 +95,7 @@ class SparkLane:
         method."""
         self._context = context
         self._lent = LentRelations(context, self)
+        self._copier = Copier(self, context)
         zone = self._start.options.get(TIME_ZONE)
         if zone is not None:
             self._take_time_zone(zone)
@@ -190,6 +193,22 @@ class SparkLane:
         self.start(request, "the statement asks for the tables of Spark")
         return self.link.tables(database, kind)
 
+    @property
+    def epoch(self) -> object:
+        """See :meth:`~sqlfront.state.spark_beside.SparkBeside.epoch`."""
+        known = self._start.known
+        return None if known is None else known.epoch
+
+    def copied(self, parts: tuple[str, ...]) -> CopyCost:
+        """See :meth:`~sqlfront.state.spark_beside.SparkBeside.copied`."""
+        table = self.entry(parts).table
+        assert isinstance(table, SparkTable)
+        snapshot = table.snapshot()
+        size = snapshot.statistics.size
+        if size is None:
+            raise NotSupportedError(f"the size of `{'.'.join(parts)}` isn't known")
+        return CopyCost(size, self.link.is_followed(snapshot.frame))
+
     def entry(self, parts: tuple[str, ...]) -> TableEntry:
         """See :meth:`~sqlfront_planner.catalog.Elsewhere.entry`. Raises TABLE_OR_VIEW_NOT_FOUND if Spark has
         no such relation."""
@@ -231,17 +250,19 @@ class SparkLane:
         """See :meth:`~sqlfront.state.spark_beside.SparkBeside.way`."""
         match replan:
             case Replan(Cause.FOR_SPARK):
-                return self._way_by_spark(request, replan.reason, replan.error)
+                return self._way_by_spark(request, replan.reason, replan.error, may_copy=True)
             case Replan(Cause.SPARK_NEEDED):
                 return StartWay(self, replan.reason)
         reason = self.reason_before(request.text)
         return None if reason is None else SparkWay(self, reason)
 
-    def way_after(self, error: Error, request: StatementRequest) -> Way:
+    def way_after(self, error: Error, request: StatementRequest, replan: Replan | None) -> Way:
         """See :meth:`~sqlfront.state.spark_beside.SparkBeside.way_after`."""
-        way = self.way(request, self.replan_after(error, request))
-        assert way is not None
-        return way
+        found = self.replan_after(error, request)
+        if found.cause is Cause.SPARK_NEEDED:
+            return StartWay(self, found.reason)
+        may_copy = replan is None or replan.cause is not Cause.COPIED
+        return self._way_by_spark(request, found.reason, found.error, may_copy=may_copy)
 
     def replan_after(self, error: Error, request: StatementRequest) -> Replan:
         """See :meth:`~sqlfront.state.spark_beside.SparkBeside.replan_after`."""
@@ -255,13 +276,18 @@ class SparkLane:
         # Without its frames, which hold the statement's result and would be held by it.
         return Replan(Cause.FOR_SPARK, reason, error.with_traceback(None))
 
-    def _way_by_spark(self, request: StatementRequest, reason: str, error: Error | None) -> Way:
+    def _way_by_spark(
+        self, request: StatementRequest, reason: str, error: Error | None, *, may_copy: bool
+    ) -> Way:
         """Decide the way of a statement that can't run here for the ``reason``, after ``error`` (None: there
-        was none): the mixed lane for a query over tables of both sides if that moves few enough bytes, else
-        the Spark lane. Raises the OperationalError of a mixed query that Spark should not run either."""
+        was none). The mixed lane runs a query over tables of both sides if Spark sends few enough bytes; else
+        Spark runs the statement, with advice about copies or, if ``may_copy``, after copies were made. Raises
+        the OperationalError of a mixed query that Spark should not run either."""
         text = request.text
-        if not isinstance(error, FoundElsewhere) or not is_query(text) or not self.may_read_here(text):
+        if not isinstance(error, FoundElsewhere) or not is_query(text):
             return SparkWay(self, reason, error)
+        if not self.may_read_here(text):
+            return self._copier.way(request, SparkWay(self, reason, error), may_copy=may_copy)
         try:
             mixed = mixed_query(self._context, request.parsed or parse_query(text), request.arguments)
             mixed.check()

@@ -2,7 +2,7 @@
 
 import time
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from sqlfront.state.context import Context
     from sqlfront.state.spark_beside import SparkBeside
     from sqlfront_planner.statements.structs import Explain
+
+#: Spark's condition for a format of tables that Spark doesn't have, as memory.
+_NO_FORMAT: Final = "DATA_SOURCE_NOT_FOUND"
 
 
 class SparkWay:
@@ -49,10 +52,11 @@ class SparkWay:
         return self._spark.run(request, self.reason)
 
     def after(self, error: Error, request: StatementRequest) -> Replan:
-        """Raise the error, or this session's error for a statement that only sqlfront knows."""
+        """Raise the error, or this session's error for a statement, or a format of tables, that only sqlfront
+        knows."""
         ours = self.ours
         is_known_here = ours is not None and ours.condition != SYNTAX and not is_query(request.text)
-        if ours is not None and is_known_here and error.condition == SYNTAX:
+        if ours is not None and is_known_here and error.condition in (SYNTAX, _NO_FORMAT):
             raise ours from None
         raise error
 

@@ -46,9 +46,14 @@ def _count(value: str) -> str:
     return str(int(value))
 
 
+def _count_or_none(value: str) -> str:
+    return "0" if value == "0" else _count(value)
+
+
 TIME_ZONE: Final = "spark.sql.session.timeZone"
 _TIMEOUT: Final = "sqlfront.timeout"
 _LANE: Final = "sqlfront.lane"
+_AUTOCACHE: Final = "sqlfront.autocache"
 _PRUNING: Final = "sqlfront.pruning"
 _PRUNING_LIMIT: Final = "sqlfront.pruning.limit"
 
@@ -58,6 +63,7 @@ _OPTIONS: Final[dict[str, _Option]] = {
     "spark.sql.caseSensitive": _Option("false", _only("false")),
     _TIMEOUT: _Option("0", _seconds),
     _LANE: _Option("auto", _only("auto", "light", "spark")),
+    _AUTOCACHE: _Option("0", _count_or_none),
     _PRUNING: _Option("true", _only("true", "false")),
     _PRUNING_LIMIT: _Option(str(MOST_KEYS), _count),
 }
@@ -92,6 +98,11 @@ class Options:
         """The lanes that queries may take: ``light`` = only sqlfront, ``spark`` = only Spark, ``auto`` = the
         faster of both."""
         return self._values[_LANE]
+
+    @property
+    def autocache(self) -> int:
+        """The number of readings from which on relations of Spark's are copied; 0 = never."""
+        return int(self._values[_AUTOCACHE])
 
     @property
     def most_keys(self) -> int:

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
+import msgspec
+
 from sqlfront.lanes.request import Replan, StatementRequest
 from sqlfront_planner.catalog import Elsewhere, Entry, TableEntry
 from sqlfront_values.errors import Error
@@ -16,6 +18,14 @@ if TYPE_CHECKING:
     from sqlfront_planner.statements.structs import Query
 
 
+class CopyCost(msgspec.Struct, frozen=True):
+    """The cost of a copy of a relation of Spark's: ``size``: Spark's estimate in bytes. ``follows``: whether
+    the relation gives the same rows until a change that is noticed, in Spark's plan or in files."""
+
+    size: int
+    follows: bool
+
+
 class SparkBeside(Elsewhere, Protocol):
     """The Spark session beside a session, as commands and lanes know it;
     :class:`~sqlfront.spark.lane.SparkLane` implements the interface."""
@@ -24,6 +34,18 @@ class SparkBeside(Elsewhere, Protocol):
     def link(self) -> "SparkLink":
         """The link to the Spark session. Raises :class:`~sqlfront.spark.lane.NotStarted` if the Spark
         session isn't started."""
+
+    @property
+    def epoch(self) -> object:
+        """The last change in Spark that was taken over: another object after each change; None before Spark
+        is started."""
+
+    def whole_name(self, parts: tuple[str, ...]) -> tuple[str, ...] | None:
+        """See :meth:`~sqlfront_planner.catalog.Elsewhere.whole_name`."""
+
+    def copied(self, parts: tuple[str, ...]) -> "CopyCost":
+        """The cost of a copy of Spark's relation with the dotted name. Raises Spark's errors, and
+        NotSupportedError for a relation of unknown size or with columns that sqlfront can't read."""
 
     @property
     def is_settled(self) -> bool:
@@ -38,9 +60,9 @@ class SparkBeside(Elsewhere, Protocol):
         """The way of a statement that Spark has to run, whatever relations the statement reads; None for
         other statements."""
 
-    def way_after(self, error: Error, request: "StatementRequest") -> "Way":
-        """The way by Spark of a statement that can't be planned here because of ``error``. Raises the error
-        if the statement isn't for Spark."""
+    def way_after(self, error: Error, request: "StatementRequest", replan: "Replan | None") -> "Way":
+        """The way by Spark of a statement that can't be planned here because of ``error``, after ``replan``
+        (None: no way was tried). Raises the error if the statement isn't for Spark."""
 
     def replan_after(self, error: Error, request: "StatementRequest") -> "Replan":
         """The outcome of a statement that failed here with ``error`` but that Spark may run. Raises the error

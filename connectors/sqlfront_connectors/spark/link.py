@@ -152,6 +152,11 @@ class SparkLink:
         files = "\n".join(source or f"change {last_change()}" for source in self._session.sources(frame))
         return f"{frame.semanticHash() & 0xFFFFFFFF:08x}-{zlib.crc32(files.encode()):08x}"
 
+    def is_followed(self, frame: "DataFrame") -> bool:
+        """Whether the frame gives the same rows until a change that :meth:`version` tells: no row depends on
+        chance or on the time, and each source can be tracked. False over Spark Connect, which doesn't say."""
+        return self._session.is_repeatable(frame) and None not in self._session.sources(frame)
+
     def whole_name(self, parts: Sequence[str]) -> tuple[str, ...] | None:
         """Return the full name, in parts, of Spark's relation of a name (its parts, without quotes): catalog,
         database and name. A temporary view has only its name, preceded by ``global_temp`` if the view is

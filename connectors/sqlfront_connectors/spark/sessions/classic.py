@@ -1,5 +1,6 @@
 """Operations on a classic session beyond PySpark's public methods, by way of the JVM."""
 
+import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
@@ -26,6 +27,10 @@ else:
 #: Nodes of a plan whose rows never change.
 _UNCHANGING: Final = frozenset(
     {"CommandResult", "CTERelationRef", "LocalRelation", "LogicalRDD", "OneRowRelation", "Range"}
+)
+#: Pattern of expressions in the text of a plan whose value depends on the time, the user or the session.
+_PRESENT: Final = re.compile(
+    r"\b(?:current_\w+|now|localtimestamp|session_user|user|version)\(\)", re.IGNORECASE
 )
 
 
@@ -96,6 +101,11 @@ class ClassicSession:
     def size(self, frame: "DataFrame") -> int | None:
         """Return the estimate of Spark's optimizer of the size of the frame's rows in bytes."""
         return int(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())
+
+    def is_repeatable(self, frame: "DataFrame") -> bool:
+        """Whether the frame's rows depend neither on chance nor on the time or the user that asks."""
+        plan = frame._jdf.queryExecution().analyzed()
+        return bool(plan.deterministic()) and _PRESENT.search(str(plan.toString())) is None
 
     def sources(self, frame: "DataFrame") -> "Iterator[str | None]":
         """Yield the sources of the frame's rows: the paths of files, and None for each source whose changes

@@ -151,6 +151,10 @@ class RemoteSession:
         found = _SIZE.search(plan)
         return None if found is None else int(float(found[1]) * _UNITS[found[2]])
 
+    def is_repeatable(self, frame: "DataFrame") -> bool:
+        """False: Spark Connect doesn't say whether rows depend on chance or the time."""
+        return False
+
     def sources(self, frame: "DataFrame") -> "Iterator[str | None]":
         """Yield the sources of the frame's rows: the paths of files, and None if changes of a further source
         can't be detected."""

@@ -1,0 +1,70 @@
+"""Advice: the CACHE TABLE that would let sqlfront answer a query, and what the copy would take."""
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from sqlfront_planner.binder import Arguments, bind
+from sqlfront_planner.statements.dotted_names import dotted
+from sqlfront_values.errors import Error
+from sqlfront_values.room import in_units
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlfront.state.context import Context
+    from sqlfront.state.spark_beside import SparkBeside
+    from sqlfront_planner.statements.structs import Query
+
+#: Shares of the free memory below which the text gives no figure.
+_LITTLE: Final = 0.01
+
+
+class Advice(msgspec.Struct, frozen=True):
+    """The copies that would make a query light. ``names``: the relations as the query writes them, in parts;
+    ``size``: Spark's estimate of the relations' bytes; ``free``: the bytes of memory that are free for
+    copies; ``follows``: whether the relations give the same rows until a change that is noticed."""
+
+    names: tuple[tuple[str, ...], ...]
+    size: int
+    free: float
+    follows: bool
+
+    @property
+    def text(self) -> str:
+        """The advice in words, as a part of a reason.
+
+        >>> Advice((("trips",),), 27_955, 1e9, True).text
+        'CACHE TABLE trips would make it light: about 27.3 KiB, less than 1% of the free memory'
+        """
+        share = self.size / self.free
+        much = f"less than {_LITTLE:.0%}" if share < _LITTLE else f"{share:.0%}"
+        copies = " and ".join(f"CACHE TABLE {dotted(name)}" for name in self.names)
+        return f"{copies} would make it light: about {in_units(self.size)}, {much} of the free memory"
+
+
+def advice_for(
+    query: "Query",
+    arguments: Arguments,
+    names: "Sequence[tuple[str, ...]]",
+    spark: "SparkBeside",
+    context: "Context",
+) -> Advice | None:
+    """The advice for a query that reads the relations ``names`` of Spark's. None if sqlfront doesn't cover
+    the query, or if the copies would not fit into the free memory. Runs no job."""
+    try:
+        bind(query, context.catalog.with_elsewhere(), context.bind_settings, arguments)
+        found = [spark.copied(name) for name in names]
+    except Error:
+        return None
+    size = sum(each.size for each in found)
+    free = free_memory(context)
+    if size >= free:
+        return None
+    return Advice(tuple(names), size, free, all(each.follows for each in found))
+
+
+def free_memory(context: "Context") -> float:
+    """The bytes of memory that are free for copies; in a cluster all memory of the members."""
+    used = context.engine.memory.used if context.cluster is None else 0
+    return context.memory - used

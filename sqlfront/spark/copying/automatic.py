@@ -1,0 +1,104 @@
+"""Copies that sqlfront makes by itself: ``SET sqlfront.autocache = n``."""
+
+import logging
+import threading
+from typing import TYPE_CHECKING, Final
+
+from sqlfront.commands import caching
+from sqlfront.commands.run import StatementRun
+from sqlfront.lanes.request import Cause, Replan, StatementRequest
+from sqlfront.results.result import Result
+from sqlfront_planner.catalog import Entry, TableEntry
+from sqlfront_planner.lanes import Lane
+from sqlfront_planner.statements.dotted_names import dotted
+from sqlfront_planner.statements.structs import CacheTable
+from sqlfront_values.errors import Error
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sqlfront.lanes.way import QueryWay
+    from sqlfront.state.context import Context
+    from sqlfront_planner.statements.structs import Explain
+
+logger = logging.getLogger(__name__)
+
+#: SQLSTATEs of a statement that its user, or its timeout, has ended.
+_ENDED: Final = frozenset({"HY008", "57014"})
+
+
+class AutomaticCopies:
+    """The copies that sqlfront has made by itself, oldest first. When memory is short, the oldest copy is
+    dropped; queries then read Spark's relation again."""
+
+    def __init__(self, context: "Context") -> None:
+        self._context = context
+        self._lock = threading.Lock()
+        self._made: list[Entry] = []
+        if context.cluster is None:
+            for budget in (context.engine.memory, context.engine.tables):
+                budget.relief = self.relieve
+
+    def make(self, name: tuple[str, ...], request: StatementRequest) -> None:
+        """Copy the relation of Spark's with the dotted ``name``, as a part of the statement of ``request``.
+        Raises Spark's errors, and OperationalError if the copy doesn't fit."""
+        caching.cache(StatementRun(self._context, request), CacheTable(dotted(name)))
+        entry = self._context.catalog.lookup(name)
+        if entry is not None:
+            with self._lock:
+                self._made.append(entry)
+
+    def relieve(self) -> bool:
+        """Drop the oldest copy that is still there; return whether there was one."""
+        while True:
+            with self._lock:
+                if not self._made:
+                    return False
+                entry = self._made.pop(0)
+            if isinstance(entry, TableEntry) and self._context.catalog.own(entry.parts) is entry:
+                caching.let_go(StatementRun(self._context), (entry,))
+                self._context.plans.clear()  # plans that read the copy hold its rows
+                logger.info("the automatic copy of `%s` made room", entry.name)
+                return True
+
+
+class CopyWay:
+    """The way of a query that copies relations of Spark's first; the query is then decided again. If a
+    relation can't be copied, the query goes the way ``otherwise``."""
+
+    lane = Lane.SPARK
+
+    def __init__(
+        self,
+        names: "Sequence[tuple[str, ...]]",
+        copies: AutomaticCopies,
+        otherwise: "QueryWay",
+        failed: "Callable[[], None]",
+    ) -> None:
+        """``failed`` is called if a relation can't be copied."""
+        self._names = names
+        self._copies = copies
+        self._otherwise = otherwise
+        self._failed = failed
+        self.reason = otherwise.reason
+
+    def run(self, request: StatementRequest) -> Result | Replan:
+        """See :meth:`~sqlfront.lanes.way.Way.run`."""
+        try:
+            for name in self._names:
+                self._copies.make(name, request)
+        except Error as error:
+            if error.sqlstate in _ENDED:
+                raise
+            logger.warning("no automatic copy of %s: %s", " and ".join(map(dotted, self._names)), error)
+            self._failed()
+            return self._otherwise.run(request)
+        return Replan(Cause.COPIED, self.reason)
+
+    def explain(self, request: StatementRequest, statement: "Explain") -> Result | Replan:
+        """See :meth:`~sqlfront.lanes.way.Way.explain`; copies nothing."""
+        return self._otherwise.explain(request, statement)
+
+    def after(self, error: Error, request: StatementRequest) -> Replan:
+        """See :meth:`~sqlfront.lanes.way.Way.after`."""
+        return self._otherwise.after(error, request)

@@ -1,0 +1,107 @@
+"""The decision for a query over Spark's relations: advice in the reason, or copies first."""
+
+import threading
+from collections import OrderedDict
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from sqlfront.spark.copying.advice import Advice, advice_for
+from sqlfront.spark.copying.automatic import AutomaticCopies, CopyWay
+from sqlfront.spark.copying.readings import ReadCounts, names_elsewhere
+from sqlfront.spark.ways import SparkWay
+from sqlfront_planner.statements.query_parser import parse_query
+from sqlfront_values.errors import Error
+
+if TYPE_CHECKING:
+    from sqlfront.lanes.request import StatementRequest
+    from sqlfront.lanes.way import Way
+    from sqlfront.state.context import Context
+    from sqlfront.state.spark_beside import SparkBeside
+    from sqlfront_planner.statements.structs import Query
+
+#: The reading of a relation from which on reasons hold advice: a single reading is no habit.
+_REPEATED: Final = 2
+#: Texts whose relations and advice are kept; the text that was asked longest ago makes room.
+_TEXTS: Final = 256
+
+
+class _Known(msgspec.Struct):
+    """The facts about a text, as long as Spark's names and the session's are those of ``epoch``: the names of
+    the relations of Spark's that the text reads, as written and whole, and the advice. Changed in place."""
+
+    epoch: object
+    names: tuple[tuple[str, ...], ...]
+    wholes: tuple[tuple[str, ...], ...]
+    is_advised: bool = False
+    advice: Advice | None = None
+
+
+class Copier:
+    """The adviser of one session about copies. Safe to use from several threads."""
+
+    def __init__(self, spark: "SparkBeside", context: "Context") -> None:
+        self._spark = spark
+        self._context = context
+        self._copies = AutomaticCopies(context)
+        self._counts = ReadCounts()
+        self._lock = threading.Lock()
+        self._texts: OrderedDict[str, _Known] = OrderedDict()
+        # Relations that could not be copied, each with the epoch of the attempt.
+        self._refused: dict[tuple[str, ...], object] = {}
+
+    def way(self, request: "StatementRequest", otherwise: SparkWay, *, may_copy: bool) -> "Way":
+        """The way of a query that reads relations of Spark's and that Spark would run. The way is
+        ``otherwise``, with advice in its reason from the second reading of all the relations on; or, if
+        ``may_copy`` and the session copies what was read often, a way that copies the relations first."""
+        known = self._known(request)
+        if known is None or not known.names:
+            return otherwise
+        count = self._counts.of if request.parsed is not None else self._counts.count
+        readings = min([count(whole) for whole in known.wholes])
+        wanted = self._context.options.autocache
+        if readings < _REPEATED and not 0 < wanted <= readings:
+            return otherwise
+        advice = self._advice(known, request)
+        if advice is None:
+            return otherwise
+        if may_copy and advice.follows and 0 < wanted <= readings and not self._is_refused(known):
+            for whole in known.wholes:
+                self._counts.reset(whole)
+            return CopyWay(known.names, self._copies, otherwise, partial(self._refuse, known))
+        return SparkWay(self._spark, f"{otherwise.reason}; {advice.text}", otherwise.ours)
+
+    def _known(self, request: "StatementRequest") -> _Known | None:
+        """The facts about the request's text; None for a text that sqlfront can't read."""
+        text, epoch = request.text, (self._spark.epoch, self._context.catalog.version)
+        known = self._texts.get(text)
+        if known is None or known.epoch != epoch:
+            try:
+                query = request.parsed or parse_query(text)
+                names = tuple(names_elsewhere(query.tree, self._context.catalog))
+                wholes = tuple(self._spark.whole_name(name) or name for name in names)
+            except Error:
+                return None
+            known = _Known(epoch, names, wholes)
+            with self._lock:
+                self._texts[text] = known
+                self._texts.move_to_end(text)
+                if len(self._texts) > _TEXTS:
+                    self._texts.popitem(last=False)
+        return known
+
+    def _advice(self, known: _Known, request: "StatementRequest") -> Advice | None:
+        if not known.is_advised:
+            query: Query = request.parsed or parse_query(request.text)
+            known.advice = advice_for(query, request.arguments, known.names, self._spark, self._context)
+            known.is_advised = True
+        return known.advice
+
+    def _is_refused(self, known: _Known) -> bool:
+        return any(self._refused.get(whole) == self._spark.epoch for whole in known.wholes)
+
+    def _refuse(self, known: _Known) -> None:
+        """Try no more to copy the relations until something changes in Spark."""
+        for whole in known.wholes:
+            self._refused[whole] = self._spark.epoch
