@@ -5,7 +5,9 @@ so the readings stay few even for ambiguous texts. The stack is a chain of entri
 no nesting is too deep.
 """
 
+import os
 import re
+import threading
 from functools import cache
 from string import ascii_uppercase, digits
 from typing import Final
@@ -25,6 +27,13 @@ class _Call:
         self.state = state
         self.below = [below]
 
+
+#: Held while readings are followed through the grammar, whose states are built and completed on the way: a
+#: thread must not see a state that another thread has half built. Known beginnings are followed without.
+_following: Final = threading.Lock()
+os.register_at_fork(
+    before=_following.acquire, after_in_parent=_following.release, after_in_child=_following.release
+)
 
 #: Tokens of a text above which the recognizer first removes repetitions: for shorter texts the search for
 #: repetitions costs more than it saves.
@@ -57,7 +66,8 @@ class _Beginning:
         """Whether the beginning is a whole text."""
         known = self._may_end
         if known is None:
-            known = self._may_end = _is_whole(self.readings)
+            with _following:
+                known = self._may_end = _is_whole(self.readings)
         return known
 
 
@@ -74,7 +84,7 @@ class _Beginnings:
     def longer(self, beginning: _Beginning, kind: int) -> _Beginning:
         """Add the beginning with one more token, of the kind ``kind``, to the cache and return it; if the
         cache is full, drop all others."""
-        with uncollected():  # the grammar's states are never freed
+        with _following, uncollected():  # the grammar's states are never freed
             made = _Beginning(_after(self._grammar, beginning.readings, kind))
         self._count += 1
         if self._count > _MOST_BEGINNINGS:
@@ -147,7 +157,7 @@ def _first_wrong(grammar: Grammar, kinds: list[int], rule: str) -> int | None:
 def _first_wrong_later(grammar: Grammar, readings: list[Reading], kinds: list[int]) -> int | None:
     """The position of the first wrong token, as :func:`_first_wrong`, from the token at position ``_LONG``
     on; ``readings`` are those after the tokens before."""
-    with uncollected():
+    with _following, uncollected():
         for position, kind in enumerate(kinds[_LONG:], _LONG):
             readings = _after(grammar, readings, kind)
             if not readings:
@@ -182,7 +192,15 @@ def keywords_as_names(tokens: Tokens) -> list[int]:
     text."""
     grammar = spark_grammar()
     kinds = [grammar.kinds.get(name, grammar.kinds["<word>"]) for name in tokens.kinds]
-    found, readings = [], _at_start(grammar, "text")
+    readings = _at_start(grammar, "text")
+    with _following:
+        return _keywords_as_names(grammar, tokens, kinds, readings)
+
+
+def _keywords_as_names(
+    grammar: Grammar, tokens: Tokens, kinds: list[int], readings: list[Reading]
+) -> list[int]:
+    found = []
     for position, kind in enumerate(kinds):
         if tokens.kinds[position].isidentifier() and kind != grammar.kinds["<word>"]:
             others = _after(grammar, readings, ~kind)
@@ -195,7 +213,8 @@ def keywords_as_names(tokens: Tokens) -> list[int]:
 
 
 def _at_start(grammar: Grammar, rule: str) -> list[Reading]:
-    return [(grammar.start(rule), _NO_CALL)]
+    with _following:
+        return [(grammar.start(rule), _NO_CALL)]
 
 
 def _after(grammar: Grammar, readings: list[Reading], kind: int) -> list[Reading]:
