@@ -1,6 +1,6 @@
 """PEP 249's connection and cursor."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -123,8 +123,10 @@ class Cursor(ClosingContext):
     no rows.
     """
 
-    def __init__(self, connection: "Connection") -> None:
+    def __init__(self, connection: "Connection", begin: Callable[[str], QueryRun] | None = None) -> None:
+        """``begin`` makes the run of a statement's text, None = :meth:`Session.begin`."""
         self._connection = connection
+        self._begin = connection.session.begin if begin is None else begin
         # The run of the current or last statement; set before the statement begins, for cancel().
         self._query: QueryRun | None = None
         self._result: Result | None = None
@@ -138,6 +140,16 @@ class Cursor(ClosingContext):
     def connection(self) -> "Connection":
         """The connection that made the cursor."""
         return self._connection
+
+    @property
+    def closed(self) -> bool:
+        """Whether :meth:`close` was called."""
+        return self._closed
+
+    @property
+    def rows_at_hand(self) -> bool:
+        """Whether all rows are in memory as Python values, so that fetching rows waits for nothing."""
+        return self._result is not None and self._result.rows_at_hand
 
     @property
     def description(self) -> list[ColumnDescription] | None:
@@ -188,10 +200,10 @@ class Cursor(ClosingContext):
         if self._result is not None:
             self._finish()
         if isinstance(operation, str):
-            self._query = query = session.begin(operation)
+            self._query = query = self._begin(operation)
             self._result = session.execute(operation, parameters, timeout=timeout, query=query)
         else:
-            self._query = query = session.begin(operation.text)
+            self._query = query = self._begin(operation.text)
             self._result = operation.execute(parameters, timeout=timeout, query=query)
         return self
 

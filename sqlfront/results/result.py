@@ -83,6 +83,9 @@ class Result(ClosingContext):
     InterfaceError afterwards. Closing (or dropping) a result before its end cancels its job.
     """
 
+    #: Whether all rows are in memory as Python values, so that :meth:`tuples` waits for nothing.
+    rows_at_hand = False
+
     def __init__(
         self,
         schema: pa.Schema,
@@ -457,6 +460,8 @@ class Result(ClosingContext):
 class RowsResult(Result):
     """The result of a row program, which has all rows as Python values. An Arrow batch of the rows is made
     only for readers of Arrow data."""
+
+    rows_at_hand = True
 
     def __init__(
         self,

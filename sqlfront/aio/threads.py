@@ -1,0 +1,116 @@
+"""Blocking calls of tasks, on threads that a connection owns."""
+
+import asyncio
+import contextvars
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from typing import Final, TypeVar
+
+from sqlfront_values.errors import InterfaceError
+
+Value = TypeVar("Value")
+
+#: The most threads of a connection: as many as asyncio's own for blocking calls.
+THREADS: Final = min(32, (os.cpu_count() or 1) + 4)
+#: Seconds that a cancelled task waits for the end of its call; the call then ends without the task.
+_PATIENCE: Final = 5.0
+
+
+class CallThreads:
+    """The threads that run the blocking calls of a connection's tasks. A thread starts when a call finds no
+    idle thread, up to ``count`` threads."""
+
+    def __init__(self, count: int = THREADS) -> None:
+        self._pool = ThreadPoolExecutor(count, thread_name_prefix="sqlfront-aio")
+
+    async def run(
+        self,
+        call: Callable[[], Value],
+        stop: Callable[[], None],
+        discard: Callable[[Future[Value]], None],
+    ) -> Value:
+        """Run the call on a thread, and return its value.
+
+        If the task is cancelled, ``stop`` asks the call to end soon, ``discard`` frees what the ended call
+        has made or used, and CancelledError is raised after that; but a call that goes on for seconds is left
+        to end by itself. A call that no thread has begun is never begun. Raises InterfaceError if the threads
+        are closed.
+        """
+        try:
+            future = self._pool.submit(contextvars.copy_context().run, call)
+        except RuntimeError as error:
+            raise InterfaceError("the connection is closed") from error
+        try:
+            return await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            stop()
+            await _ended(future, discard)
+            raise
+
+    async def close(self, before: Callable[[], None]) -> None:
+        """Run ``before`` on a thread of its own, and wait for the end of all threads. ``before`` has to end
+        the running calls."""
+        loop = asyncio.get_running_loop()
+        ended = loop.create_future()
+        closing = partial(self._close, before, loop, ended)
+        thread = threading.Thread(target=closing, name="sqlfront-aio-close")
+        thread.start()
+        await _settled(ended)
+        thread.join()  # which has told its end
+        ended.result()
+
+    def _close(
+        self, before: Callable[[], None], loop: asyncio.AbstractEventLoop, ended: "asyncio.Future[None]"
+    ) -> None:
+        failure: BaseException | None = None
+        try:
+            before()
+        except BaseException as error:  # noqa: BLE001 - raised where close() is awaited
+            failure = error
+        self._pool.shutdown()
+        _tell(loop, ended, failure)
+
+
+async def _ended(future: "Future[Value]", discard: Callable[[Future[Value]], None]) -> None:
+    """Wait until the call has ended and is discarded, but no longer than the patience."""
+    loop = asyncio.get_running_loop()
+    ended = loop.create_future()
+
+    def finish(future: "Future[Value]") -> None:
+        try:
+            discard(future)
+        finally:
+            _tell(loop, ended)
+
+    timer = loop.call_later(_PATIENCE, _set, ended, None)
+    future.add_done_callback(finish)
+    await _settled(ended)
+    timer.cancel()
+
+
+async def _settled(future: "asyncio.Future[None]") -> None:
+    """Wait for the future; further cancellations of the task do not end the wait."""
+    while not future.done():
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait([future])
+
+
+def _tell(
+    loop: asyncio.AbstractEventLoop, future: "asyncio.Future[None]", error: BaseException | None = None
+) -> None:
+    """Set the future of a loop from any thread; a closed loop waits for nothing."""
+    with suppress(RuntimeError):
+        loop.call_soon_threadsafe(_set, future, error)
+
+
+def _set(future: "asyncio.Future[None]", error: BaseException | None) -> None:
+    if future.done():
+        return
+    if error is None:
+        future.set_result(None)
+    else:
+        future.set_exception(error)
