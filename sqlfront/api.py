@@ -2,7 +2,8 @@
 
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, cast
 
 from msgspec.structs import replace
@@ -173,3 +174,15 @@ def default_session() -> Session:
         if not _default or _default[0].closed:
             _default[:] = [_opened(None, {}, None)]
         return _default[0]
+
+
+@contextmanager
+def as_default(session: Session) -> Iterator[None]:
+    """Let :func:`sql` use the session until the end of the ``with`` block."""
+    with _lock:
+        before, _default[:] = list(_default), [session]
+    try:
+        yield
+    finally:
+        with _lock:
+            _default[:] = before
