@@ -57,6 +57,9 @@ def connect(
     collect_rows: float | None = None,
     silence_limit: float | None = None,
     plan_cache: int | None = None,
+    query_history: int | None = None,
+    slow_query: float | None = None,
+    show_literals: bool | None = None,
     spark: "SparkSource | None" = None,
     resource_profile: "ResourceProfile | None" = None,
 ) -> "connection.Connection":
@@ -106,15 +109,19 @@ def connect(
         "collect_rows": collect_rows,
         "silence_limit": silence_limit,
         "plan_cache": plan_cache,
+        "query_history": query_history,
+        "slow_query": slow_query,
+        "show_literals": show_literals,
         "spark": spark,
         "resource_profile": resource_profile,
     }
     changes = {name: value for name, value in given.items() if value is not None}
-    return connection.Connection(_opened(url, changes, config))
+    return connection.Connection(open_session(url, changes, config))
 
 
-def _opened(url: str | None, given: Mapping[str, object], config: Config | None) -> Session:
-    """Open the session of the URL or name ``url`` with the arguments ``given``."""
+def open_session(url: str | None, given: Mapping[str, object], config: Config | None) -> Session:
+    """Open the session of a URL or name, with the arguments ``given`` by the names of :func:`connect`'s
+    keywords. Errors: see :func:`connect`."""
     spark = cast("SparkSource | None", given.get("spark"))
     if url is not None or given.keys() & _ADDRESSES or (config is None and _environment_speaks()):
         resolved = connecting.resolve(url, given, config)
@@ -172,7 +179,7 @@ def default_session() -> Session:
     they configure :func:`connect`."""
     with _lock:
         if not _default or _default[0].closed:
-            _default[:] = [_opened(None, {}, None)]
+            _default[:] = [open_session(None, {}, None)]
         return _default[0]
 
 

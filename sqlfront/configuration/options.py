@@ -214,6 +214,15 @@ OPTIONS: Final = (
         OptionScope.OWN,
     ),
     ConnectionOption("plan_cache", OptionKind.INTEGER, "number of plans that are kept; default: 1000"),
+    ConnectionOption(
+        "query_history", OptionKind.INTEGER, "number of ended statements in sys.queries; default: 0"
+    ),
+    ConnectionOption(
+        "slow_query", OptionKind.NUMBER, "seconds from which a statement is logged; default: none is"
+    ),
+    ConnectionOption(
+        "show_literals", OptionKind.BOOLEAN, "whether listings and log lines show the literals of statements"
+    ),
 )
 
 _BY_NAME: Final = {option.name: option for option in OPTIONS}

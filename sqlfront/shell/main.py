@@ -10,13 +10,14 @@ from enum import IntEnum
 from types import FrameType
 from typing import NoReturn
 
-from sqlfront.config import Config, Launcher
+from sqlfront.config import Launcher
 from sqlfront.results.result import Result
 from sqlfront.session import Session
 from sqlfront.shell import check, cluster
 from sqlfront.shell.encryption_arguments import add_encryption
 from sqlfront.shell.output.formats import FORMATS, format_named, write_result
 from sqlfront.shell.progress import ProgressLine
+from sqlfront.shell.session_arguments import add_connection, session_of
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.statement import split_statements
 from sqlfront_values.errors import Error, OperationalError
@@ -59,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return ExitCode.USAGE
         scripts = [sys.stdin.read()]
     try:
-        session = Session(_config(options), spark=options.spark)
+        session = session_of(options)
     except Error as error:
         print(f"sqlfront: {error}", file=sys.stderr)
         return ExitCode.CONNECT
@@ -68,31 +69,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return ExitCode.USAGE
     with session:
         return _run(session, scripts, options.format)
-
-
-def _config(options: argparse.Namespace) -> Config:
-    """The session's configuration from the arguments. Raises OSError if the file with the secret can't be
-    read."""
-    secret = None
-    if options.secret_file is not None:
-        with open(options.secret_file, encoding="utf-8") as file:
-            secret = file.read().strip()
-    cluster = options.cluster
-    if cluster is None and options.credentials is not None:
-        cluster = "sqlfront://"
-    return Config(
-        timeout=options.timeout,
-        time_zone=options.time_zone,
-        members=options.members,
-        launcher=Launcher(options.launcher),
-        cluster=cluster,
-        secret=secret,
-        credentials=options.credentials,
-        certificate=options.certificate,
-        key=options.key,
-        authority=options.authority,
-        insecure=options.insecure,
-    )
 
 
 def _run(session: Session, scripts: Sequence[str], format_name: str) -> ExitCode:
@@ -188,6 +164,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Exit codes: 0 ok, 1 a statement failed, 2 usage, 3 no session, 4 timeout, 130 Ctrl-C."
         " Clusters: sqlfront member --help, sqlfront cluster --help. Files unrun: sqlfront check --help.",
     )
+    add_connection(parser)
     parser.add_argument(
         "-c", "--command", action=_Source, const="command", metavar="SQL", help="run statements (repeatable)"
     )
@@ -203,9 +180,7 @@ def _parser() -> argparse.ArgumentParser:
         "--format", choices=FORMATS, default="table", help="how results are printed (default: table)"
     )
     parser.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="limit of a statement's time")
-    parser.add_argument(
-        "--time-zone", default="UTC", metavar="NAME", help="time zone of TIMESTAMP values (default: UTC)"
-    )
+    parser.add_argument("--time-zone", metavar="NAME", help="time zone of TIMESTAMP values (default: UTC)")
     parser.add_argument(
         "--cluster",
         metavar="ADDRESS",
@@ -232,7 +207,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--launcher",
         choices=[launcher.value for launcher in Launcher],
-        default=Launcher.EMBEDDED.value,
         help="where these live: in this process (default), in local ones of their own, or on the executors of"
         " --spark",
     )
