@@ -99,7 +99,7 @@ def _of_name(name: str) -> dict[str, object]:
         where = f"in {file.path}" if file.path else f"and no file {default_path()}"
         known = did_you_mean(name, sorted(file.connections)) if file.connections else "no connection is known"
         raise ProgrammingError(
-            f"there is no connection {without_secrets(name)!r} {where}; {known}."
+            f"there is no connection {without_secrets(name)[:80]!r} {where}; {known}."
             " The name of a connection has no colon; a URL begins with sqlfront:"
         )
     options = _expanded(connection.options)

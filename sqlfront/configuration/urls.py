@@ -31,6 +31,8 @@ _FORM: Final = re.compile(
 _IN_URLS: Final = tuple(option.name for option in OPTIONS if option.in_url)
 #: The scheme of the addresses that :func:`sqlfront.cluster.addresses.find` takes.
 _CLUSTER: Final = "sqlfront://"
+#: Characters of a URL that a message shows.
+_LONGEST_SHOWN: Final = 200
 #: Percent signs that begin no encoded byte, and encoded bytes that no path or option may hold.
 _BAD_ENCODING: Final = re.compile(r"%(?![0-9A-Fa-f]{2})|%00|\0")
 
@@ -53,6 +55,8 @@ def parse_url(url: str) -> ParsedUrl:
     form = _FORM.fullmatch(url)
     if form is None:
         raise _malformed(url, "use sqlfront: for a session of its own, sqlfront://host:port for a cluster")
+    if not _is_encodable(url):
+        raise _malformed(url, "a character has no encoding in UTF-8")
     if "#" in url:
         raise _malformed(url, "write # as %23")
     if _BAD_ENCODING.search(url):
@@ -127,7 +131,7 @@ def _checked_authority(place: str, url: str) -> str:
         try:
             Address.parse(unquote(place))
         except ProgrammingError:
-            shown = without_secrets(_CLUSTER + place).removeprefix(_CLUSTER)
+            shown = _shown(_CLUSTER + place).removeprefix(_CLUSTER)
             raise _malformed(url, f"{shown!r} is not an address; write host:port or [IPv6]:port") from None
         if unquote(place).startswith(UNIX_PREFIX) or "/" in place:
             raise _malformed(url, "a cluster's socket is written sqlfront+cluster:///path")
@@ -143,17 +147,28 @@ def _at_path(path: str, options: Mapping[str, OptionValue], url: str, *, is_clus
         mode = os.stat(path).st_mode
     except OSError as error:
         raise OperationalError(
-            f"{without_secrets(url)}: there is neither a folder nor a cluster's socket: {error.strerror}",
+            f"{_shown(url)}: there is neither a folder nor a cluster's socket: {error.strerror}",
             sqlstate="08001",
         ) from error
     if stat.S_ISDIR(mode):
         return ParsedUrl(None, _with(options, "warehouse", path, url))
     if stat.S_ISSOCK(mode):
         return ParsedUrl(address, options)
-    raise OperationalError(
-        f"{without_secrets(url)}: a file, not a folder or a cluster's socket", sqlstate="08001"
-    )
+    raise OperationalError(f"{_shown(url)}: a file, not a folder or a cluster's socket", sqlstate="08001")
 
 
 def _malformed(url: str, reason: str) -> ProgrammingError:
-    return ProgrammingError(f"the URL {without_secrets(url)!r} can't be used: {reason}")
+    return ProgrammingError(f"the URL {_shown(url)!r} can't be used: {reason}")
+
+
+def _shown(url: str) -> str:
+    shown = without_secrets(url)
+    return shown if len(shown) <= _LONGEST_SHOWN else f"{shown[:_LONGEST_SHOWN]}…"
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

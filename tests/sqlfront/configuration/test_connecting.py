@@ -2,10 +2,12 @@
 
 import inspect
 import os
+import random
 import socket
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -17,7 +19,13 @@ from sqlfront.api import connect
 from sqlfront.config import Launcher
 from sqlfront.configuration.connecting import resolve
 from sqlfront.configuration.options import OPTIONS, OptionKind
-from sqlfront_values.errors import OperationalError, ProgrammingError
+from sqlfront_values.errors import Error, OperationalError, ProgrammingError
+
+PARTS = (
+    "sqlfront:", "//", "/", "?", "&", "=", "%", "%41", "%00", "%ff", "\udcff", "é", "漢", "[", "]", "::1",
+    ":4711", "db", "@", "#", " ", "\n", "\0", "9" * 30, "1e5", "true", "-1", "/tmp", "/dev/null", "~", "..",
+    "unix:", ";",
+)  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -176,6 +184,31 @@ def test_a_wrong_url_is_refused(url: str, part: str) -> None:
         assert len(refused(url)) < 600
     else:
         assert config(url) == Config()
+
+
+def test_whatever_a_url_is_it_is_taken_or_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts of URLs in any order, with bytes and characters that no URL has."""
+    monkeypatch.setenv("SQLFRONT_CONFIG", os.devnull)
+    chance = random.Random(7)
+    beginnings = ("sqlfront:", "sqlfront://", "sqlfront:?", "sqlfront://db:1?", "", "sqlfront:///tmp?")
+    parts = [*PARTS, "a" * 5000, "/" + "x" * 5000, *(option.name for option in OPTIONS)]
+    taken = 0
+    for _ in range(700):
+        url = chance.choice(beginnings) + "".join(chance.choices(parts, k=chance.randint(0, 6)))
+        try:
+            resolve(url, {}, environment={})
+            taken += 1
+        except Error as error:
+            message = str(error)
+            assert len(message) < 1000
+    assert 25 < taken < 600
+
+
+def test_whatever_a_variable_holds_it_is_taken_or_refused() -> None:
+    for option in OPTIONS:
+        for text in PARTS:
+            with suppress(Error):
+                resolve(None, {}, environment={option.variable: text})
 
 
 # ---- names
