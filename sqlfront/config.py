@@ -78,7 +78,10 @@ class Config(msgspec.Struct, frozen=True):
 
     What operators see, all of it off by default: ``query_history``: the number of ended statements that
     ``sys.queries`` keeps. ``slow_query``: seconds; statements that took longer, and all failed ones, are
-    logged (``sqlfront.slow_query``, ``sqlfront.queries``); None = no lines. ``show_literals``: whether the
+    logged (``sqlfront.slow_query``, ``sqlfront.queries``); None = no lines. ``metrics``: the address
+    ``host:port`` at which this process serves metrics to Prometheus (extra ``metrics``), port 0 = any free
+    port; None = no metrics. ``tracing``: whether each statement has a span of OpenTelemetry (extra
+    ``tracing``); the session's own members then have spans, too. ``show_literals``: whether the
     texts of statements in ``sys.queries``, log lines and spans keep their literals, which may be secrets.
     """
 
@@ -105,6 +108,8 @@ class Config(msgspec.Struct, frozen=True):
     plan_cache: int = 1000
     query_history: int = 0
     slow_query: float | None = None
+    metrics: str | None = None
+    tracing: bool = False
     show_literals: bool = False
 
     def __post_init__(self) -> None:
@@ -142,7 +147,8 @@ class Config(msgspec.Struct, frozen=True):
     @property
     def is_observed(self) -> bool:
         """Whether an operator sees the session's statements."""
-        return bool(self.query_history) or self.slow_query is not None
+        asked = self.slow_query is not None or self.metrics is not None
+        return asked or self.tracing or self.query_history > 0
 
     def __repr__(self) -> str:
         cluster = None if self.cluster is None else redaction.without_secrets(self.cluster)

@@ -20,11 +20,12 @@ Row(word='the', n=100)
 import time
 from collections.abc import Collection, Iterator, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 import pyarrow as pa
 from msgspec.structs import replace
 
+from sqlfront.observability.observation import PIPELINE, Observation
 from sqlfront.results.result import Result, Statistics
 from sqlfront.state.context import Context
 from sqlfront_connectors.base import Table
@@ -46,9 +47,6 @@ from sqlfront_planner.statements.dotted_names import name_parts
 from sqlfront_values.errors import OperationalError, ProgrammingError
 from sqlfront_values.expressions import Literal
 
-if TYPE_CHECKING:
-    from sqlfront.observability.observation import Observation
-
 __all__ = [
     "Aggregation",
     "OnlyOn",
@@ -65,16 +63,15 @@ __all__ = [
     "text_lines",
 ]
 
-
 #: The text of a pipeline in listings, and the reason for its lane.
-PIPELINE: Final = "a pipeline"
+NAME: Final = PIPELINE
 
 
 class PipelineWay:
     """The way of all pipelines."""
 
     lane = Lane.LIGHT
-    reason = PIPELINE
+    reason = NAME
 
 
 class HasContext(Protocol):
@@ -101,7 +98,7 @@ def run(
     required_partitions: Collection[int] | None = None,
     timeout: float | None = None,
     query: QueryRun | None = None,
-    observation: "Observation | None" = None,
+    observation: Observation | None = None,
 ) -> Result:
     """Plan and run a pipeline in the session of ``context``; see :meth:`sqlfront.Session.run_pipeline`.
     ``query``: the pipeline's run, None = a new run; ``observation``: the pipeline's facts for operators, None
@@ -111,7 +108,7 @@ def run(
         settings=context.settings,
         memory_limit=context.config.query_memory_limit,
         timeout=timeout if timeout is not None else context.options.timeout,
-        description=PIPELINE,
+        description=NAME,
         query=query,
         statistics=query is not None and query.jobs is not None,
         required_partitions=None if required_partitions is None else frozenset(required_partitions),
@@ -136,7 +133,7 @@ def run(
         batches = job.batches()
         first = next(batches, None)
         rest = rest if first is None else chain((first,), batches)
-    statistics = Statistics(Lane.LIGHT, PIPELINE, time.perf_counter() - began)
+    statistics = Statistics(Lane.LIGHT, NAME, time.perf_counter() - began)
     schema = planned.schema or pa.schema([])
     return Result(schema, rest, statistics, settings=context.settings, job=job, owner=context)
 

@@ -112,8 +112,9 @@ class Session(ClosingContext):
             runner = engine if cluster is None else cluster.coordinator
             information = _InformationSchema()
             path_table = partial(_path_table, runner, plans, files, engine.memory, information)
-            observer = watching.observer_of(config, runner) if config.is_observed else None
-            if observer is not None:
+            observer = None
+            if config.is_observed:
+                observer = watching.observer_of(config, runner, plans, lambda: options.settings)
                 undo.callback(observer.close)
             catalog = Catalog(path_table) if cluster is None else cluster.catalog(path_table, files)
             #: The lane to the Spark session beside this session; None without Spark.
@@ -151,6 +152,11 @@ class Session(ClosingContext):
         """Whether :meth:`close` was called, or the session was opened by the parent of this forked
         process."""
         return bool(self._closed)
+
+    @property
+    def metrics_address(self) -> str | None:
+        """The address ``host:port`` at which the session's metrics are served; None without metrics."""
+        return None if self.context.observer is None else self.context.observer.metrics_address
 
     def check_open(self) -> None:
         """Raise InterfaceError if the session is closed."""
@@ -270,7 +276,7 @@ class Session(ClosingContext):
         observer = self.context.observer
         if observer is None:
             return run()
-        return observer.observe(pipelines.PIPELINE, self.begin(pipelines.PIPELINE), run)
+        return observer.observe(pipelines.NAME, self.begin(pipelines.NAME), run)
 
     def register(self, name: str, frame: "arrow.ArrowSource") -> None:
         """Make Arrow data a temporary view; replaces a view with the same name."""

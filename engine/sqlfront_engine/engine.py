@@ -152,6 +152,11 @@ class Engine(ClosingContext):
         """The number of cooperative workers: the default parallelism of a vertex."""
         return self._workers.count
 
+    @property
+    def submitted(self) -> int:
+        """The number of parts of jobs that have begun here."""
+        return self._submitted
+
     def call(self, function: Callable[[], None]) -> None:
         """Have a cooperative worker call ``function`` soon, and return at once; safe in finalizers."""
         self._workers.start()

@@ -1,11 +1,13 @@
 """Members in this process: ``connect(members=3)``."""
 
 import itertools
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from sqlfront.cluster import Cluster
 from sqlfront.config import Config
+from sqlfront.observability.tracing.availability import check_tracing
 from sqlfront_cluster.launchers.embedded import EmbeddedCluster
 from sqlfront_connectors.base import Partitioning
 from sqlfront_connectors.memory.segments.table_memory import TableMemory
@@ -13,6 +15,12 @@ from sqlfront_connectors.memory.spread.store import TableStore
 from sqlfront_connectors.memory.spread.table import SpreadTable, TableVersion
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 from sqlfront_engine.scheduler import available_cores
+from sqlfront_values.lazy_modules import lazy_module
+
+if TYPE_CHECKING:
+    from sqlfront.observability.tracing import part_spans as spans
+else:
+    spans = lazy_module("sqlfront.observability.tracing.part_spans")
 
 
 class EmbeddedMembers(Cluster):
@@ -32,6 +40,9 @@ class EmbeddedMembers(Cluster):
         )
         for member in self._members.members:
             self._stores[member.name].memory = TableMemory(member.engine.tables)
+            if config.tracing:
+                check_tracing()
+                spans.watch_parts(member)
         super().__init__(self._members.coordinator, config.query_memory_limit)
 
     def _store(self, member: str) -> TableStore:

@@ -216,6 +216,7 @@ class Client(ProcessMembers):
                 memory_limit=config.memory_limit,
                 silence_limit=config.silence_limit,
                 service=SERVICE,
+                settings=lambda number: {"tracing": "on"} if config.tracing else {},
                 files=files,
                 user_code=config.allow_user_code is not False,
                 tls=protection_of(config).tls(),

@@ -1,6 +1,7 @@
 """Service for tables in a member's process, besides running jobs: the service holds shares as long as a
 reader may need them, and the service of the first member looks after tables whose members have gone."""
 
+import logging
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -8,22 +9,39 @@ import sqlfront_connectors.registry  # noqa: F401 - makes the connectors' proces
 from sqlfront.cluster import caretaker as caretakers
 from sqlfront.cluster import processes
 from sqlfront.config import Config
+from sqlfront.observability.tracing.availability import check_tracing
 from sqlfront_cluster.launchers.running import RunningMember
 from sqlfront_connectors.memory.exchange.holding import GRACE, ShareHolder
 from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
     from sqlfront import session as sessions
+    from sqlfront.observability.metrics import endpoint as endpoints
+    from sqlfront.observability.tracing import part_spans as spans
 else:
+    spans = lazy_module("sqlfront.observability.tracing.part_spans")
+    endpoints = lazy_module("sqlfront.observability.metrics.endpoint")
     sessions = lazy_module("sqlfront.session")
+
+logger = logging.getLogger(__name__)
 
 
 class TableService(ShareHolder):
     """The service of a member that holds shares of tables; see
-    :class:`~sqlfront_cluster.launchers.running.MemberService`. ``grace``: see :class:`ShareHolder`."""
+    :class:`~sqlfront_cluster.launchers.running.MemberService`. ``grace``: see :class:`ShareHolder`.
+    ``metrics``: the metrics of the member's process, None = no metrics; ``traced``: whether the parts of jobs
+    that the member runs have spans."""
 
-    def __init__(self, grace: float = GRACE) -> None:
+    def __init__(
+        self,
+        grace: float = GRACE,
+        metrics: "endpoints.MemberMetrics | None" = None,
+        *,
+        traced: bool = False,
+    ) -> None:
         super().__init__(grace)
+        self._metrics = metrics
+        self._traced = traced
         self._caretaker: caretakers.Caretaker | None = None
         # Held while the caretaker is made: two threads may report changes of the member list.
         self._beginning = Lock()
@@ -31,10 +49,19 @@ class TableService(ShareHolder):
     def attach(self, running: RunningMember) -> None:
         """Hold shares for the member ``running``, and watch the member list for the loss of members."""
         super().attach(running)
+        if self._traced:
+            spans.watch_parts(running.member)
+        if self._metrics is not None:
+            self._metrics.attach(running.member)
+            logger.info(
+                "metrics of member %s are served at http://%s", running.member.name, self._metrics.address
+            )
         running.membership.list_watchers.append(self._look_after)
 
     def close(self) -> None:
-        """Stop looking after tables."""
+        """Stop looking after tables, and serving metrics."""
+        if self._metrics is not None:
+            self._metrics.close()
         if self._caretaker is not None:
             self._caretaker.close()
 
@@ -55,6 +82,11 @@ def caretaker_of(running: RunningMember) -> "caretakers.Caretaker":
     return caretakers.Caretaker(lambda: session.context, members.documents, everybodys=True)
 
 
-def service() -> TableService:
-    """Make the service of a new member; launchers name this function."""
-    return TableService()
+def service(metrics: str = "", tracing: str = "") -> TableService:
+    """Make the service of a new member; launchers name this function. ``metrics``: the address ``host:port``
+    at which the member's process serves metrics, empty = no metrics. ``tracing``: ``on`` for spans of the
+    parts of jobs that the member runs. Raises OperationalError if a library is missing, or the address can't
+    be used (:func:`~sqlfront.observability.metrics.endpoint.open_endpoint`)."""
+    if tracing:
+        check_tracing()
+    return TableService(metrics=endpoints.MemberMetrics(metrics) if metrics else None, traced=bool(tracing))

@@ -6,7 +6,8 @@ when the statement begins, and when its last row was given, its result was close
 
 Reading order: ``observation`` (a statement's facts), ``account`` (the rows that a result gives), ``masking``
 (texts without literals), ``observer`` (tells the watchers), ``watching`` (makes a session's watchers); then
-the watchers: ``history`` (``sys.queries``), ``statement_log`` (loggers).
+the watchers: ``history`` (``sys.queries``), ``statement_log`` (loggers), ``metrics`` (Prometheus),
+``tracing`` (OpenTelemetry).
 """
 
 from sqlfront_values.lazy_modules import lazy_submodules

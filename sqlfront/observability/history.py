@@ -86,14 +86,13 @@ class History:
     """The last ``size`` statements of one session that have ended, and those that run. ``literals``: whether
     texts keep their literals. ``runner`` runs the session's jobs."""
 
-    def __init__(self, size: int, runner: Engine | Member, *, literals: bool) -> None:
+    def __init__(self, size: int, observer: Observer, runner: Engine | Member, *, literals: bool) -> None:
         self._coordinator = runner.name if isinstance(runner, Member) else EMBEDDED
         self._runner = weakref.ref(runner)
         self._literals = literals
         self._last: deque[Observation] = deque(maxlen=size)
         self._process = os.getpid()
-        #: The observer of the session.
-        self.observer: Observer | None = None
+        self._observer = observer
         _histories.add(self)
 
     def is_of(self, runner: Engine | Member) -> bool:
@@ -114,9 +113,9 @@ class History:
 
     def rows(self) -> list[Row]:
         """The rows of the session's statements for ``sys.queries``; none in a forked copy of the session."""
-        if self.observer is None or self._process != os.getpid():
+        if self._process != os.getpid():
             return []
-        number, running = self.observer.number, self.observer.running()
+        number, running = self._observer.number, self._observer.running()
         return [self._row(each, number) for each in dict.fromkeys((*self._last.copy(), *running))]
 
     def _row(self, observation: Observation, number: int) -> Row:

@@ -48,6 +48,8 @@ class Phase(IntEnum):
 
 ValueT = TypeVar("ValueT")
 
+#: The text of a pipeline in listings.
+PIPELINE: Final = "a pipeline"
 #: The phases in which sqlfront works on the statement.
 BUSY: Final = (Phase.PARSE, Phase.PLAN, Phase.WAIT, Phase.RUN, Phase.FETCH)
 

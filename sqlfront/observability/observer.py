@@ -3,7 +3,7 @@
 import itertools
 import os
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final, Protocol, TypeVar
 
 from sqlfront.observability.account import Reading, RowAccount
@@ -39,16 +39,21 @@ ResultT = TypeVar("ResultT", bound=ObservedResult)
 
 
 class Observer:
-    """The observer of one session, with a ``number`` unique in this process. ``watchers`` hear of each
-    statement in this order."""
+    """The observer of one session, with a ``number`` unique in this process."""
 
-    def __init__(self, watchers: Sequence[StatementWatcher]) -> None:
+    def __init__(self) -> None:
         self.number = next(_NUMBERS)
-        self._watchers = tuple(watchers)
+        #: The address at which the session's metrics are served; None without metrics.
+        self.metrics_address: str | None = None
+        self._watchers: tuple[StatementWatcher, ...] = ()
         self._process = os.getpid()
         self._running: dict[int, Observation] = {}
         # Statements that ended in finalizers; told with the next statement, or when someone looks.
         self._late: deque[Observation] = deque()
+
+    def add(self, watcher: StatementWatcher) -> None:
+        """Add a watcher, which hears of each statement after the watchers that were added before."""
+        self._watchers = (*self._watchers, watcher)
 
     def observe(self, text: str, query: QueryRun, run: Callable[[QueryRun, Observation], ResultT]) -> ResultT:
         """Run a statement by ``run``, observe it until its result has been read or closed, and return the

@@ -36,7 +36,7 @@ from sqlfront_cluster.launchers.local import LocalCluster
 from sqlfront_cluster.launchers.running import MemberOptions, RunningMember
 from sqlfront_cluster.members.listing import JobListing, wait_for_jobs
 from sqlfront_cluster.members.member_list import MemberList
-from sqlfront_cluster.network.addresses import UNIX_PREFIX
+from sqlfront_cluster.network.addresses import UNIX_PREFIX, Address
 from sqlfront_cluster.network.tls.security import Security
 from sqlfront_engine.file_access import FileAccess
 from sqlfront_values.errors import Error, OperationalError, ProgrammingError
@@ -71,16 +71,33 @@ def main(arguments: Sequence[str]) -> int:
 def _member(options: argparse.Namespace) -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     security, files, user_code = _security(options), _files(options), options.allow_user_code
+    tables = service(**observed(options))
     if options.join is not None:
-        running = join(options.bind, options.join, security, service(), files, user_code=user_code)
+        running = join(options.bind, options.join, security, tables, files, user_code=user_code)
         joined = f"member {running.membership.name} has joined {options.join}"
         return serve(running, wait_for_input=False, ready=partial(print, joined, flush=True))
-    first = FirstMember(options.bind, security, service(), files=files, user_code=user_code)
+    first = FirstMember(options.bind, security, tables, files=files, user_code=user_code)
     keeps = f"member {first.running.membership.name} keeps a new cluster at {first.address}"
     try:
         return serve(first.running, wait_for_input=False, ready=partial(print, keeps, flush=True))
     finally:
         first.close()
+
+
+def observed(options: argparse.Namespace, number: int = 0) -> dict[str, str]:
+    """The settings of the service of the member with this ``number``
+    (:func:`sqlfront.cluster.service.service`). Its metrics have the port of ``--metrics`` plus the number.
+    Raises ProgrammingError if there is no such port."""
+    settings = {"tracing": "on"} if options.tracing else {}
+    if options.metrics is None:
+        return settings
+    address = Address.parse(options.metrics)
+    port = address.port and address.port + number
+    if address.path is not None or port > 65535:
+        raise ProgrammingError(
+            f"--metrics takes host:port, and a port for each member: not {options.metrics!r}"
+        )
+    return {**settings, "metrics": str(Address(address.host, port))}
 
 
 def _files(options: argparse.Namespace) -> FileAccess:
@@ -126,6 +143,10 @@ def _start(options: argparse.Namespace) -> int:
         command += ["--directory", str(directory.path)]
         if options.bind is not None:
             command += ["--bind", options.bind]
+        if options.metrics is not None:
+            observed(options, options.members - 1)
+            command += ["--metrics", options.metrics]
+        command += ["--tracing"] * options.tracing
         for said in options.file_access or ():
             command += ["--file-access", said]
         for name in ("certificate", "key", "authority"):
@@ -176,6 +197,7 @@ def _keep(options: argparse.Namespace, directory: PrivateFolder) -> None:
         options.members,
         keeper_address=options.bind,
         service=SERVICE,
+        settings=partial(observed, options),
         secret=secret,
         files=_files(options),
         user_code=options.allow_user_code,
@@ -274,6 +296,7 @@ def _parser() -> argparse.ArgumentParser:
         "--secret-file", metavar="FILE", help="holds the cluster's secret (default: $SQLFRONT_SECRET)"
     )
     member.add_argument("--credentials", metavar="FILE", help="holds the secret, and perhaps a certificate")
+    _add_observation(member, "where this process serves metrics to Prometheus, host:port (default: nowhere)")
     _add_file_access(member)
     _add_user_code(member)
     add_encryption(member)
@@ -294,11 +317,25 @@ def _parser() -> argparse.ArgumentParser:
             action.add_argument(
                 "--bind", metavar="ADDRESS", help="the keeper's address (default: a Unix socket)"
             )
+            _add_observation(
+                action,
+                "where the first member serves metrics to Prometheus, host:port; the second one at the next"
+                " port, and so on (default: nowhere)",
+            )
             _add_file_access(action)
             _add_user_code(action)
         if function is not _stop:
             add_encryption(action)
     return parser
+
+
+def _add_observation(parser: argparse.ArgumentParser, metrics: str) -> None:
+    parser.add_argument("--metrics", metavar="ADDRESS", help=metrics)
+    parser.add_argument(
+        "--tracing",
+        action="store_true",
+        help="make spans of OpenTelemetry for parts of jobs; opentelemetry-instrument exports them",
+    )
 
 
 def _add_user_code(parser: argparse.ArgumentParser) -> None:

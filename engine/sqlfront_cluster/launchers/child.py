@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Final
 
@@ -28,12 +28,14 @@ logger = logging.getLogger(__name__)
 
 class ChildOrders(msgspec.Struct, frozen=True):
     """The launcher's orders for a member. ``preload``: modules to import for their registered processors.
-    ``service``: ``module:function``, the maker of the member's service; empty = none."""
+    ``service``: ``module:function``, the maker of the member's service; empty = none. ``settings``: the
+    keyword arguments of the maker."""
 
     options: MemberOptions
     security: Security
     preload: tuple[str, ...] = ()
     service: str = ""
+    settings: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
 def main() -> int:
@@ -44,7 +46,7 @@ def main() -> int:
     for module in orders.preload:
         import_module(module)
     try:
-        running = RunningMember(orders.options, orders.security, _service(orders.service))
+        running = RunningMember(orders.options, orders.security, _service(orders.service, orders.settings))
     except Error as error:
         logger.error("member %s could not join: %s", orders.options.name, error)
         return 1
@@ -89,11 +91,11 @@ def _await_end_of_input() -> None:
         pass
 
 
-def _service(place: str) -> MemberService | None:
+def _service(place: str, settings: Mapping[str, str]) -> MemberService | None:
     if not place:
         return None
     module, _, name = place.partition(":")
-    made: MemberService = getattr(import_module(module), name)()
+    made: MemberService = getattr(import_module(module), name)(**settings)
     return made
 
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -52,7 +52,8 @@ class LocalCluster(KeptCluster):
     of each member, None = six tenths of the machine's memory. ``silence_limit``: seconds after which a silent
     member is removed. ``files``: the files that members may open;
     ``user_code``: whether members run clients' functions. ``preload`` and ``service``: see
-    :class:`~sqlfront_cluster.launchers.child.ChildOrders`. Raises OperationalError, with the end of the log,
+    :class:`~sqlfront_cluster.launchers.child.ChildOrders`; ``settings``: the settings of the service of the
+    member with a given number, from 0 on. Raises OperationalError, with the end of the log,
     if a member can't be started.
     """
 
@@ -67,6 +68,7 @@ class LocalCluster(KeptCluster):
         silence_limit: float = 5.0,
         preload: Sequence[str] = (),
         service: str = "",
+        settings: Callable[[int], Mapping[str, str]] = lambda number: {},
         secret: bytes | None = None,
         files: FileAccess = EVERYWHERE,
         user_code: bool = False,
@@ -85,7 +87,7 @@ class LocalCluster(KeptCluster):
         self._tcp = (
             tcp or (keeper is not None and keeper.path is None) or len(str(self._folder)) > _LONGEST_FOLDER
         )
-        self._preload, self._service = tuple(preload), service
+        self._preload, self._service, self._settings = tuple(preload), service, settings
         self._options = MemberOptions("", "", "", workers, memory_limit, silence_limit, files, user_code)
         self._watchers: list[threading.Thread] = []
         self._started = 0
@@ -132,12 +134,13 @@ class LocalCluster(KeptCluster):
         return self.processes[name].poll() is not None
 
     def _start(self) -> str:
-        name = f"local-{self._started}"
+        number = self._started
+        name = f"local-{number}"
         self._started += 1
         options = msgspec.structs.replace(
             self._options, name=name, keeper=self.address, listen=self._address(name)
         )
-        orders = ChildOrders(options, self.security, self._preload, self._service)
+        orders = ChildOrders(options, self.security, self._preload, self._service, self._settings(number))
         with open(self._folder / f"{name}.log", "wb") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", "sqlfront_cluster.launchers.child"],

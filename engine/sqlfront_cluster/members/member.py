@@ -83,6 +83,12 @@ JOB_ID_BITS: Final = 62
 
 logger = logging.getLogger(__name__)
 
+#: Hears of the end of a job's part: its status, and its error, if any.
+PartEnded = Callable[[JobStatus, Error | None], None]
+#: Hears of the begin of a job's part: the job's trace context, its id and its coordinator; returns the
+#: function that hears of the end.
+WatchPart = Callable[[str, int, str], PartEnded]
+
 
 class MemberStatistics(msgspec.Struct, frozen=True):
     """A snapshot of a member: its connections, its participations and coordinations, the jobs with data
@@ -123,6 +129,9 @@ class Member:
         self.peers: dict[str, Peer] = {}
         #: Called before each job; raises if no job may begin here now.
         self.check_usable: Callable[[], None] = _always_usable
+        #: Called as a part of a job with a trace context begins here for another member; None = nobody
+        #: watches.
+        self.watch_part: WatchPart | None = None
         self._transport = transport
         self._placements = Placements(self.name)
         self._clock = engine.clock
@@ -299,13 +308,17 @@ class Member:
         self._watch()
 
     def _init(self, peer: Peer, message: Init) -> None:
+        tell: PartEnded = _tell_nobody
+        if self.watch_part is not None and message.trace:
+            tell = self.watch_part(message.trace, message.job, peer.name)
         try:
             participation = self._begin(peer, message)
         except Error as error:
+            tell(JobStatus.FAILED, error)
             record = codec.ErrorData.of(error)
             peer.send(Completed(message.job, JobStatus.FAILED, record))
             return
-        participation.start(lambda execution: self._participation_ended(peer, message, execution))
+        participation.start(lambda execution: self._participation_ended(peer, message, execution, tell))
         participation.check_connected(self.peers)
         if participation.inline:
             with peer.corked():  # a small result and the answer leave together
@@ -344,9 +357,10 @@ class Member:
             with self._lock:
                 self._reserved.discard(message.job)
 
-    def _participation_ended(self, peer: Peer, message: Init, execution: Execution) -> None:
+    def _participation_ended(self, peer: Peer, message: Init, execution: Execution, tell: PartEnded) -> None:
         with self._lock:
             self._forget(execution)
+        tell(execution.status, execution.error)
         record = None if execution.error is None else codec.ErrorData.of(execution.error)
         tasklets = execution.statistics().tasklets if message.statistics else ()
         peer.send(Completed(message.job, execution.status, record, tasklets))
@@ -596,6 +610,10 @@ class Member:
         self.requests.cancel()
 
 
+def _tell_nobody(status: JobStatus, error: Error | None) -> None:
+    """Ignore the end of a part that nobody watches."""
+
+
 def _always_usable() -> None:
     """Accept every job: the check of a member without a keeper."""
 
@@ -633,6 +651,7 @@ def _init_call(number: int, version: int, dag: DAG, placement: Placement, config
         config.memory_limit,
         config.inline,
         config.statistics,
+        "" if config.query is None else config.query.trace,
     )
 
 

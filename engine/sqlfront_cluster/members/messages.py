@@ -18,7 +18,7 @@ class Message(msgspec.Struct, frozen=True, tag_field="message", tag=True):
     """The base of all messages."""
 
 
-class Init(Message, frozen=True):
+class Init(Message, frozen=True, omit_defaults=True):
     """Coordinator to participant: run your part of the DAG. All participants get equal bytes.
 
     ``list_version``: the version of the member list used for the placement. ``dag``: see
@@ -26,6 +26,8 @@ class Init(Message, frozen=True):
     :func:`~sqlfront_cluster.codec.placements.encode_placement`. ``parallelism``: instances of a vertex, None
     = one per worker. ``memory_limit``: bytes, None = the member's limit. ``inline``: the job is small enough
     to run on the thread that delivers the data. ``statistics``: report the tasklets' counters at the end.
+    ``trace``: the job's trace context (the header ``traceparent`` of W3C Trace Context), empty = none.
+    Options with their default values take no bytes.
     """
 
     job: int
@@ -38,6 +40,7 @@ class Init(Message, frozen=True):
     memory_limit: int | None = None
     inline: bool = False
     statistics: bool = False
+    trace: str = ""
 
 
 class Completed(Message, frozen=True):

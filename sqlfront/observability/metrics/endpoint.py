@@ -1,0 +1,190 @@
+"""The HTTP port at which a process serves its metrics.
+
+Sessions of one process with the same address share a port, and the counts of their statements; the last of
+them closes the port. A forked process serves nothing.
+"""
+
+import os
+from collections.abc import Callable
+from importlib.util import find_spec
+from threading import Lock
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from sqlfront.observability.metrics import collector as collectors
+from sqlfront.observability.metrics.tallies import StatementTallies
+from sqlfront.observability.observation import Observation
+from sqlfront.observability.observer import Observer
+from sqlfront.state.plans import Plan
+from sqlfront_cluster.members.member import Member
+from sqlfront_cluster.network.addresses import Address
+from sqlfront_engine.engine import Engine
+from sqlfront_planner.plan_cache import PlanCache
+from sqlfront_values.errors import OperationalError, ProgrammingError
+from sqlfront_values.lazy_modules import lazy_module
+
+if TYPE_CHECKING:
+    import prometheus_client as prometheus
+
+    from sqlfront.observability.metrics.collector import Subject
+else:
+    prometheus = lazy_module("prometheus_client")
+
+
+class MetricsEndpoint:
+    """An open port that serves metrics in Prometheus's text format at every path. Made by
+    :func:`open_endpoint`."""
+
+    def __init__(self, address: Address) -> None:
+        self.tallies = StatementTallies()
+        self._collector = collectors.Collector(self.tallies)
+        registry = prometheus.CollectorRegistry()
+        registry.register(self._collector)
+        try:
+            self._server, self._thread = prometheus.start_http_server(address.port, address.host, registry)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise OperationalError(
+                f"metrics can't be served at {address}: {reason}", sqlstate="08001"
+            ) from None
+        #: The address with the port in use.
+        self.address = str(Address(address.host, self._server.server_port))
+
+    def join(self, subject: "Subject", settle: Callable[[], None] | None = None) -> None:
+        """Add a session or member; ``settle`` is called before each scrape."""
+        collector = self._collector
+        collector.subjects = (*collector.subjects, subject)
+        collector.settle = (*collector.settle, settle) if settle is not None else collector.settle
+
+    def leave(self, subject: "Subject", settle: Callable[[], None] | None = None) -> None:
+        """Remove a session or member."""
+        collector = self._collector
+        collector.subjects = tuple(each for each in collector.subjects if each is not subject)
+        collector.settle = tuple(each for each in collector.settle if each != settle)
+
+    def close(self) -> None:
+        """Close the port, and end its thread."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def forget(self) -> None:
+        """Close this process's copy of the port, whose thread is another process's."""
+        self._server.socket.close()
+
+
+class SessionMetrics:
+    """The watcher that counts a session's statements for the metrics at the address ``host:port``. The
+    session's jobs are run by ``runner``, its plans are in ``plans``. Errors: see :func:`open_endpoint`."""
+
+    def __init__(
+        self, address: str, observer: Observer, runner: Engine | Member, plans: PlanCache[Plan]
+    ) -> None:
+        self._endpoint: MetricsEndpoint | None = open_endpoint(address)
+        self._settle = observer.settle
+        self._subject = collectors.Subject.of(f"session-{observer.number}", runner, plans)
+        self._tallies = self._endpoint.tallies
+        self._endpoint.join(self._subject, self._settle)
+        #: The address with the port in use.
+        self.address = self._endpoint.address
+
+    def begun(self, observation: Observation) -> None:
+        """See :meth:`~sqlfront.observability.observer.StatementWatcher.begun`."""
+        self._tallies.begun(observation)
+
+    def ended(self, observation: Observation) -> None:
+        """See :meth:`~sqlfront.observability.observer.StatementWatcher.ended`."""
+        self._tallies.ended(observation)
+
+    def close(self) -> None:
+        """Give back the endpoint."""
+        endpoint, self._endpoint = self._endpoint, None
+        if endpoint is not None:
+            endpoint.leave(self._subject, self._settle)
+            close_endpoint(endpoint)
+
+
+class MemberMetrics:
+    """The metrics of a member's process at the address ``host:port``. Errors: see :func:`open_endpoint`."""
+
+    def __init__(self, address: str) -> None:
+        self._endpoint: MetricsEndpoint | None = open_endpoint(address)
+        #: The address with the port in use.
+        self.address = self._endpoint.address
+
+    def attach(self, member: Member) -> None:
+        """Serve the figures of the member."""
+        assert self._endpoint is not None
+        self._endpoint.join(collectors.Subject.of(member.name, member))
+
+    def close(self) -> None:
+        """Close the port; closing twice is no error."""
+        endpoint, self._endpoint = self._endpoint, None
+        if endpoint is not None:
+            close_endpoint(endpoint)
+
+
+class _Shared(msgspec.Struct):
+    """An endpoint and the number of its users."""
+
+    endpoint: MetricsEndpoint
+    users: int = 0
+
+
+_shared: Final[dict[str, _Shared]] = {}
+_locks: Final = [Lock()]
+
+
+def open_endpoint(text: str) -> MetricsEndpoint:
+    """Return the endpoint at the address ``host:port`` (port 0: any free port), which is opened unless this
+    process has opened it. To be given back by :func:`close_endpoint`.
+
+    Raises ProgrammingError for a malformed address; OperationalError if prometheus-client is missing, or the
+    port can't be opened, as when another process uses it.
+    """
+    address = parsed(text)
+    if find_spec("prometheus_client") is None:
+        raise OperationalError("prometheus-client is not installed: pip install 'sqlfront[metrics]'")
+    with _locks[0]:
+        shared = _shared.get(text)
+        if shared is None:
+            endpoint = MetricsEndpoint(address)
+            # A port 0 is a new port each time.
+            shared = _shared[text if address.port else endpoint.address] = _Shared(endpoint)
+        shared.users += 1
+        return shared.endpoint
+
+
+def close_endpoint(endpoint: MetricsEndpoint) -> None:
+    """Give back an endpoint; the last user closes it."""
+    with _locks[0]:
+        found = next((key for key, each in _shared.items() if each.endpoint is endpoint), None)
+        if found is None:  # the endpoint of the process that forked this one
+            return
+        _shared[found].users -= 1
+        if _shared[found].users:
+            return
+        del _shared[found]
+    endpoint.close()
+
+
+def parsed(text: str) -> Address:
+    """The address ``host:port`` for metrics. Raises ProgrammingError for other texts."""
+    try:
+        address = Address.parse(text)
+    except (ProgrammingError, OperationalError) as error:
+        raise ProgrammingError(f"metrics take an address host:port, not {text!r}: {error.message}") from None
+    if address.path is not None:
+        raise ProgrammingError(f"metrics take an address host:port, not {text!r}")
+    return address
+
+
+def _forget_endpoints() -> None:
+    _locks[0] = Lock()
+    for shared in _shared.values():
+        shared.endpoint.forget()
+    _shared.clear()
+
+
+os.register_at_fork(after_in_child=_forget_endpoints)

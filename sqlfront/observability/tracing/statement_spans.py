@@ -1,0 +1,136 @@
+"""A span for each statement, by OpenTelemetry's semantic conventions for database clients."""
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+from opentelemetry import trace
+from opentelemetry.trace import Span, SpanKind, Status, StatusCode
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+from sqlfront.observability.masking import masked, masked_reason
+from sqlfront.observability.observation import PIPELINE, Observation
+from sqlfront_values.settings import Settings
+
+#: The name of the database system in spans.
+SYSTEM: Final = "sqlfront"
+
+#: The attributes of a statement's span, each with its meaning.
+ATTRIBUTES: Final = (
+    ("db.system.name", "`sqlfront`."),
+    ("db.namespace", "The session's catalog and current database, with `|` between them."),
+    ("db.operation.name", "The first word of the statement, such as `SELECT`; the span's name, too."),
+    ("db.query.text", "The statement's text, with `?` for literals."),
+    ("db.response.returned_rows", "Rows that the reader got."),
+    ("db.response.status_code", "The SQLSTATE of the error that ended the statement."),
+    ("error.type", "Spark's condition of the error, or the name of its class."),
+    ("sqlfront.query_id", "The statement's id, as in `sys.queries`."),
+    ("sqlfront.state", "`finished`, `closed`, `failed`, `cancelled` or `timed out`."),
+    ("sqlfront.lane", "The lane."),
+    ("sqlfront.reason", "The reason for the lane, with `?` for quoted values."),
+    ("sqlfront.plan_cached", "Whether the plan was in the cache."),
+    ("sqlfront.members", "The members that took part in the statement's jobs."),
+    ("sqlfront.rows_read", "Rows that scans of tables gave to the statement's jobs."),
+    ("sqlfront.rows_written", "Rows that the statement wrote."),
+    ("sqlfront.seconds.parse", "Seconds in which the text became a statement."),
+    ("sqlfront.seconds.plan", "Seconds in which the way and the plan were found or made."),
+    ("sqlfront.seconds.wait", "Seconds of waiting for Spark to start, or for a change of the cluster."),
+    ("sqlfront.seconds.run", "Seconds until the first rows were there, or until a command had ended."),
+    ("sqlfront.seconds.fetch", "Seconds in which the reader waited for further rows."),
+)
+
+#: First words of statements; other words, which may be anything, are no names of operations.
+_OPERATIONS: Final = frozenset(
+    (
+        "ADD", "ALTER", "ANALYZE", "CACHE", "CALL", "CLEAR", "CREATE", "DELETE", "DESC", "DESCRIBE", "DROP",
+        "EXECUTE", "EXPLAIN", "FROM", "INSERT", "KILL", "LOAD", "MAP", "MERGE", "MSCK", "REDUCE", "REFRESH",
+        "REPAIR", "REPLACE", "RESET", "SELECT", "SET", "SHOW", "TABLE", "TRUNCATE", "UNCACHE", "UPDATE",
+        "USE", "VALUES", "WITH",
+    )
+)  # fmt: skip
+_FIRST_WORD: Final = re.compile(r"[\s(;]*(\w+)")
+_PROPAGATOR: Final = TraceContextTextMapPropagator()
+
+
+class StatementSpans:
+    """The watcher that makes spans. ``settings`` returns the session's current settings; ``literals``:
+    whether texts keep their literals. A statement's jobs belong to its span's trace."""
+
+    def __init__(self, settings: Callable[[], Settings], *, literals: bool) -> None:
+        self._settings = settings
+        self._literals = literals
+        self._tracer = trace.get_tracer(SYSTEM)
+
+    def begun(self, observation: Observation) -> None:
+        """Begin the statement's span, a child of the caller's current span."""
+        hidden = masked(observation.text)
+        operation, settings = operation_of(hidden), self._settings()
+        attributes: dict[str, str | int] = {
+            "db.system.name": SYSTEM,
+            "db.namespace": f"{settings.catalog}|{settings.database}",
+            "db.operation.name": operation,
+            "db.query.text": observation.text if self._literals else hidden,
+            "sqlfront.query_id": observation.id,
+        }
+        span = self._tracer.start_span(operation, kind=SpanKind.CLIENT, attributes=attributes)
+        observation.span = span
+        if observation.query is not None:
+            observation.query.trace = context_of(span)
+
+    def ended(self, observation: Observation) -> None:
+        """End the statement's span."""
+        span, observation.span = observation.span, None
+        if not isinstance(span, Span):
+            return
+        for name, value in _facts(observation).items():
+            if value is not None and value != "":
+                span.set_attribute(name, value)
+        if observation.error_type:
+            span.set_status(Status(StatusCode.ERROR))
+        # The observer may tell of a dropped result later.
+        span.end(int((observation.began + observation.age) * 1e9))
+
+    def close(self) -> None:
+        """Do nothing: the tracer belongs to the process."""
+
+
+def operation_of(text: str) -> str:
+    """The name of a statement's operation, in upper case; ``STATEMENT`` for texts that begin with no word of
+    a statement.
+
+    >>> operation_of("(select ?)"), operation_of("hunter?")
+    ('SELECT', 'STATEMENT')
+    """
+    if text == PIPELINE:
+        return "PIPELINE"
+    found = _FIRST_WORD.match(text)
+    word = "" if found is None else found[1].upper()
+    return word if word in _OPERATIONS else "STATEMENT"
+
+
+def context_of(span: Span) -> str:
+    """The header ``traceparent`` for children of the span; empty if there is no trace, as without a tracer
+    provider."""
+    carrier: dict[str, str] = {}
+    _PROPAGATOR.inject(carrier, trace.set_span_in_context(span))
+    return carrier.get("traceparent", "")
+
+
+def _facts(observation: Observation) -> dict[str, str | bool | int | float | tuple[str, ...] | None]:
+    """The attributes that are known at the end; None or empty: not applicable."""
+    seconds = {
+        f"sqlfront.seconds.{phase.name.lower()}": value for phase, value in observation.times().items()
+    }
+    return {
+        "db.response.returned_rows": observation.rows_given,
+        "db.response.status_code": observation.sqlstate,
+        "error.type": observation.error_type,
+        "sqlfront.state": observation.state.value,
+        "sqlfront.lane": observation.lane,
+        "sqlfront.reason": masked_reason(observation.reason),
+        "sqlfront.plan_cached": observation.plan_cached,
+        "sqlfront.members": observation.members or None,
+        "sqlfront.rows_read": observation.rows_read,
+        "sqlfront.rows_written": observation.rows_written,
+        **seconds,
+    }

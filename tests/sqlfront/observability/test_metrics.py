@@ -1,0 +1,228 @@
+"""Metrics: served while a session or a member is open, and true."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import threading
+import urllib.request
+from collections.abc import Iterator
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+import sqlfront
+from sqlfront import Config
+from sqlfront.cluster.processes import SERVICE
+from sqlfront.observability.metrics.collector import METRICS
+from sqlfront.observability.metrics.endpoint import close_endpoint, open_endpoint
+from sqlfront.observability.metrics.tallies import BUCKETS
+from sqlfront_cluster.launchers.local import LocalCluster
+from tests.cluster.network.meeting import until
+
+ANYWHERE = "127.0.0.1:0"
+
+Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
+
+
+def scraped(address: str | None) -> Samples:
+    """The samples at an address: the value of each name and set of labels."""
+    with urllib.request.urlopen(f"http://{address}/metrics", timeout=30) as answer:
+        families = list(text_string_to_metric_families(answer.read().decode()))
+    found: Samples = {}
+    for family in families:
+        for sample in family.samples:
+            key = sample.name, frozenset(sample.labels.items())
+            assert key not in found, f"{key} comes twice"
+            found[key] = sample.value
+    return found
+
+
+def value(samples: Samples, name: str, **labels: str) -> float:
+    return samples.get((name, frozenset(labels.items())), 0.0)
+
+
+def bare(name: str) -> str:
+    """A metric's name without the ending of one of its samples."""
+    return re.sub("_(total|bucket|count|sum|created)$", "", name)
+
+
+@pytest.fixture(scope="module")
+def connection() -> Iterator[sqlfront.Connection]:
+    with sqlfront.connect(config=Config(metrics=ANYWHERE, members=3, workers=3)) as made:
+        made.execute("CREATE TABLE numbers USING memory CLUSTERED BY (k) AS SELECT id AS k FROM range(20000)")
+        yield made
+
+
+def test_every_documented_metric_is_served_and_no_other(connection: sqlfront.Connection) -> None:
+    connection.execute("SELECT 1").fetchall()
+    served = {
+        re.sub("_(total|bucket|count|sum|created)$", "", name)
+        for name, _ in scraped(connection.session.metrics_address)
+    }
+
+    assert served == {name for name, *_ in METRICS}
+
+
+def test_labels_are_those_that_are_documented(connection: sqlfront.Connection) -> None:
+    documented = {name: set(labels) for name, _, labels, _ in METRICS}
+    for name, labels in scraped(connection.session.metrics_address):
+        names = {label for label, _ in labels} - {"le"}
+        assert names == documented[bare(name)]
+
+
+def test_statements_count_by_lane_and_outcome(connection: sqlfront.Connection) -> None:
+    before = scraped(connection.session.metrics_address)
+    for number in range(7):
+        connection.execute(f"SELECT k, 'x' FROM numbers WHERE k = {number}").fetchall()
+    with pytest.raises(sqlfront.Error):
+        connection.execute("SELEC")
+    with pytest.raises(sqlfront.Error):
+        connection.execute("SELECT 1 DIV (k - k) FROM numbers").fetchall()
+    after = scraped(connection.session.metrics_address)
+
+    def grown(name: str, **labels: str) -> float:
+        return value(after, name, **labels) - value(before, name, **labels)
+
+    assert grown("sqlfront_statements_total", lane="direct", outcome="finished") == 7
+    assert grown("sqlfront_statements_total", lane="none", outcome="failed") == 1
+    assert grown("sqlfront_statements_total", lane="light", outcome="failed") == 1
+    assert grown("sqlfront_statement_seconds_count", lane="direct") == 7
+    assert grown("sqlfront_rows_given_total", lane="direct") == 7
+    assert grown("sqlfront_plan_cache_hits_total", lane="direct") == 6
+    assert grown("sqlfront_plan_cache_misses_total", lane="direct") == 1
+    assert value(after, "sqlfront_statements_running") == 0
+
+
+def test_open_results_count_as_running_and_dropped_ones_do_not(connection: sqlfront.Connection) -> None:
+    cursor = connection.execute("SELECT k, 1 FROM numbers")
+    cursor.fetchmany(3)
+    assert value(scraped(connection.session.metrics_address), "sqlfront_statements_running") == 1
+    del cursor
+    assert value(scraped(connection.session.metrics_address), "sqlfront_statements_running") == 0
+
+
+def test_the_buckets_of_the_histogram_grow_to_the_count(connection: sqlfront.Connection) -> None:
+    samples = scraped(connection.session.metrics_address)
+    bounds = [*map(str, BUCKETS), "+Inf"]
+    buckets = [
+        value(samples, "sqlfront_statement_seconds_bucket", lane="command", le=bound) for bound in bounds
+    ]
+
+    assert buckets == sorted(buckets)
+    assert buckets[-1] == value(samples, "sqlfront_statement_seconds_count", lane="command") > 0
+
+
+def test_sessions_with_one_address_share_it_and_the_last_one_closes_it() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    config = Config(metrics=f"127.0.0.1:{port}")
+    before = threading.active_count()
+    with sqlfront.connect(config=config) as first:
+        with sqlfront.connect(config=config) as second:
+            second.execute("SELECT 1").fetchall()
+            assert first.session.metrics_address == second.session.metrics_address == f"127.0.0.1:{port}"
+            limits = [
+                labels
+                for name, labels in scraped(f"127.0.0.1:{port}")
+                if name == "sqlfront_memory_limit_bytes"
+            ]
+            assert len(limits) == 2
+        first.execute("SELECT 1").fetchall()
+        assert (
+            value(
+                scraped(f"127.0.0.1:{port}"), "sqlfront_statements_total", lane="direct", outcome="finished"
+            )
+            == 2
+        )
+    with pytest.raises(OSError):
+        socket.create_connection(("127.0.0.1", port), 5).close()
+    until(lambda: threading.active_count() <= before)
+
+
+def test_a_port_in_use_is_named() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(
+            sqlfront.OperationalError, match=f"metrics can't be served at {address}: Address already"
+        ):
+            sqlfront.connect(config=Config(metrics=address))
+
+
+@pytest.mark.parametrize("address", ["9100", "localhost", "unix:/tmp/x", "host:port", "127.0.0.1:99999", ""])
+def test_an_address_that_is_none_is_refused(address: str) -> None:
+    with pytest.raises(sqlfront.ProgrammingError, match="metrics take an address host:port"):
+        sqlfront.connect(config=Config(metrics=address))
+
+
+def test_a_forked_process_serves_nothing_and_leaves_the_parents_port_alone() -> None:
+    endpoint = open_endpoint(ANYWHERE)
+    ask_read, ask_write = os.pipe()
+    child = os.fork()
+    if not child:  # waits until the parent has closed its port, and then tells whether anybody answers there
+        try:
+            os.read(ask_read, 1)
+            host, _, port = endpoint.address.rpartition(":")
+            try:
+                socket.create_connection((host, int(port)), 5).close()
+            except ConnectionRefusedError:
+                os._exit(0)
+        finally:
+            os._exit(1)
+    try:
+        assert scraped(endpoint.address)
+        close_endpoint(endpoint)
+        os.write(ask_write, b"x")
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    finally:
+        os.close(ask_read)
+        os.close(ask_write)
+
+
+def test_without_the_library_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sqlfront.observability.metrics.endpoint.find_spec", lambda name: None)
+    with pytest.raises(sqlfront.OperationalError, match=r"pip install 'sqlfront\[metrics\]'"):
+        sqlfront.connect(config=Config(metrics=ANYWHERE))
+
+
+def test_metrics_load_nothing_in_sessions_that_serve_none() -> None:
+    program = (
+        "import sqlfront, sys; sqlfront.sql('select 1').collect();"
+        "names = 'sqlfront.observability.', 'prometheus', 'opentelemetry';"
+        "assert not [name for name in sys.modules if name.startswith(names)]"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
+
+
+def test_members_in_processes_serve_theirs() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    addresses = [f"127.0.0.1:{port + number}" for number in range(2)]
+    with LocalCluster(
+        2, workers=1, service=SERVICE, settings=lambda number: {"metrics": addresses[number]}
+    ) as cluster:
+        for number, address in enumerate(addresses):
+            samples = scraped(address)
+            name = f"local-{number}"
+            assert name in cluster.members
+            assert value(samples, "sqlfront_members", member=name, role="member") == 2
+            owners = [count for (metric, _), count in samples.items() if metric == "sqlfront_partitions"]
+            assert sum(owners) == 271
+            assert value(samples, "sqlfront_memory_limit_bytes", member=name) > 0
+
+
+@pytest.mark.doors
+def test_a_member_whose_port_is_taken_does_not_start() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(sqlfront.OperationalError, match=f"metrics can't be served at {address}"):
+            LocalCluster(1, workers=1, service=SERVICE, settings=lambda number: {"metrics": address})
