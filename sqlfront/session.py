@@ -205,7 +205,8 @@ class Session(ClosingContext):
         failed statement leaves tables and session unchanged; with SQLSTATE 08007 (no answer about a change of
         the cluster) the change may have been made.
         """
-        self.check_open()
+        if self._closed:
+            self.check_open()
         observer = self.context.observer
         if observer is None:
             return self._execute(text, parameters, timeout, query)

@@ -488,8 +488,10 @@ class RowsResult(Result):
     def tuples(self, *, naive: bool) -> Iterator[tuple[object, ...]]:
         self._check_unconsumed()
         self._consumed = True
-        rows, reading = self._converted(naive=naive), self._reading
-        return iter(rows) if reading is None else reading.counted(rows)
+        rows = self._converted(naive=naive)
+        if self._reading is not None:
+            return self._reading.counted(rows)
+        return iter(rows)
 
     def collect(self) -> list[Row]:
         self._check_unconsumed()
@@ -503,6 +505,10 @@ class RowsResult(Result):
     def count(self) -> int:
         self._check_unconsumed()
         return len(self._values)
+
+    def close(self) -> None:
+        if self._reading is not None:  # there is no job to cancel
+            self._end_reading()
 
     def _converted(self, *, naive: bool) -> Sequence[tuple[object, ...]]:
         """The values in the user's form: timestamps in the session's time zone."""

@@ -51,15 +51,14 @@ def test_each_lane_is_observed_once(session: AttachedSession) -> None:
 
 
 def test_parameters_that_only_spark_knows_make_one_statement(session: AttachedSession) -> None:
-    rows = session.sql(
-        "SELECT :x AS x FROM events LIMIT 2", {"x": functions.array(functions.lit(1))}
-    ).collect()
+    array = functions.array(functions.lit(1))
+    rows = session.sql("SELECT :x AS x FROM events LIMIT 2", {"x": array}).collect()
 
     assert len(rows) == 2
     assert [(row[0], row[1], row[2]) for row in listed(session)] == [("finished", "spark", 2)]
 
 
-def test_a_query_that_goes_on_in_spark_after_its_first_rows_is_one_statement(
+def test_results_that_become_frames_and_views_are_statements_once(
     session: AttachedSession,
 ) -> None:
     session.sql("SELECT upper(string(kind)) FROM kinds").toPandas()
