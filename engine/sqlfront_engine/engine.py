@@ -265,8 +265,9 @@ class Engine(ClosingContext):
                 on_end(execution)
 
         self._submitted += 1
-        if execution.query.jobs is not None:
-            execution.query.jobs.append(execution)
+        jobs = execution.query.jobs
+        if jobs is not None:
+            jobs.append(execution)
         try:
             if config.inline:
                 self._running[execution.id] = execution

@@ -119,9 +119,7 @@ class History:
         return [self._row(each, number) for each in dict.fromkeys((*self._last.copy(), *running))]
 
     def _row(self, observation: Observation, number: int) -> Row:
-        account = observation.account
-        if observation.state is StatementState.RUNNING:
-            observation.measure()
+        account, figures = observation.account, observation.figures()
         times = observation.times()
         given, size = observation.rows_given, observation.bytes_given
         if account is not None:
@@ -139,14 +137,14 @@ class History:
             datetime.fromtimestamp(observation.began, UTC),
             observation.age,
             *(times[phase] for phase in (Phase.PARSE, Phase.PLAN, Phase.WAIT, Phase.RUN, Phase.FETCH)),
-            observation.rows_read,
-            observation.bytes_read,
+            figures.rows_read,
+            figures.bytes_read,
             given,
             size,
             observation.rows_written,
-            observation.memory_peak,
+            figures.memory_peak,
             0,
-            observation.members,
+            figures.members,
             observation.error_class or None,
             observation.condition or None,
             observation.sqlstate or None,

@@ -1,10 +1,12 @@
 """A statement's facts for operators, from its begin to its end."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum, IntEnum
 from threading import Lock
 from typing import Final, Protocol, TypeVar
+
+import msgspec
 
 from sqlfront.observability import masking
 from sqlfront_engine.job_statistics import JobStatistics
@@ -64,6 +66,15 @@ class DecidedWay(Protocol):
     @property
     def reason(self) -> str:
         """The reason for the lane."""
+
+
+class JobFigures(msgspec.Struct, frozen=True):
+    """The figures of a statement's jobs; see :class:`Observation`. None = there was no job."""
+
+    rows_read: int | None = None
+    bytes_read: int | None = None
+    memory_peak: int | None = None
+    members: tuple[str, ...] = ()
 
 
 class RowCounts(Protocol):
@@ -210,18 +221,13 @@ class Observation:
         """Seconds from the begin to the end, or to now."""
         return time.perf_counter() - self._start if self.seconds is None else self.seconds
 
-    def measure(self) -> None:
-        """Take the figures of the statement's jobs so far."""
+    def figures(self) -> JobFigures:
+        """The figures of the statement's jobs so far; those of the end, once the statement has ended."""
         query = self.query
-        if query is None or not query.jobs:
-            return
-        runs = [(job.statistics(), job.scans) for job in tuple(query.jobs)]
-        scanned = [_scanned(found, scans) for found, scans in runs]
-        self.rows_read = sum(rows for rows, _ in scanned)
-        self.bytes_read = sum(size for _, size in scanned)
-        elsewhere = max((_elsewhere(found) for found, _ in runs), default=0)
-        self.memory_peak = max(found.memory.peak for found, _ in runs) + elsewhere
-        self.members = tuple(dict.fromkeys(name for found, _ in runs for name in found.participants))
+        jobs = None if query is None else query.jobs
+        if jobs is None:
+            return JobFigures(self.rows_read, self.bytes_read, self.memory_peak, self.members)
+        return _figures([(job.statistics(), job.scans) for job in tuple(jobs)])
 
     # ---- the end
 
@@ -231,7 +237,9 @@ class Observation:
         if not self._ended.acquire(blocking=False):
             return
         self.enter(Phase.IDLE)
-        self.measure()
+        figures = self.figures()
+        self.rows_read, self.bytes_read = figures.rows_read, figures.bytes_read
+        self.memory_peak, self.members = figures.memory_peak, figures.members
         self.seconds = time.perf_counter() - self._start
         query, self.query = self.query, None
         if query is not None:
@@ -263,6 +271,20 @@ def state_after(error: BaseException) -> StatementState:
         if error.sqlstate == "57014":
             return StatementState.TIMED_OUT
     return StatementState.FAILED
+
+
+def _figures(runs: Sequence[tuple[JobStatistics, frozenset[str]]]) -> JobFigures:
+    """The figures of jobs, each with the names of its vertices that read tables."""
+    if not runs:
+        return JobFigures()
+    scanned = [_scanned(found, scans) for found, scans in runs]
+    return JobFigures(
+        sum(rows for rows, _ in scanned),
+        sum(size for _, size in scanned),
+        # The jobs of a statement share its budget here, and run one after the other.
+        max(found.memory.peak for found, _ in runs) + max(_elsewhere(found) for found, _ in runs),
+        tuple(dict.fromkeys(name for found, _ in runs for name in found.participants)),
+    )
 
 
 def _scanned(found: JobStatistics, scans: frozenset[str]) -> tuple[int, int]:

@@ -91,13 +91,17 @@ def observed(options: argparse.Namespace, number: int = 0) -> dict[str, str]:
     settings = {"tracing": "on"} if options.tracing else {}
     if options.metrics is None:
         return settings
-    address = Address.parse(options.metrics)
-    port = address.port and address.port + number
-    if address.path is not None or port > 65535:
-        raise ProgrammingError(
-            f"--metrics takes host:port, and a port for each member: not {options.metrics!r}"
-        )
-    return {**settings, "metrics": str(Address(address.host, port))}
+    host, _, port = options.metrics.rpartition(":")
+    if port.isdecimal() and port != "0":
+        port = str(int(port) + number)
+    try:
+        address = Address.parse(f"{host}:{port}")
+    except ProgrammingError:
+        address = None
+    if address is None or address.path is not None:
+        text = f"--metrics takes host:port, and each member has a port: not {options.metrics!r}"
+        raise ProgrammingError(text)
+    return {**settings, "metrics": str(address)}
 
 
 def _files(options: argparse.Namespace) -> FileAccess:

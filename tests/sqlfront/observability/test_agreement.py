@@ -210,7 +210,7 @@ def agree(
         )
 
     # sys.queries and the client
-    assert len(listed) == len(client.seen)
+    assert len(listed) == len(client.seen) > steps // 2
     for (_, state, given, written, *_), (states, seen, changed) in zip(listed, client.seen, strict=True):
         assert state in states
         assert (given, written) == (seen, changed)
@@ -224,9 +224,10 @@ def agree(
     assert counted == outcomes
     for name, place in (("sqlfront_rows_given_total", 2), ("sqlfront_rows_written_total", 3)):
         total = sum(number for (metric, _), number in samples.items() if metric == name)
-        assert total == sum(row[place] or 0 for row in listed)
+        counts = [row[place] for row in listed]
+        assert total == sum(count for count in counts if isinstance(count, int))
     # spans and log lines
-    spans = {}
+    spans: dict[object, tuple[object, object]] = {}
     for span in exporter.get_finished_spans():
         found = dict(span.attributes or {})
         if span.name != "job":

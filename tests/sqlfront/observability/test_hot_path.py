@@ -7,8 +7,12 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import sqlfront
+
+if TYPE_CHECKING:
+    from _typeshed import TraceFunction
 
 #: Words of the source lines that are there for observers alone.
 WORDS = ("observer", "request.observation", "observation is not None", "self._reading", "self._execute(")
@@ -22,7 +26,7 @@ def steps(call: Callable[[], object]) -> Counter[Line]:
     """The bytecode instructions that a call runs, by file and line."""
     found: Counter[Line] = Counter()
 
-    def trace(frame: FrameType, event: str, argument: object) -> Callable[..., object]:
+    def trace(frame: FrameType, event: str, argument: object) -> TraceFunction:
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
         if event == "opcode":
             found[frame.f_code.co_filename, frame.f_lineno] += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import socket
@@ -20,6 +21,7 @@ from sqlfront.cluster.processes import SERVICE
 from sqlfront.observability.metrics.collector import METRICS
 from sqlfront.observability.metrics.endpoint import close_endpoint, open_endpoint
 from sqlfront.observability.metrics.tallies import BUCKETS
+from sqlfront.shell.cluster import observed
 from sqlfront_cluster.launchers.local import LocalCluster
 from tests.cluster.network.meeting import until
 
@@ -103,6 +105,26 @@ def test_open_results_count_as_running_and_dropped_ones_do_not(connection: sqlfr
     assert value(scraped(connection.session.metrics_address), "sqlfront_statements_running") == 1
     del cursor
     assert value(scraped(connection.session.metrics_address), "sqlfront_statements_running") == 0
+
+
+def test_statements_of_many_threads_are_all_counted(connection: sqlfront.Connection) -> None:
+    def count() -> float:
+        samples = scraped(connection.session.metrics_address)
+        return value(samples, "sqlfront_statements_total", lane="direct", outcome="finished")
+
+    before = count()
+
+    def ask() -> None:
+        for number in range(50):
+            connection.execute("SELECT k, 'threads' FROM numbers WHERE k = ?", [number]).fetchall()
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert count() - before == 400
 
 
 def test_the_buckets_of_the_histogram_grow_to_the_count(connection: sqlfront.Connection) -> None:
@@ -226,3 +248,23 @@ def test_a_member_whose_port_is_taken_does_not_start() -> None:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(sqlfront.OperationalError, match=f"metrics can't be served at {address}"):
             LocalCluster(1, workers=1, service=SERVICE, settings=lambda number: {"metrics": address})
+
+
+@pytest.mark.parametrize(
+    ("given", "number", "expected"),
+    [
+        ("127.0.0.1:9464", 0, "127.0.0.1:9464"),
+        ("[::1]:9464", 2, "[::1]:9466"),
+        ("127.0.0.1:0", 2, "127.0.0.1:0"),
+    ],
+)
+def test_each_member_of_a_cluster_by_hand_has_its_port(given: str, number: int, expected: str) -> None:
+    options = argparse.Namespace(metrics=given, tracing=True)
+
+    assert observed(options, number) == {"metrics": expected, "tracing": "on"}
+
+
+@pytest.mark.parametrize("given", ["9464", "localhost:65535", "localhost:-1", "localhost:x", "unix:/x", ""])
+def test_members_by_hand_need_ports(given: str) -> None:
+    with pytest.raises(sqlfront.ProgrammingError, match="--metrics takes host:port"):
+        observed(argparse.Namespace(metrics=given, tracing=False), 1)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from opentelemetry import trace
@@ -12,6 +14,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 import sqlfront
 from sqlfront import Config
+from sqlfront.config import Launcher
 from sqlfront.observability.tracing import part_spans, statement_spans
 from sqlfront.pipeline import Pipeline, table
 from sqlfront_cluster.codec import encode
@@ -150,3 +153,43 @@ def test_without_the_library_the_error_names_the_extra(monkeypatch: pytest.Monke
     for members in (1, 2):
         with pytest.raises(sqlfront.OperationalError, match=r"pip install 'sqlfront\[tracing\]'"):
             sqlfront.connect(config=Config(tracing=True, members=members))
+
+
+#: Makes a provider in a member's process, whose spans go to a file.
+SITE = """
+import os
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import ConsoleSpanExporter, SimpleSpanProcessor
+if "SQLFRONT_TEST_SPANS" in os.environ:
+    out = open(os.environ["SQLFRONT_TEST_SPANS"], "a", buffering=1)
+    exporter = ConsoleSpanExporter(out=out, formatter=lambda span: span.to_json(indent=None) + chr(10))
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    trace.set_tracer_provider(provider)
+"""
+
+
+@pytest.mark.doors
+def test_the_trace_reaches_members_in_processes_of_their_own(
+    exporter: InMemorySpanExporter, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(SITE)
+    spans = tmp_path / "spans.jsonl"
+    spans.touch()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("SQLFRONT_TEST_SPANS", str(spans))
+    config = Config(tracing=True, members=2, launcher=Launcher.LOCAL, workers=1)
+    with sqlfront.connect(config=config) as connection:
+        connection.execute("CREATE TABLE numbers USING memory AS SELECT id AS k FROM range(20000)")
+        exporter.clear()
+        spans.write_text("")
+        connection.execute("SELECT count(*) FROM numbers WHERE k % 2 = 1").fetchall()
+        until(lambda: len(spans.read_text().splitlines()) == 2)
+
+    (statement,) = exporter.get_finished_spans()
+    assert statement.context is not None
+    parts = [json.loads(line) for line in spans.read_text().splitlines()]
+    assert {part["parent_id"] for part in parts} == {f"0x{statement.context.span_id:016x}"}
+    assert {part["context"]["trace_id"] for part in parts} == {f"0x{statement.context.trace_id:032x}"}
+    assert {part["attributes"]["sqlfront.member"] for part in parts} == {"local-0", "local-1"}
