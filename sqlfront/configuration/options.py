@@ -215,14 +215,14 @@ OPTIONS: Final = (
     ),
     ConnectionOption("plan_cache", OptionKind.INTEGER, "number of plans that are kept; default: 1000"),
     ConnectionOption(
-        "query_history", OptionKind.INTEGER, "number of ended statements in sys.queries; default: 0"
+        "query_history", OptionKind.INTEGER, "number of ended statements in `sys.queries`; default: none"
     ),
     ConnectionOption(
-        "slow_query", OptionKind.NUMBER, "seconds from which a statement is logged; default: none is"
+        "slow_query", OptionKind.NUMBER, "seconds above which a statement is logged; default: no log lines"
     ),
-    ConnectionOption(
-        "show_literals", OptionKind.BOOLEAN, "whether listings and log lines show the literals of statements"
-    ),
+    ConnectionOption("metrics", OptionKind.TEXT, "`host:port` at which Prometheus gets metrics"),
+    ConnectionOption("tracing", OptionKind.BOOLEAN, "whether each statement has a span of OpenTelemetry"),
+    ConnectionOption("show_literals", OptionKind.BOOLEAN, "whether operators see the literals of statements"),
 )
 
 _BY_NAME: Final = {option.name: option for option in OPTIONS}
