@@ -105,8 +105,9 @@ __all__ = [
     "threadsafety",
 ]
 
-#: Names of the PEP 249 interface, by the module that defines them; each module is loaded at its first use.
-_DB_API: Final = {
+#: Names by the module that defines them; each module is loaded at its first use: the PEP 249 interface, and
+#: the function that ``%load_ext sqlfront`` calls.
+_LATE: Final = {
     "sqlfront.connection": ("Connection", "Cursor"),
     "sqlfront.db_types": (
         "BINARY",
@@ -122,12 +123,13 @@ _DB_API: Final = {
         "Timestamp",
         "TimestampFromTicks",
     ),
+    "sqlfront.jupyter.extension": ("load_ipython_extension",),
 }
-_MODULES: Final = {name: module for module, names in _DB_API.items() for name in names}
+_MODULES: Final = {name: module for module, names in _LATE.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
-    """Return the object of the PEP 249 name ``name``, such as ``Cursor``. The first access imports the
+    """Return the object of the late name ``name``, such as ``Cursor``. The first access imports the
     module that defines the name, and makes the object an attribute of this package. Raises AttributeError
     for other names."""
     module = _MODULES.get(name)

@@ -169,17 +169,23 @@ class Session(ClosingContext):
         result.register = weakref.WeakMethod(self.register)
         return result
 
-    def answer(self, text: str, args: Parameters | None, frames: Mapping[str, object]) -> Result:
+    def answer(
+        self,
+        text: str,
+        args: Parameters | None,
+        frames: Mapping[str, object],
+        query: QueryRun | None = None,
+    ) -> Result:
         """Run one statement in which ``{name}`` stands for ``frames[name]`` (see
         :func:`sqlfront.frames.replace_frames`), and return the statement's result. The frames are temporary
-        views until the method returns."""
+        views until the method returns. ``query``: see :meth:`execute`."""
         if not frames:
-            return self.execute(text, args)
+            return self.execute(text, args, query=query)
         replaced, views = frame_names.replace_frames(text, frames)
         try:
             for name, frame in views.items():
                 self.register(name, frame)
-            return self.execute(replaced, args)
+            return self.execute(replaced, args, query=query)
         finally:
             for name in views:
                 self.unregister(name)

@@ -3,7 +3,6 @@
 import itertools
 import re
 from collections.abc import Sequence
-from html import escape
 from typing import Final
 
 import pyarrow as pa
@@ -136,10 +135,3 @@ def _line(row: Sequence[str], widths: Sequence[int], *, right: bool) -> str:
         for cell, size in zip(row, widths, strict=True)
     ]
     return "|" + "|".join(padded) + "|\n"
-
-
-def html(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """An HTML table of rows of texts, with column names and texts escaped."""
-    head = "".join(f"<th>{escape(name)}</th>" for name in names)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

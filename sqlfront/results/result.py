@@ -10,7 +10,7 @@ import msgspec
 import pyarrow as pa
 from msgspec.structs import replace
 
-from sqlfront.results import boxes, dataframe_names, pandas_frames, run_explained, schema_tree
+from sqlfront.results import boxes, dataframe_names, notebooks, pandas_frames, run_explained, schema_tree
 from sqlfront.results.python_values import in_zone, rows_batch, slices, tuples
 from sqlfront.results.row import Row
 from sqlfront.results.run_facts import NO_FACTS, RunFacts
@@ -393,9 +393,19 @@ class Result(ClosingContext):
         return f"Result[{', '.join(f'{name}: {kind}' for name, kind in self.dtypes)}]"
 
     def _repr_html_(self) -> str:
-        schema, settings = self._schema, self._settings
-        rows = [row for batch in self._read(20) for row in boxes.cells(batch, schema, settings)][:20]
-        return boxes.html(self.columns, rows)
+        """The first rows as an HTML table, for notebooks. Rows that were consumed are not shown."""
+        return repr(self) if self._consumed else notebooks.html(self._beginning())
+
+    def _repr_pretty_(self, printer: "notebooks.Printer", cycle: bool) -> None:
+        """Print the first rows as text, for IPython in a terminal."""
+        printer.text(repr(self) if self._consumed or cycle else notebooks.text(self._beginning()))
+
+    def _beginning(self) -> "notebooks.Beginning":
+        """The first rows, as notebooks show them. The rows are kept."""
+        rows = notebooks.ROWS
+        kept = tuple(self._read(rows + 1))
+        more = sum(batch.num_rows for batch in kept) > rows
+        return notebooks.Beginning(self._schema, kept, self._settings, more, self.stats)
 
     def _read(self, rows: int | None, given: int | None = None) -> list[pa.RecordBatch]:
         """Return the kept batches, after reading further batches until at least ``rows`` rows (None = all

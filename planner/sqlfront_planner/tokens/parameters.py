@@ -39,6 +39,15 @@ def refuse_surplus(text: str, given: "Sequence[object] | Mapping[str, object]") 
         )
 
 
+def parameter_names(text: str) -> frozenset[str]:
+    """The names of the text's named parameters, and words that follow a colon for another reason.
+
+    >>> sorted(parameter_names("SELECT :a, ':b', :c"))
+    ['a', 'c']
+    """
+    return _parameters(text).names
+
+
 @lru_cache(maxsize=1024)
 def _parameters(text: str) -> _Parameters:
     tokens = tokens_of(text)

@@ -1,0 +1,60 @@
+"""Names of tables and columns for a cell with SQL."""
+
+import re
+from typing import Final
+
+from sqlfront.session import Session
+
+#: The most names that are offered.
+_MOST: Final = 500
+_CELL: Final = re.compile(r"\s*%%sql\b")
+_LINE: Final = re.compile(r"\s*(?:\w+\s*=\s*)?%sql\b")
+_WORD: Final = re.compile(r"\w+")
+
+_TABLES: Final = (
+    "SELECT DISTINCT table_name FROM information_schema.tables WHERE startswith(lower(table_name), ?)"
+)
+_COLUMNS: Final = (
+    "SELECT lower(table_name), column_name FROM information_schema.columns "
+    "WHERE startswith(lower(column_name), ?)"
+)
+
+
+def is_sql(text: str, line: int) -> bool:
+    """Whether the line with the number ``line`` of the cell is SQL.
+
+    >>> is_sql("%%sql\\nselect 1", 1), is_sql("%sql select 1", 0), is_sql("x = 1", 0)
+    (True, True, False)
+    """
+    if _CELL.match(text):
+        return True
+    lines = text.split("\n")
+    return line < len(lines) and _LINE.match(lines[line]) is not None
+
+
+def completions(text: str, token: str, session: Session) -> list[str]:
+    """The texts that may stand in the place of ``token``: names of tables, and of the columns of tables that
+    the cell's ``text`` names, that begin as the token does behind its last dot. A name that is no identifier
+    gets backticks. Beside a Spark session only this session's names are offered."""
+    head, dot, begun = token.rpartition(".")
+    words = {word.lower() for word in _WORD.findall(text)}
+    found = set[str]()
+    if session.spark is not None:
+        entries = session.context.catalog.entries()
+        return _written(
+            head + dot, {each.name for each in entries if each.name.lower().startswith(begun.lower())}
+        )
+    if not dot:
+        found |= {str(row[0]) for row in session.execute(_TABLES, [begun.lower()]).collect()}
+    rows = session.execute(_COLUMNS, [begun.lower()]).collect()
+    found |= {str(column) for table, column in rows if table in words}
+    return _written(head + dot, found)
+
+
+def _written(before: str, names: set[str]) -> list[str]:
+    """The names as a statement writes them, behind the text ``before``."""
+    shown = sorted(names, key=str.lower)[:_MOST]
+    return [
+        before + (name if name.isidentifier() and name.isascii() else f"`{name.replace('`', '``')}`")
+        for name in shown
+    ]

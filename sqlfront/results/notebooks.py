@@ -1,0 +1,127 @@
+"""Results in notebooks: the first rows as an HTML table or as text, and a line about the run."""
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Final, Protocol
+
+import msgspec
+import pyarrow as pa
+
+from sqlfront.results import boxes
+from sqlfront_values.settings import Settings
+from sqlfront_values.types import is_numeric
+
+if TYPE_CHECKING:
+    from sqlfront.results.result import Statistics
+
+#: The most rows that are shown.
+ROWS: Final = 20
+#: The most columns that are shown: a browser is slow with more.
+COLUMNS: Final = 200
+#: The most characters of a value that are shown.
+CHARACTERS: Final = 2000
+
+#: Characters that a page can't hold, as pictures of these characters.
+_PICTURES: Final = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n\r"} | {0x7F: 0x2421}
+_SURROGATES: Final = dict.fromkeys(range(0xD800, 0xE000), 0xFFFD)
+_SAFE: Final = str.maketrans({**_PICTURES, **_SURROGATES})
+_NULL: Final = '<td style="text-align:{align}"><span style="opacity:0.5;font-style:italic">NULL</span></td>'
+
+
+class Printer(Protocol):
+    """The part of IPython's pretty printer that results use."""
+
+    def text(self, text: str) -> None:
+        """Print the text."""
+
+
+class Beginning(msgspec.Struct, frozen=True):
+    """The first rows of a result: ``batches`` hold at least the rows to show, in logical types. ``more``:
+    rows follow that aren't shown. ``statistics``: facts about the run."""
+
+    schema: pa.Schema
+    batches: tuple[pa.RecordBatch, ...]
+    settings: Settings
+    more: bool
+    statistics: "Statistics"
+
+    @property
+    def shown(self) -> pa.Schema:
+        """The columns that are shown."""
+        return pa.schema(list(self.schema)[:COLUMNS])
+
+    @property
+    def rows(self) -> list[list[str | None]]:
+        """The rows to show, with None for null and the values as Spark's texts."""
+        rows: list[list[str | None]] = []
+        for batch in self.batches:
+            rows += self._texts(batch.slice(0, ROWS - len(rows)))
+        return rows
+
+    def _texts(self, batch: pa.RecordBatch) -> Iterator[list[str | None]]:
+        width = len(self.shown)
+        part = batch.select(list(range(width))) if batch.num_columns > width else batch
+        nulls = [column.is_null().to_pylist() for column in part.columns]
+        for number, row in enumerate(boxes.cells(part, self.shown, self.settings)):
+            yield [None if nulls[place][number] else cell for place, cell in enumerate(row)]
+
+    @property
+    def footer(self) -> str:
+        """The number of rows, of columns if some are left out, the time and the lane."""
+        count = sum(batch.num_rows for batch in self.batches)
+        rows = f"the first {ROWS} rows" if self.more else f"{count} row{'' if count == 1 else 's'}"
+        hidden = len(self.schema) - len(self.shown)
+        columns = [f"{len(self.shown)} of {len(self.schema):,} columns"] if hidden else []
+        return " · ".join([rows, *columns, _duration(self.statistics.seconds), str(self.statistics.lane)])
+
+
+def _duration(seconds: float) -> str:
+    """The time in a unit that suits it.
+
+    >>> _duration(0.00031), _duration(0.042), _duration(3.14159)
+    ('0.31 ms', '42 ms', '3.14 s')
+    """
+    if seconds >= 1:
+        return f"{seconds:.2f} s"
+    return f"{seconds * 1e3:.2f} ms" if seconds < 0.01 else f"{seconds * 1e3:.0f} ms"
+
+
+def html(beginning: Beginning) -> str:
+    """The rows as an HTML table, numbers to the right, null told from an empty text; below it the footer. A
+    result without columns is the footer alone."""
+    footer = f'<div style="opacity:0.7;font-size:85%">{escape(beginning.footer)}</div>'
+    if not len(beginning.schema):
+        return footer
+    aligns = ["right" if is_numeric(kind) else "left" for kind in beginning.shown.types]
+    names = zip(beginning.shown.names, aligns, strict=True)
+    head = "".join(f'<th style="text-align:{align}">{_page_text(name)}</th>' for name, align in names)
+    body = "".join(f"<tr>{_cells(row, aligns)}</tr>" for row in beginning.rows)
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f"<div>{table}{footer}</div>"
+
+
+def _cells(row: Sequence[str | None], aligns: Sequence[str]) -> str:
+    return "".join(
+        _NULL.format(align=align)
+        if cell is None
+        else f'<td style="text-align:{align};white-space:pre-wrap">{_page_text(cell)}</td>'
+        for cell, align in zip(row, aligns, strict=True)
+    )
+
+
+def _page_text(value: str) -> str:
+    """The text for a page: without characters that mean something to HTML, or that HTML can't hold.
+
+    >>> _page_text("<b>&\\0")
+    '&lt;b&gt;&amp;␀'
+    """
+    cut = value if len(value) <= CHARACTERS else f"{value[:CHARACTERS]}…"
+    return escape(cut.translate(_SAFE))
+
+
+def text(beginning: Beginning) -> str:
+    """The rows as Spark's ``show`` draws them, and the footer."""
+    if not len(beginning.schema):
+        return beginning.footer
+    rows = [["NULL" if cell is None else cell.translate(_SAFE) for cell in row] for row in beginning.rows]
+    return boxes.box(beginning.shown.names, rows, 0) + beginning.footer

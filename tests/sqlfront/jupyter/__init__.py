@@ -1,0 +1,1 @@
+"""The magics of notebooks, in IPython's shell and in a real kernel."""
