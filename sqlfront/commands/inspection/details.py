@@ -1,25 +1,20 @@
 """Facts about one relation, as DESCRIBE EXTENDED and SHOW TABLE EXTENDED show them."""
 
 from collections.abc import Iterator
-from typing import Final, TypeAlias
-
-import pyarrow as pa
+from typing import TypeAlias
 
 from sqlfront.commands.indexes import indexes_of
 from sqlfront.commands.inspection.names import database_of, quoted, schema_of
 from sqlfront.commands.run import StatementRun, origin_of
+from sqlfront.results.schema_tree import schema_tree
 from sqlfront.state.cached_table import CachedTable
 from sqlfront_connectors.base import Table
 from sqlfront_connectors.files import FileTable
 from sqlfront_planner.catalog import DEFAULT_CATALOG, DEFAULT_DATABASE, Entry, TableEntry, ViewEntry
 from sqlfront_planner.statements.dotted_names import dotted
 from sqlfront_values.errors import Error
-from sqlfront_values.types import ddl
 
 Fact: TypeAlias = tuple[str, str]
-
-#: Spark's long names of types in a tree of columns, where they differ from the short ones.
-_TREE_NAMES: Final = {"int": "integer", "bigint": "long", "smallint": "short", "tinyint": "byte"}
 
 
 def facts(entry: Entry) -> Iterator[Fact]:
@@ -68,42 +63,12 @@ def _of_table(table: Table) -> Iterator[Fact]:
 def information(run: StatementRun, entry: Entry) -> str:
     """The text about a relation in SHOW TABLE EXTENDED: one fact a line, then the tree of the columns. The
     tree of a view whose query is no longer valid is left out."""
-    lines = [f"{name}: {value}" for name, value in facts(entry)]
+    lines = "".join(f"{name}: {value}\n" for name, value in facts(entry))
     try:
-        lines += ["Schema: root", *tree(schema_of(run, dotted(entry.parts), entry))]
+        columns = schema_tree(schema_of(run, dotted(entry.parts), entry))
     except Error:
-        lines.append("Schema: root")
-    return "".join(f"{line}\n" for line in lines) + "\n"
-
-
-def tree(schema: pa.Schema) -> Iterator[str]:
-    """The lines of Spark's tree of columns, below ``root``.
-
-    >>> print(*tree(pa.schema([("a", pa.list_(pa.int64()))])), sep="\\n")
-     |-- a: array (nullable = true)
-     |    |-- element: long (containsNull = true)
-    """
-    for field in schema:
-        yield from _branch(field.name, field.type, "nullable", " |-- ")
-
-
-def _branch(name: str, kind: pa.DataType, null: str, mark: str) -> Iterator[str]:
-    nulls = f" ({null} = true)" if null else ""
-    inner = f"{mark[:-4]}|    |-- "
-    if pa.types.is_struct(kind):
-        yield f"{mark}{name}: struct{nulls}"
-        for index in range(kind.num_fields):
-            yield from _branch(kind.field(index).name, kind.field(index).type, "nullable", inner)
-    elif pa.types.is_list(kind):
-        yield f"{mark}{name}: array{nulls}"
-        yield from _branch("element", kind.value_type, "containsNull", inner)
-    elif pa.types.is_map(kind):
-        yield f"{mark}{name}: map{nulls}"
-        yield from _branch("key", kind.key_type, "", inner)
-        yield from _branch("value", kind.item_type, "valueContainsNull", inner)
-    else:
-        short = ddl(kind)
-        yield f"{mark}{name}: {_TREE_NAMES.get(short, short)}{nulls}"
+        columns = "root\n"
+    return f"{lines}Schema: {columns}\n"
 
 
 def partition_columns(entry: Entry) -> tuple[str, ...]:
