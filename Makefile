@@ -54,7 +54,7 @@ $(VENV)/.sqlfront-doors-$(KEY): $(VENV)/.sqlfront-dev-$(KEY)
 	@echo "installing the libraries and programs that come in by the doors (some minutes the first time)"
 	@$(PIP) install --editable . --group doors
 	@$(BIN)/python -m venv $(VENV)/harlequin
-	@$(VENV)/harlequin/bin/python -m pip --disable-pip-version-check --quiet install --editable '.[harlequin]' pytest pytest-timeout
+	@$(VENV)/harlequin/bin/python -m pip --disable-pip-version-check --quiet install --editable '.[harlequin]' pytest pytest-timeout hypothesis
 	@command -v chromium >/dev/null || { apt-get -qq update && apt-get -qq install -y chromium; } >/dev/null
 	@touch $@
 

@@ -1,0 +1,118 @@
+"""The catalog as Harlequin's tree: catalogs, schemas, relations, columns; each level is read when it is
+opened."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from harlequin.catalog import CatalogItem, InteractiveCatalogItem
+
+from sqlfront.connection import Connection
+from sqlfront_values.errors import Error
+
+_SCHEMAS: Final = (
+    "SELECT catalog_name, schema_name FROM information_schema.schemata ORDER BY catalog_name, schema_name"
+)
+_TABLES: Final = (
+    "SELECT table_name, table_type FROM information_schema.tables "
+    "WHERE table_catalog = ? AND table_schema = ? ORDER BY table_name"
+)
+_COLUMNS: Final = (
+    "SELECT column_name, full_data_type FROM information_schema.columns "
+    "WHERE table_catalog = ? AND table_schema = ? AND table_name = ? ORDER BY ordinal_position"
+)
+_TABLE_LABELS: Final = {"BASE TABLE": "t", "VIEW": "v", "SYSTEM VIEW": "sys"}
+#: Labels of types, by the beginning of Spark's names.
+_TYPE_LABELS: Final = {
+    "boolean": "t/f",
+    "tinyint": "#",
+    "smallint": "#",
+    "int": "#",
+    "bigint": "##",
+    "float": "#.#",
+    "double": "#.#",
+    "decimal": "#.#",
+    "string": "s",
+    "binary": "0b",
+    "date": "d",
+    "timestamp": "ts",
+    "timestamp_ntz": "ts",
+    "interval": "|-|",
+    "array": "[]",
+    "map": "{m}",
+    "struct": "{}",
+    "void": "\\n",
+}
+
+
+def type_label(kind: str) -> str:
+    """The short label of a type with Spark's name ``kind``.
+
+    >>> type_label("decimal(10,2)"), type_label("array<int>"), type_label("interval day to second")
+    ('#.#', '[]', '|-|')
+    """
+    return _TYPE_LABELS.get(kind.partition("(")[0].partition("<")[0].partition(" ")[0], "?")
+
+
+def _quoted(*parts: str) -> str:
+    return ".".join(f"`{part.replace('`', '``')}`" for part in parts)
+
+
+@dataclass
+class _Level(InteractiveCatalogItem):  # type: ignore[misc]
+    """An item whose children are read by a query. ``path``: the names from the catalog on."""
+
+    path: tuple[str, ...] = ()
+    source: Connection | None = None
+
+    def fetch_children(self) -> Sequence[CatalogItem]:
+        """The items below this one; none if the relation is gone meanwhile."""
+        assert self.source is not None
+        try:
+            return self._children(self.source)
+        except Error:
+            return []
+
+    def _children(self, source: Connection) -> Sequence[CatalogItem]:
+        raise NotImplementedError
+
+
+class _SchemaItem(_Level):
+    """A schema, above its tables and views."""
+
+    def _children(self, source: Connection) -> Sequence[CatalogItem]:
+        rows = source.execute(_TABLES, self.path).fetchall()
+        return [_relation(source, (*self.path, str(name)), str(kind)) for name, kind in rows]
+
+
+class _RelationItem(_Level):
+    """A table or view, above its columns."""
+
+    def _children(self, source: Connection) -> Sequence[CatalogItem]:
+        rows = source.execute(_COLUMNS, self.path).fetchall()
+        return [
+            CatalogItem(_quoted(*self.path, str(name)), _quoted(str(name)), str(name), type_label(str(kind)))
+            for name, kind in rows
+        ]
+
+
+def _relation(source: Connection, path: tuple[str, ...], kind: str) -> CatalogItem:
+    """A relation. A name that needs no qualifier goes into the editor without one."""
+    is_short = path[-2] in ("default", "session")
+    written = _quoted(path[-1]) if is_short else _quoted(*path[1:])
+    return _RelationItem(
+        _quoted(*path), written, path[-1], _TABLE_LABELS.get(kind, "?"), path=path, source=source
+    )
+
+
+def catalog_items(source: Connection) -> list[CatalogItem]:
+    """The catalogs, with their schemas; the rest is read later."""
+    catalogs: dict[str, list[CatalogItem]] = {}
+    for catalog, schema in source.execute(_SCHEMAS).fetchall():
+        path = str(catalog), str(schema)
+        item = _SchemaItem(_quoted(*path), _quoted(*path), path[1], "s", path=path, source=source)
+        catalogs.setdefault(path[0], []).append(item)
+    return [
+        CatalogItem(_quoted(name), _quoted(name), name, "c", children=children)
+        for name, children in catalogs.items()
+    ]

@@ -1,0 +1,1 @@
+"""Harlequin's adapter, in the environment that `make doors` builds for it."""
