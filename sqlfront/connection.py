@@ -14,12 +14,16 @@ from sqlfront_engine.jobs.query_run import Progress, QueryRun
 from sqlfront_planner.tokens.parameters import refuse_surplus
 from sqlfront_values import errors
 from sqlfront_values.errors import InterfaceError, NotSupportedError, ProgrammingError
+from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
     import pandas
     import polars
 
+    from sqlfront import many_rows
     from sqlfront_connectors.arrow import ArrowSource
+else:
+    many_rows = lazy_module("sqlfront.many_rows")
 
 
 class Connection:
@@ -209,8 +213,18 @@ class Cursor(ClosingContext):
 
     def executemany(self, operation: str, seq_of_parameters: Sequence[Parameters]) -> "Cursor":
         """Run the statement once per set of parameters, and return this cursor, whose :attr:`rowcount` is
-        then the sum over all runs. Raises ProgrammingError if the statement gives rows."""
+        then the sum over all runs. An INSERT of plain parameters into a table of the session runs as one
+        statement with all rows, which takes effect as a whole. Raises ProgrammingError if the statement gives
+        rows."""
         self._check_open()
+        session = self._connection.session
+        together = many_rows.many_rows(session, operation, seq_of_parameters)
+        if together is not None:
+            session.register(together.view, together.rows)
+            try:
+                return self.execute(together.statement)
+            finally:
+                session.unregister(together.view)
         written = 0
         for parameters in seq_of_parameters:
             self.execute(operation, parameters)

@@ -20,7 +20,7 @@ from sqlfront_planner.logical import LogicalPlan, LogicalScan
 from sqlfront_planner.statistics.number_line import number_of
 from sqlfront_planner.tokens.marks import PositionalParameter
 from sqlfront_values import types
-from sqlfront_values.errors import ProgrammingError, spark_error
+from sqlfront_values.errors import InternalError, ProgrammingError, spark_error
 from sqlfront_values.expressions import Expr, Literal, Parameter
 from sqlfront_values.java.surrogates import well_formed
 from sqlfront_values.settings import Settings
@@ -132,11 +132,11 @@ NO_ARGUMENTS: Final = Arguments()
 
 def typed_value(value: object, time_zone: str | None = "UTC") -> tuple[object, pa.DataType]:
     """The value that a Literal holds for a Python value, and the type that Spark gives the value. A numpy
-    scalar has the type of its width; a datetime without a zone is in ``time_zone``, None = the machine's
-    zone.
+    scalar has the type of its width, an Arrow scalar its own type; a datetime without a zone is in
+    ``time_zone``, None = the machine's zone.
 
-    Raises ProgrammingError (INVALID_SQL_ARG) for unsupported classes, and NUMERIC_VALUE_OUT_OF_RANGE for a
-    number of more than 38 digits.
+    Raises ProgrammingError (INVALID_SQL_ARG) for unsupported classes and Arrow types, and
+    NUMERIC_VALUE_OUT_OF_RANGE for a number of more than 38 digits.
 
     >>> typed_value(np.int16(3))
     (3, DataType(int16))
@@ -177,12 +177,26 @@ def typed_value(value: object, time_zone: str | None = "UTC") -> tuple[object, p
             kind = coercion.common_type(item_type for _, item_type in pairs)
             if kind is not None:
                 return [item for item, _ in pairs], pa.list_(kind)
+        case pa.Scalar():
+            return _typed_scalar(value)
     raise ProgrammingError(
         "A parameter's value must be a bool, int, float, Decimal, str, bytes, date, datetime, timedelta, "
-        "None or a list "
-        f"of one type of them, not {value!r} ({type(value).__name__}).",
+        "None, a list of one type of them, or a pyarrow.Scalar, "
+        f"not {value!r} ({type(value).__name__}).",
         condition="INVALID_SQL_ARG",
     )
+
+
+def _typed_scalar(scalar: pa.Scalar) -> tuple[object, pa.DataType]:
+    kind = types.logical(scalar.type)
+    try:
+        types.ddl(kind)
+    except InternalError:
+        raise ProgrammingError(
+            f"A parameter's value has the Arrow type {scalar.type}, no type of SQL; cast the scalar.",
+            condition="INVALID_SQL_ARG",
+        ) from None
+    return scalar.as_py(), kind
 
 
 def _zone(name: str) -> tzinfo:

@@ -1,0 +1,116 @@
+"""One INSERT of many rows: the sets of parameters of ``executemany`` as one table.
+
+An ``INSERT INTO t (...) VALUES (?, ?, ...)`` per set would make a version of the table each, and plan each
+time. Sets whose values agree on a type per column are the same rows in one statement, which takes effect as
+a whole.
+"""
+
+import itertools
+import re
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+import pyarrow as pa
+
+from sqlfront.results.result import Parameters
+from sqlfront.session import Session
+from sqlfront_connectors.base import WritableTable
+from sqlfront_planner.binder.context import typed_value
+from sqlfront_planner.catalog import TableEntry
+from sqlfront_planner.statements.dotted_names import WRITTEN_NAME, name_parts
+from sqlfront_planner.types import common_type
+from sqlfront_values.arrow.arrays import from_values
+from sqlfront_values.arrow.intervals import exported_type
+from sqlfront_values.java.surrogates import well_formed
+from sqlfront_values.types import (
+    BOOLEAN,
+    DOUBLE,
+    STRING,
+    VOID,
+    holds_interval,
+    is_decimal,
+    is_integral,
+    is_interval,
+    is_year_month,
+)
+
+_INSERT: Final = re.compile(
+    rf"(?P<begin>\s*INSERT\s+INTO\s+(?:TABLE\s+)?(?P<table>{WRITTEN_NAME})\s*"
+    rf"(?:\(\s*{WRITTEN_NAME}(?:\s*,\s*{WRITTEN_NAME})*\s*\)\s*)?)"
+    r"VALUES\s*\((?P<values>\s*\?\s*(?:,\s*\?\s*)*)\)\s*;?\s*",
+    re.IGNORECASE,
+)
+_numbers: Final = itertools.count(1)
+
+
+class ManyRows(msgspec.Struct, frozen=True):
+    """Rows to insert: the statement that reads them from the temporary view ``view``."""
+
+    statement: str
+    view: str
+    rows: pa.Table
+
+
+def many_rows(session: Session, operation: str, sets: Sequence[Parameters]) -> ManyRows | None:
+    """The statement and the rows that stand for running ``operation`` once per set; None if the operation
+    isn't an INSERT of plain parameters into a table of the session, or the sets' values don't agree on types
+    whose values are written alike."""
+    found = _INSERT.fullmatch(operation)
+    if found is None or not isinstance(sets, (list, tuple)) or len(sets) < _FEWEST:
+        return None
+    width = found["values"].count("?")
+    if any(not isinstance(each, (list, tuple)) or len(each) != width for each in sets):
+        return None
+    entry = session.catalog.lookup(name_parts(found["table"]))
+    if not isinstance(entry, TableEntry) or not isinstance(entry.table, WritableTable):
+        return None
+    takes_texts = STRING in entry.table.schema.types
+    columns = [_column(values, session.parameter_zone, takes_texts) for values in zip(*sets, strict=True)]
+    if None in columns:
+        return None
+    view = f"__rows_of_executemany_{next(_numbers)}"
+    rows = pa.table(columns, names=[f"c{place}" for place in range(width)])
+    return ManyRows(f"{found['begin']}SELECT * FROM {view}", view, rows)
+
+
+#: Fewer sets are run one by one.
+_FEWEST: Final = 2
+
+
+def _column(values: tuple[object, ...], zone: str | None, takes_texts: bool) -> pa.Array | None:
+    """The values as a column; None if they have no common type, or one in which a text column would show some
+    of them otherwise, as 1.5 among decimals of two digits."""
+    plain = _plain(values)
+    if plain is not None:
+        return plain
+    pairs = [typed_value(value, zone) for value in values]
+    kinds = {kind for _, kind in pairs} - {VOID}
+    kind = common_type(kinds) if kinds else VOID
+    if kind is None or (len(kinds) > 1 and not _are_alike(kinds, takes_texts)):
+        return None
+    items = [value for value, _ in pairs]
+    if is_year_month(kind):
+        months = [None if item is None else pa.MonthDayNano((item, 0, 0)) for item in items]
+        return from_values(months, exported_type(kind))
+    if is_interval(kind):
+        return from_values(items, exported_type(kind))
+    return None if holds_interval(kind) else from_values(items, kind)
+
+
+def _plain(values: tuple[object, ...]) -> pa.Array | None:
+    """The column of values of one plain class, or None among them; None for others."""
+    classes = set(map(type, values)) - {type(None)}
+    if classes == {str}:
+        return from_values([None if value is None else well_formed(str(value)) for value in values], STRING)
+    if classes == {float}:
+        return from_values(list(values), DOUBLE)
+    if classes == {bool}:
+        return from_values(list(values), BOOLEAN)
+    return None
+
+
+def _are_alike(kinds: set[pa.DataType], takes_texts: bool) -> bool:
+    if all(is_integral(kind) for kind in kinds):
+        return True
+    return not takes_texts and all(is_integral(kind) or is_decimal(kind) for kind in kinds)

@@ -1,0 +1,99 @@
+"""CREATE and DROP of tables and indexes as Spark's SQL.
+
+Options of a table: ``sqlfront_using`` (format), ``sqlfront_clustered_by`` and ``sqlfront_partitioned_by``
+(names of columns), ``sqlfront_buckets``, ``sqlfront_location``. A table with a primary key and no such
+option is a table in memory, clustered by that key: lookups by the key read its partition alone. No
+constraint is enforced, so that none is written, except NOT NULL.
+"""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from sqlalchemy import exc, schema
+from sqlalchemy.sql.compiler import DDLCompiler
+
+from sqlfront.sqlalchemy.elements import Element, Option
+from sqlfront.sqlalchemy.values import string_literal
+
+#: The options of a table, with their defaults, as ``Dialect.construct_arguments`` has them.
+TABLE_OPTIONS: Final[dict[str, Any]] = {
+    "using": None,
+    "clustered_by": None,
+    "partitioned_by": None,
+    "buckets": None,
+    "location": None,
+}
+
+
+class SqlfrontDDLCompiler(DDLCompiler):
+    """The SQL of each statement that defines something, where Spark's differs from the standard's."""
+
+    def get_column_specification(self, column: Element, **kw: Option) -> str:
+        """Name, type, NOT NULL and comment. Raises CompileError for IDENTITY."""
+        if column.identity is not None:
+            raise exc.CompileError(
+                f"column {column.name!r}: sqlfront's tables have no IDENTITY; give values, or a default in"
+                " Python"
+            )
+        text = super().get_column_specification(column, **kw)
+        return text if column.comment is None else f"{text} COMMENT {string_literal(column.comment)}"
+
+    def create_table_constraints(self, table: Element, **kw: Option) -> str:
+        """Nothing: no constraint of a table is enforced."""
+        return ""
+
+    def visit_check_constraint(self, constraint: Element, **kw: Option) -> str:
+        """Nothing: no constraint of a column is enforced."""
+        return ""
+
+    visit_column_check_constraint = visit_check_constraint
+    visit_foreign_key_constraint = visit_unique_constraint = visit_check_constraint
+
+    def post_create_table(self, table: Element) -> str:
+        """Format, partitioning, place and comment of a table."""
+        options = table.dialect_options["sqlfront"]
+        given = any(options[name] is not None for name in TABLE_OPTIONS)
+        using, clustered = options["using"], _names(options["clustered_by"])
+        if not given and len(table.primary_key):
+            using, clustered = "memory", [column.name for column in table.primary_key]
+        parts = [
+            None if using is None else f"USING {using}",
+            self._columns("PARTITIONED BY", _names(options["partitioned_by"])),
+            self._columns("CLUSTERED BY", clustered),
+            None if options["buckets"] is None else f"INTO {int(options['buckets'])} BUCKETS",
+            None if options["location"] is None else f"LOCATION {string_literal(options['location'])}",
+            None if table.comment is None else f"COMMENT {string_literal(table.comment)}",
+        ]
+        return "".join(f"\n{part}" for part in parts if part is not None)
+
+    def _columns(self, clause: str, names: list[str]) -> str | None:
+        if not names:
+            return None
+        return f"{clause} ({', '.join(self.preparer.quote(name) for name in names)})"
+
+    def visit_create_index(self, create: Element, *args: Option, **kw: Option) -> str:
+        """CREATE INDEX. Raises CompileError for a unique index and for expressions."""
+        index = create.element
+        if index.unique:
+            raise exc.CompileError(f"index {index.name!r}: sqlfront has no unique indexes")
+        if not all(isinstance(expression, schema.Column) for expression in index.expressions):
+            raise exc.CompileError(f"index {index.name!r}: an index is over columns, without expressions")
+        return super().visit_create_index(create, *args, **kw)
+
+    def visit_drop_index(self, drop: Element, **kw: Option) -> str:
+        """DROP INDEX, with the table's name."""
+        index = drop.element
+        if index.name is None or index.table is None:
+            raise exc.CompileError("DROP INDEX needs the names of index and table")
+        exists = "IF EXISTS " if getattr(drop, "if_exists", False) else ""
+        name = self._prepared_index_name(index, include_schema=False)
+        return f"\nDROP INDEX {exists}{name} ON {self.preparer.format_table(index.table)}"
+
+
+def _names(given: "str | Iterable[Element] | None") -> list[str]:
+    """The names of an option's columns: one name, or several names or columns."""
+    if given is None:
+        return []
+    if isinstance(given, str):
+        return [given]
+    return [getattr(each, "name", each) for each in given]

@@ -1,0 +1,240 @@
+"""The catalog for SQLAlchemy's inspector: schemas, tables, views, columns, indexes, options.
+
+Everything comes from SHOW and DESCRIBE, which sqlfront answers, and Spark behind a session beside Spark. The
+types of columns come from a query of no rows, since texts of nested types can't name every field.
+"""
+
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from sqlalchemy import exc
+from sqlalchemy.engine import reflection
+from sqlalchemy.engine.default import DefaultDialect
+
+from sqlfront.sqlalchemy.elements import Element, Option, Reflected
+from sqlfront.sqlalchemy.types import column_type
+from sqlfront_values.errors import Error, NotSupportedError
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import Connection
+
+DEFAULT_SCHEMA: Final = "default"
+#: Conditions of the errors for a name that no relation has.
+_UNKNOWN: Final = frozenset({"TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND"})
+
+
+class Listed(msgspec.Struct, frozen=True):
+    """A table or view, as SHOW TABLES lists it."""
+
+    name: str
+    temporary: bool
+
+
+class SqlfrontReflection(DefaultDialect):
+    """The methods of a dialect that read the catalog."""
+
+    @reflection.cache
+    def get_schema_names(self, connection: "Connection", **kw: Option) -> list[str]:
+        """The names of all schemas."""
+        try:
+            return [row[0] for row in connection.exec_driver_sql("SHOW SCHEMAS")]
+        except exc.NotSupportedError:
+            return [DEFAULT_SCHEMA]
+
+    @reflection.cache
+    def get_table_names(self, connection: "Connection", schema: str | None = None, **kw: Option) -> list[str]:
+        """The names of the schema's tables, without views."""
+        names = [each.name for each in self._relations(connection, schema, **kw) if not each.temporary]
+        return [name for name in names if not self._is_view(connection, name, schema, **kw)]
+
+    @reflection.cache
+    def get_view_names(self, connection: "Connection", schema: str | None = None, **kw: Option) -> list[str]:
+        """The names of the schema's views, without temporary ones."""
+        names = [each.name for each in self._relations(connection, schema, **kw) if not each.temporary]
+        return [name for name in names if self._is_view(connection, name, schema, **kw)]
+
+    @reflection.cache
+    def get_temp_view_names(
+        self, connection: "Connection", schema: str | None = None, **kw: Option
+    ) -> list[str]:
+        """The names of the session's temporary views."""
+        return [each.name for each in self._relations(connection, schema, **kw) if each.temporary]
+
+    def get_temp_table_names(
+        self, connection: "Connection", schema: str | None = None, **kw: Option
+    ) -> list[str]:
+        """Nothing: Spark has no temporary tables."""
+        return []
+
+    @reflection.cache
+    def has_table(
+        self, connection: "Connection", table_name: str, schema: str | None = None, **kw: Option
+    ) -> bool:
+        """Whether a table or view has the name, in large or small letters."""
+        self._ensure_has_table_connection(connection)
+        try:
+            self._describe(connection, table_name, schema, **kw)
+        except exc.NoSuchTableError:
+            return False
+        return True
+
+    def has_schema(self, connection: "Connection", schema_name: str, **kw: Option) -> bool:
+        """Whether a schema has the name."""
+        return schema_name.lower() in map(str.lower, self.get_schema_names(connection, **kw))
+
+    @reflection.cache
+    def get_columns(
+        self, connection: "Connection", table_name: str, schema: str | None = None, **kw: Option
+    ) -> list[Reflected]:
+        """Name, type, nullability and comment of each column. Raises NoSuchTableError."""
+        described = self._describe(connection, table_name, schema, **kw)
+        comments = {name: comment for name, _, comment in _columns(described)}
+        name = self._qualified(table_name, schema)
+        rows = connection.exec_driver_sql(f"SELECT * FROM {name} LIMIT 0")
+        assert rows.cursor is not None
+        description: list[Any] = list(rows.cursor.description)
+        return [
+            {
+                "name": column,
+                "type": column_type(code.arrow),
+                "nullable": True if nullable is None else bool(nullable),
+                "default": None,
+                "comment": comments.get(column) or None,
+            }
+            for column, code, *_, nullable in description
+        ]
+
+    @reflection.cache
+    def get_indexes(
+        self, connection: "Connection", table_name: str, schema: str | None = None, **kw: Option
+    ) -> list[Reflected]:
+        """The indexes of a table in memory; none for other relations. Raises NoSuchTableError."""
+        self._describe(connection, table_name, schema, **kw)
+        try:
+            rows = connection.exec_driver_sql(f"SHOW INDEXES ON {self._qualified(table_name, schema)}").all()
+        except exc.DBAPIError as error:
+            if isinstance(error.orig, NotSupportedError) or _condition(error) == _NO_INDEXES:
+                return []
+            raise
+        return [
+            {"name": name, "column_names": columns.split(", "), "unique": False} for name, columns, _ in rows
+        ]
+
+    def get_pk_constraint(
+        self, connection: "Connection", table_name: str, schema: str | None = None, **kw: Option
+    ) -> Reflected:
+        """No columns: no key is enforced to be unique. Raises NoSuchTableError."""
+        self._describe(connection, table_name, schema, **kw)
+        return {"constrained_columns": [], "name": None}
+
+    def _none(
+        self, connection: "Connection", table_name: str, schema: str | None = None, **kw: Option
+    ) -> list[Element]:
+        """No constraints. Raises NoSuchTableError."""
+        self._describe(connection, table_name, schema, **kw)
+        return []
+
+    get_foreign_keys = get_unique_constraints = get_check_constraints = _none
+
+    @reflection.cache
+    def get_view_definition(
+        self, connection: "Connection", view_name: str, schema: str | None = None, **kw: Option
+    ) -> str:
+        """The query of a view. Raises NoSuchTableError for other names."""
+        text = _details(self._describe(connection, view_name, schema, **kw)).get("View Text")
+        if text is None:
+            raise exc.NoSuchTableError(view_name)
+        return text
+
+    @reflection.cache
+    def get_table_comment(
+        self, connection: "Connection", table_name: str, schema: str | None = None, **kw: Option
+    ) -> dict[str, str | None]:
+        """The comment of a table or view. Raises NoSuchTableError."""
+        details = _details(self._describe(connection, table_name, schema, **kw))
+        return {"text": details.get("Comment") or None}
+
+    @reflection.cache
+    def get_table_options(
+        self, connection: "Connection", table_name: str, schema: str | None = None, **kw: Option
+    ) -> Reflected:
+        """The options with which ``create_all`` makes such a table again. Raises NoSuchTableError."""
+        described = self._describe(connection, table_name, schema, **kw)
+        details = _details(described)
+        options: dict[str, Any] = {
+            "sqlfront_using": details.get("Provider"),
+            "sqlfront_clustered_by": _listed(details.get("Bucket Columns")),
+            "sqlfront_buckets": int(details["Num Buckets"]) if "Num Buckets" in details else None,
+            "sqlfront_location": details.get("Location"),
+            "sqlfront_partitioned_by": _partitioned(described),
+        }
+        return {name: value for name, value in options.items() if value}
+
+    # ---- what the statements answer
+
+    @reflection.cache
+    def _relations(self, connection: "Connection", schema: str | None = None, **kw: Option) -> list[Listed]:
+        where = "" if schema is None else f" IN {self.identifier_preparer.quote_identifier(schema)}"
+        rows = connection.exec_driver_sql(f"SHOW TABLES{where}")
+        return [Listed(name, temporary) for _, name, temporary in rows]
+
+    def _is_view(self, connection: "Connection", name: str, schema: str | None, **kw: Option) -> bool:
+        return _details(self._describe(connection, name, schema, **kw)).get("Type") == "VIEW"
+
+    @reflection.cache
+    def _describe(
+        self, connection: "Connection", table_name: str, schema: str | None = None, **kw: Option
+    ) -> list[tuple[str, str, str | None]]:
+        """The rows of DESCRIBE EXTENDED. Raises NoSuchTableError if no relation has the name."""
+        name = self._qualified(table_name, schema)
+        try:
+            return [tuple(row) for row in connection.exec_driver_sql(f"DESCRIBE TABLE EXTENDED {name}")]
+        except exc.DBAPIError as error:
+            if _condition(error) in _UNKNOWN:
+                shown = table_name if schema is None else f"{schema}.{table_name}"
+                raise exc.NoSuchTableError(shown) from error
+            raise
+
+    def _qualified(self, name: str, schema: str | None) -> str:
+        quote = self.identifier_preparer.quote_identifier
+        return quote(name) if schema is None else f"{quote(schema)}.{quote(name)}"
+
+
+_NO_INDEXES: Final = "UNSUPPORTED_FEATURE.TABLE_OPERATION"
+
+
+def _condition(error: exc.DBAPIError) -> str | None:
+    return error.orig.condition if isinstance(error.orig, Error) else None
+
+
+def _columns(described: list[tuple[str, str, str | None]]) -> list[tuple[str, str, str | None]]:
+    """The rows for columns, which end where the details begin."""
+    end = next((place for place, row in enumerate(described) if row[0] in _SECTIONS), len(described))
+    return described[:end]
+
+
+_PARTITIONS: Final = "# Partition Information"
+_DETAILS: Final = "# Detailed Table Information"
+_SECTIONS: Final = frozenset({"", _PARTITIONS, _DETAILS})
+
+
+def _details(described: list[tuple[str, str, str | None]]) -> dict[str, str]:
+    """The rows of the details, by name."""
+    names = [row[0] for row in described]
+    if _DETAILS not in names:
+        return {}
+    return {name: text for name, text, _ in described[names.index(_DETAILS) + 1 :]}
+
+
+def _partitioned(described: list[tuple[str, str, str | None]]) -> list[str]:
+    """The columns by which files are partitioned."""
+    names = [row[0] for row in described]
+    if _PARTITIONS not in names:
+        return []
+    found = names[names.index(_PARTITIONS) + 2 :]
+    return found[: next((place for place, name in enumerate(found) if name in _SECTIONS), len(found))]
+
+
+def _listed(text: str | None) -> list[str]:
+    """The names of ``[a, b]``."""
+    return [] if text is None else [name.strip("`") for name in text.strip("[]").split(", ")]

@@ -1,0 +1,78 @@
+"""The session of an engine: all connections of an engine's pool share one, so that tables in memory, views
+and settings are the same in each of them.
+
+A session without a name belongs to one engine and ends with ``Engine.dispose``. A named session
+(``sqlfront:///name``) is shared by all engines of the process whose URLs are equal, and lives until the
+process ends; a pool that closes every connection (``NullPool``) needs one to keep its tables.
+"""
+
+import threading
+from collections.abc import Callable, Hashable
+
+from sqlfront.connection import Connection
+from sqlfront.session import Session
+
+
+class SharedConnection(Connection):
+    """A connection to a session that others use, too; :meth:`close` leaves the session open."""
+
+    def __init__(self, session: Session, released: Callable[[], None]) -> None:
+        super().__init__(session)
+        self._released = released
+
+    def close(self) -> None:
+        """Give the session back; closing twice is no error."""
+        if not self._closed:
+            self._closed = True
+            self._released()
+
+
+class SharedSession:
+    """A session, opened for the first connection. After :meth:`release` the session closes with its last
+    connection, and the next connection opens a new session; so it does in a forked process, and after the
+    session was closed from elsewhere."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users: _Users | None = None
+
+    def connect(self, begin: Callable[[], Connection]) -> SharedConnection:
+        """A new connection to the session, which ``begin`` opens if there is none."""
+        with self._lock:
+            if self._users is None or self._users.session.closed:
+                self._users = _Users(begin().session)
+            users = self._users
+            users.count += 1
+        return SharedConnection(users.session, lambda: self._left(users))
+
+    def release(self) -> None:
+        """Close the session when its last connection is closed."""
+        with self._lock:
+            users, self._users = self._users, None
+        if users is not None and users.count == 0:
+            users.session.close()
+
+    def _left(self, users: "_Users") -> None:
+        with self._lock:
+            users.count -= 1
+            ended = users.count == 0 and users is not self._users
+        if ended:
+            users.session.close()
+
+
+class _Users:
+    """A session and the number of its open connections."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.count = 0
+
+
+_named: dict[Hashable, SharedSession] = {}
+_names = threading.Lock()
+
+
+def named_session(key: Hashable) -> SharedSession:
+    """The process's session of a key, the same for each call."""
+    with _names:
+        return _named.setdefault(key, SharedSession())

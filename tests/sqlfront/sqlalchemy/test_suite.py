@@ -1,0 +1,34 @@
+"""SQLAlchemy's own suite for dialects: a sample in each run, all of it by `make doors`."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+_SAMPLE = "RowCount or HasTable or LimitOffset or StringTest"
+_COUNTS = re.compile(r"(\d+) (passed|failed|error)")
+
+
+def _run(*arguments: str) -> tuple[dict[str, int], str]:
+    """How many tests passed and failed, and what was printed."""
+    command = [sys.executable, "-m", "tests.sqlfront.sqlalchemy.suite.run", "-W", "ignore", *arguments]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=550)
+    counts = {kind: int(number) for number, kind in _COUNTS.findall(ran.stdout.splitlines()[-1])}
+    return counts, ran.stdout
+
+
+def test_a_sample_of_the_suite_passes() -> None:
+    counts, printed = _run("-k", _SAMPLE)
+
+    assert counts.keys() == {"passed"}, printed
+    assert counts["passed"] > 10
+
+
+@pytest.mark.doors
+def test_the_suite_passes_but_for_what_the_documentation_lists() -> None:
+    counts, printed = _run()
+
+    assert counts.keys() == {"passed"}, printed
