@@ -137,6 +137,8 @@ class Cursor(ClosingContext):
         # The remaining rows, once the first row was fetched.
         self._rows: Iterator[tuple[object, ...]] | None = None
         self._closed = False
+        # The rows that the last statement wrote, once the cursor is closed.
+        self._written = -1
         #: Default number of rows for :meth:`fetchmany`.
         self.arraysize = 1
 
@@ -168,7 +170,7 @@ class Cursor(ClosingContext):
         """The number of rows that the last statement wrote; -1 if no statement was run or the last statement
         writes no rows. A query's rows are not counted before they are read, so a query has -1, too."""
         if self._result is None or self._result.affected is None:
-            return -1
+            return self._written
         return self._result.affected
 
     @property
@@ -291,7 +293,8 @@ class Cursor(ClosingContext):
         """Do nothing (PEP 249 allows that)."""
 
     def close(self) -> None:
-        """Cancel the running statement; the cursor can't be used any more."""
+        """Cancel the running statement; the cursor can't be used any more, except for :attr:`rowcount`."""
+        self._written = self.rowcount
         self._finish()
         self._closed = True
 

@@ -62,7 +62,7 @@ def many_rows(session: Session, operation: str, sets: Sequence[Parameters]) -> M
     width = found["values"].count("?")
     if any(not isinstance(each, (list, tuple)) or len(each) != width for each in sets):
         return None
-    entry = session.catalog.lookup(name_parts(found["table"]))
+    entry = session.context.catalog.lookup(name_parts(found["table"]))
     if not isinstance(entry, TableEntry) or not isinstance(entry.table, WritableTable):
         return None
     takes_texts = STRING in entry.table.schema.types

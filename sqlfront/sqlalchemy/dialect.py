@@ -19,7 +19,7 @@ from sqlfront.sqlalchemy.identifiers import SqlfrontIdentifierPreparer
 from sqlfront.sqlalchemy.reflection import DEFAULT_SCHEMA, SqlfrontReflection
 from sqlfront.sqlalchemy.shared_session import SharedConnection, SharedSession, named_session
 from sqlfront.sqlalchemy.type_compiler import SqlfrontTypeCompiler
-from sqlfront.sqlalchemy.urls import connect_arguments
+from sqlfront.sqlalchemy.urls import engine_url
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection, Engine
@@ -80,6 +80,9 @@ class SqlfrontDialect(SqlfrontReflection):
     tuple_in_values = False
     _cluster = False
 
+    #: Whether other engines share the session.
+    _named = False
+
     def __init__(self, **kw: Option) -> None:
         super().__init__(**kw)
         self._session = SharedSession()
@@ -104,11 +107,11 @@ class SqlfrontDialect(SqlfrontReflection):
     def create_connect_args(self, url: URL) -> tuple[list[str], Keywords]:
         """The arguments of :func:`sqlfront.connect`. Raises ProgrammingError for a URL with unknown
         options."""
-        arguments = connect_arguments(url, cluster=self._cluster)
-        if url.database:
-            self._session = named_session((url.database, tuple(sorted(arguments.items()))))
-            self._named = True
-        return [], arguments
+        parts = engine_url(url, cluster=self._cluster)
+        if parts.session is not None:
+            key = (parts.session, self._cluster, tuple(sorted(parts.keywords.items())))
+            self._session, self._named = named_session(key), True
+        return [], parts.keywords
 
     def connect(self, *arguments: Option, **keywords: Option) -> SharedConnection:
         """A connection to the engine's session; see :func:`sqlfront.connect`."""
@@ -118,8 +121,6 @@ class SqlfrontDialect(SqlfrontReflection):
         """Close the engine's session, unless it has a name, as soon as no connection uses it."""
         if not self._named:
             self._session.release()
-
-    _named = False
 
     def _get_default_schema_name(self, connection: "Connection") -> str:
         return DEFAULT_SCHEMA
@@ -160,18 +161,24 @@ class SqlfrontDialect(SqlfrontReflection):
 
     def is_disconnect(self, error: Exception, connection: DriverConnection, cursor: Option) -> bool:
         """Whether the connection's session is closed or its cluster gone."""
-        used = connection if isinstance(connection, OpenConnection) else None
+        used = getattr(connection, "dbapi_connection", connection)
         if used is None and isinstance(cursor, Cursor):
             used = cursor.connection
         lost = isinstance(error, sqlfront.Error) and (error.sqlstate or "").startswith("08")
-        return lost or (used is not None and used.closed)
+        return lost or (isinstance(used, OpenConnection) and used.closed)
 
 
 class SqlfrontClusterDialect(SqlfrontDialect):
     """Sessions of a running cluster: ``sqlfront+cluster://:secret@host:port``."""
 
     driver = "cluster"
+    supports_statement_cache = True
     _cluster = True
+
+    @classmethod
+    def import_dbapi(cls) -> ModuleType:
+        """The driver."""
+        return sqlfront
 
 
 def _disposed(engine: "Engine") -> None:

@@ -24,7 +24,7 @@ _UNKNOWN: Final = frozenset({"TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND"})
 
 
 class Listed(msgspec.Struct, frozen=True):
-    """A table or view, as SHOW TABLES lists it."""
+    """A table or view, as SHOW TABLES and SHOW VIEWS list it."""
 
     name: str
     temporary: bool
@@ -36,29 +36,26 @@ class SqlfrontReflection(DefaultDialect):
     @reflection.cache
     def get_schema_names(self, connection: "Connection", **kw: Option) -> list[str]:
         """The names of all schemas."""
-        try:
-            return [row[0] for row in connection.exec_driver_sql("SHOW SCHEMAS")]
-        except exc.NotSupportedError:
-            return [DEFAULT_SCHEMA]
+        return [row[0] for row in connection.exec_driver_sql("SHOW SCHEMAS")]
 
     @reflection.cache
     def get_table_names(self, connection: "Connection", schema: str | None = None, **kw: Option) -> list[str]:
         """The names of the schema's tables, without views."""
-        names = [each.name for each in self._relations(connection, schema, **kw) if not each.temporary]
-        return [name for name in names if not self._is_view(connection, name, schema, **kw)]
+        views = {each.name for each in self._listed(connection, "VIEWS", schema, **kw)}
+        relations = self._listed(connection, "TABLES", schema, **kw)
+        return [each.name for each in relations if each.name not in views and not each.temporary]
 
     @reflection.cache
     def get_view_names(self, connection: "Connection", schema: str | None = None, **kw: Option) -> list[str]:
         """The names of the schema's views, without temporary ones."""
-        names = [each.name for each in self._relations(connection, schema, **kw) if not each.temporary]
-        return [name for name in names if self._is_view(connection, name, schema, **kw)]
+        return [each.name for each in self._listed(connection, "VIEWS", schema, **kw) if not each.temporary]
 
     @reflection.cache
     def get_temp_view_names(
         self, connection: "Connection", schema: str | None = None, **kw: Option
     ) -> list[str]:
         """The names of the session's temporary views."""
-        return [each.name for each in self._relations(connection, schema, **kw) if each.temporary]
+        return [each.name for each in self._listed(connection, "VIEWS", schema, **kw) if each.temporary]
 
     def get_temp_table_names(
         self, connection: "Connection", schema: str | None = None, **kw: Option
@@ -173,13 +170,13 @@ class SqlfrontReflection(DefaultDialect):
     # ---- what the statements answer
 
     @reflection.cache
-    def _relations(self, connection: "Connection", schema: str | None = None, **kw: Option) -> list[Listed]:
+    def _listed(
+        self, connection: "Connection", kind: str, schema: str | None = None, **kw: Option
+    ) -> list[Listed]:
+        """The rows of SHOW TABLES or SHOW VIEWS."""
         where = "" if schema is None else f" IN {self.identifier_preparer.quote_identifier(schema)}"
-        rows = connection.exec_driver_sql(f"SHOW TABLES{where}")
+        rows = connection.exec_driver_sql(f"SHOW {kind}{where}")
         return [Listed(name, temporary) for _, name, temporary in rows]
-
-    def _is_view(self, connection: "Connection", name: str, schema: str | None, **kw: Option) -> bool:
-        return _details(self._describe(connection, name, schema, **kw)).get("Type") == "VIEW"
 
     @reflection.cache
     def _describe(

@@ -2,8 +2,8 @@
 and settings are the same in each of them.
 
 A session without a name belongs to one engine and ends with ``Engine.dispose``. A named session
-(``sqlfront:///name``) is shared by all engines of the process whose URLs are equal, and lives until the
-process ends; a pool that closes every connection (``NullPool``) needs one to keep its tables.
+(``sqlfront://?session=name``) is shared by all engines of the process whose URLs are equal, and lives until
+the process ends; a pool that closes every connection (``NullPool``) needs one to keep its tables.
 """
 
 import threading

@@ -1,87 +1,86 @@
 """URLs of engines as arguments of :func:`sqlfront.connect`.
 
-``sqlfront://`` opens a session of this process, ``sqlfront+cluster://host:port`` one of a running cluster,
-with the cluster's secret as password. Options in the query are the keywords of :func:`sqlfront.connect`:
-``sqlfront://?members=3&time_zone=Europe/Paris``.
+``sqlfront://`` opens a session of this process, ``sqlfront:///folder`` one with that folder as its warehouse
+(``sqlfront:////folder``: from the root, as in SQLite's URLs), ``sqlfront+cluster://:secret@host:port`` one
+of a running cluster. Options follow a question mark, with the names and values of
+:mod:`sqlfront.configuration.options`; ``spark`` says how to start a Spark session beside the session, and
+``session`` gives the session a name, by which engines share it.
 """
 
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
+import msgspec
 from sqlalchemy.engine import URL
 
-from sqlfront.sqlalchemy.elements import Element, Keywords
+from sqlfront.configuration.options import OPTIONS, OptionValue, did_you_mean, option_named
 from sqlfront_values.errors import ProgrammingError
 
-_TRUE: Final = frozenset({"true", "1", "yes", "on"})
-_FALSE: Final = frozenset({"false", "0", "no", "off"})
+#: The options of engines that :func:`sqlfront.connect` has no text form of.
+_SESSION: Final = "session"
+_SPARK: Final = "spark"
+_KNOWN: Final = (*(option.name for option in OPTIONS if option.in_url), _SESSION, _SPARK)
 
 
-def _boolean(text: str) -> bool:
-    if text.lower() in _TRUE:
-        return True
-    if text.lower() in _FALSE:
-        return False
-    raise ValueError(text)
+class EngineUrl(msgspec.Struct, frozen=True):
+    """The parts of an engine's URL: the keywords of :func:`sqlfront.connect`, and the name of the session,
+    None if the engine has one of its own."""
+
+    keywords: dict[str, OptionValue]
+    session: str | None = None
+
+    def __repr__(self) -> str:
+        return f"EngineUrl({sorted(self.keywords)}, session={self.session!r})"
 
 
-#: Readers of options that aren't texts, and what the option is in words.
-_READERS: Final[dict[str, tuple[Callable[[str], Any], str]]] = {
-    **dict.fromkeys(("workers", "members", "memory_limit"), (int, "a whole number")),
-    "timeout": (float, "a number of seconds"),
-    **dict.fromkeys(("insecure", "allow_user_code"), (_boolean, "true or false")),
-}
-_TEXTS: Final = frozenset(
-    {
-        "secret",
-        "credentials",
-        "certificate",
-        "key",
-        "authority",
-        "launcher",
-        "time_zone",
-        "file_access",
-        "spark",
-    }
-)
-
-
-def connect_arguments(url: URL, *, cluster: bool) -> Keywords:
-    """The keywords of :func:`sqlfront.connect` for a URL. Raises ProgrammingError for an unknown option, or a
-    value that isn't one of its option.
+def engine_url(url: URL, *, cluster: bool) -> EngineUrl:
+    """The parts of a URL. Raises ProgrammingError for an unknown option, for a value that isn't one of its
+    option, and for a place that doesn't fit; no message shows a secret.
 
     >>> from sqlalchemy.engine import make_url
-    >>> connect_arguments(make_url("sqlfront://?members=3"), cluster=False)
+    >>> engine_url(make_url("sqlfront://?members=3"), cluster=False).keywords
     {'members': 3}
     """
-    arguments = {name: _read(name, value) for name, value in url.query.items()}
-    if not cluster:
-        if url.host is not None:
-            raise ProgrammingError(
-                f"sqlfront:// opens a session of this process and takes no host ({url.host}); a running"
-                " cluster is sqlfront+cluster://host:port"
-            )
-        return arguments
-    place = "" if url.host is None else url.host + ("" if url.port is None else f":{url.port}")
-    arguments["cluster"] = f"sqlfront://{place}"
+    texts = {name: _text(name, value) for name, value in url.query.items()}
+    session = texts.pop(_SESSION, None)
+    keywords = {name: _value(name, text) for name, text in texts.items()}
+    keywords |= _cluster(url) if cluster else _own(url)
+    return EngineUrl(keywords, session)
+
+
+def _cluster(url: URL) -> dict[str, OptionValue]:
+    host = url.host or ""
+    place = f"[{host}]" if ":" in host else host
+    keywords: dict[str, OptionValue] = {
+        "cluster": f"sqlfront://{place}{'' if url.port is None else f':{url.port}'}"
+    }
+    if url.username:
+        raise ProgrammingError(
+            "a cluster has a secret and no users: write sqlfront+cluster://:secret@host:port"
+        )
     if url.password is not None:
-        arguments["secret"] = str(url.password)
-    return arguments
+        keywords["secret"] = str(url.password)
+    return keywords
 
 
-def _read(name: str, value: str | tuple[str, ...]) -> Element:
-    if name == "file_access" and not isinstance(value, str):
+def _own(url: URL) -> dict[str, OptionValue]:
+    if url.host is not None:
+        raise ProgrammingError(
+            f"sqlfront:// is a session of this process and has no host ({url.host}); write a cluster as"
+            " sqlfront+cluster://host:port, a folder as sqlfront:///folder"
+        )
+    return {"warehouse": url.database} if url.database else {}
+
+
+def _text(name: str, value: str | tuple[str, ...]) -> str:
+    if isinstance(value, str):
         return value
-    if not isinstance(value, str):
-        raise ProgrammingError(f"the option {name} stands in the URL {len(value)} times")
-    if name in _TEXTS:
-        return value
-    reader = _READERS.get(name)
-    if reader is None:
-        known = ", ".join(sorted(_TEXTS | set(_READERS)))
-        raise ProgrammingError(f"the URL has an unknown option {name}; the options are {known}")
-    read, kind = reader
-    try:
-        return read(value)
-    except ValueError:
-        raise ProgrammingError(f"the URL's option {name} must be {kind}, not {value!r}") from None
+    raise ProgrammingError(f"the URL has the option {name} {len(value)} times")
+
+
+def _value(name: str, text: str) -> OptionValue:
+    if name == _SPARK:
+        return text
+    option = option_named(name)
+    if option is None or not option.in_url:
+        raise ProgrammingError(f"{name!r} is not an option of the URL; {did_you_mean(name, _KNOWN)}")
+    return option.parsed(text, f"the option {name} of the URL")

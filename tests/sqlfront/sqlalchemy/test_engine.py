@@ -1,0 +1,223 @@
+"""URLs, the session of an engine, transactions, streaming and the catalog."""
+
+import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from sqlalchemy import Column, Engine, Index, Integer, MetaData, String, Table, create_engine, inspect, text
+from sqlalchemy.engine import make_url
+from sqlalchemy.pool import NullPool
+
+import sqlfront
+from sqlfront.sqlalchemy.dialect import SqlfrontDialect
+from sqlfront.sqlalchemy.urls import engine_url
+
+
+def _driver(connection: sa.Connection) -> Any:
+    return connection.connection.dbapi_connection
+
+
+@pytest.mark.parametrize(
+    ("url", "keywords"),
+    [
+        ("sqlfront://", {}),
+        ("sqlfront://?members=2&time_zone=Europe/Paris", {"members": 2, "time_zone": "Europe/Paris"}),
+        ("sqlfront:///folder?memory_limit=1g", {"warehouse": "folder", "memory_limit": 2**30}),
+        ("sqlfront:////a/b", {"warehouse": "/a/b"}),
+        ("sqlfront+cluster://h:1", {"cluster": "sqlfront://h:1"}),
+        (
+            "sqlfront+cluster://:s%2F@[::1]:2?timeout=3",
+            {"cluster": "sqlfront://[::1]:2", "secret": "s/", "timeout": 3.0},
+        ),
+        ("sqlfront+cluster://", {"cluster": "sqlfront://"}),
+    ],
+)
+def test_a_url_gives_the_keywords_of_connect(url: str, keywords: dict[str, Any]) -> None:
+    assert engine_url(make_url(url), cluster="+" in url.partition(":")[0]).keywords == keywords
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("sqlfront://?memers=2", "'memers' is not an option of the URL; did you mean 'members'"),
+        ("sqlfront://?members=two", "the option members of the URL must be an integer, not 'two'"),
+        ("sqlfront://?members=2&members=3", "the option members 2 times"),
+        ("sqlfront://host", r"has no host \(host\); write a cluster as sqlfront\+cluster://"),
+        ("sqlfront+cluster://user:pass@host", "a secret and no users"),
+    ],
+)
+def test_a_url_that_says_nothing_sensible_is_refused(url: str, message: str) -> None:
+    with pytest.raises(sqlfront.ProgrammingError, match=message) as caught:
+        create_engine(url).connect()
+    assert "pass" not in str(caught.value)
+
+
+def test_connections_of_an_engine_share_a_session_until_it_is_disposed(engine: Engine) -> None:
+    with engine.connect() as first, engine.connect() as second:
+        first.execute(text("CREATE TABLE t (a int)"))
+        session = _driver(first).session
+
+        assert second.execute(text("SELECT count(*) FROM t")).scalar() == 0
+        engine.dispose()
+        assert not session.closed
+        assert second.execute(text("SELECT count(*) FROM t")).scalar() == 0
+    session.close()
+    with engine.connect() as third:
+        assert inspect(third).get_table_names() == []
+
+
+def test_dispose_closes_the_session_and_the_next_connection_opens_another(engine: Engine) -> None:
+    with engine.connect() as connection:
+        session = _driver(connection).session
+    assert not session.closed
+    engine.dispose()
+    assert session.closed
+    with engine.connect() as connection:
+        assert not _driver(connection).session.closed
+
+
+def test_engines_share_a_session_by_its_name() -> None:
+    url = "sqlfront://?session=test_engine&workers=1"
+    with create_engine(url, poolclass=NullPool).connect() as connection:
+        connection.execute(text("CREATE TABLE t (a int)"))
+        session = _driver(connection).session
+    try:
+        other = create_engine(url, poolclass=NullPool)
+        other.dispose()
+        with other.connect() as connection:
+            assert inspect(connection).has_table("T")
+    finally:
+        session.close()
+
+
+def test_a_statement_takes_effect_at_once_and_rollback_changes_nothing(engine: Engine) -> None:
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.execute(text("CREATE TABLE t (a int)"))
+        connection.execute(text("INSERT INTO t VALUES (1)"))
+        connection.rollback()
+
+        assert connection.scalar(text("SELECT count(*) FROM t")) == 1
+        assert connection.get_isolation_level() == "AUTOCOMMIT"
+
+
+def test_a_closed_session_is_noticed_and_replaced() -> None:
+    engine = create_engine("sqlfront://", pool_pre_ping=True)
+    with engine.connect() as connection:
+        session = _driver(connection).session
+    session.close()
+    with engine.connect() as connection:
+        assert connection.scalar(text("SELECT 1")) == 1
+        _driver(connection).session.close()
+        with pytest.raises(sa.exc.DBAPIError) as caught:
+            connection.scalar(text("SELECT 1"))
+        assert caught.value.connection_invalidated
+    engine.dispose()
+
+
+def test_streamed_rows_are_computed_as_they_are_read(engine: Engine) -> None:
+    """The five hundred millionth row divides by zero; who reads the first rows doesn't notice."""
+    query = text("SELECT id, 1 / (500000000 - id) FROM range(1000000000)")
+    with engine.connect() as connection:
+        rows = connection.execution_options(stream_results=True).execute(query)
+        first = [next(iter(part))[0] for _, part in zip(range(3), rows.partitions(1000), strict=False)]
+        rows.close()
+
+    assert first == [0, 1000, 2000]
+
+
+def test_the_catalog_is_read(engine: Engine, tmp_path: Path) -> None:
+    metadata = MetaData()
+    table = Table(
+        "orders",
+        metadata,
+        Column("Order ID", Integer, primary_key=True),
+        Column("a%b`c.d", String, comment="it's"),
+        Index("by_text", "a%b`c.d"),
+        comment="all orders",
+    )
+    Table(
+        "files",
+        metadata,
+        Column("x", Integer),
+        Column("day", sa.Date),
+        sqlfront_using="parquet",
+        sqlfront_location=str(tmp_path / "files"),
+        sqlfront_partitioned_by=["day"],
+    )
+    metadata.create_all(engine)
+    metadata.create_all(engine)  # finds them
+    with engine.connect() as connection:
+        connection.execute(text("CREATE VIEW v AS SELECT 1 AS one"))
+        connection.execute(text("CREATE TEMPORARY VIEW tv AS SELECT 2 AS two"))
+        connection.execute(
+            table.insert(), [{"Order ID": 1, "a%b`c.d": "x"}, {"Order ID": 2, "a%b`c.d": None}]
+        )
+        found = inspect(connection)
+
+        assert sorted(found.get_table_names()) == ["files", "orders"]
+        assert (found.get_view_names(), found.get_temp_view_names()) == (["v"], ["tv"])
+        assert "default" in found.get_schema_names()
+        assert sorted(found.get_table_names("default")) == ["files", "orders"]
+        assert found.get_view_definition("v") == "SELECT 1 AS one"
+        assert [each["name"] for each in found.get_columns("orders")] == ["Order ID", "a%b`c.d"]
+        assert found.get_indexes("orders") == [
+            {"name": "by_text", "column_names": ["a%b`c.d"], "unique": False}
+        ]
+        assert found.get_indexes("v") == found.get_indexes("files") == []
+        assert found.get_table_options("orders") == {
+            "sqlfront_using": "memory",
+            "sqlfront_clustered_by": ["Order ID"],
+            "sqlfront_buckets": 271,
+        }
+        options = found.get_table_options("files")
+        assert (options["sqlfront_using"], options["sqlfront_partitioned_by"]) == ("parquet", ["day"])
+        assert found.has_table("ORDERS")
+        assert not found.has_table("nosuch")
+        for reader in (
+            found.get_columns,
+            found.get_indexes,
+            found.get_pk_constraint,
+            found.get_table_options,
+        ):
+            with pytest.raises(sa.exc.NoSuchTableError):
+                reader("nosuch")
+        reflected = Table("orders", MetaData(), autoload_with=connection)
+        assert connection.execute(
+            sa.select(reflected.c["a%b`c.d"]).where(reflected.c["Order ID"] == 1)
+        ).all() == [("x",)]
+    metadata.drop_all(engine)
+    assert inspect(engine).get_table_names() == []
+
+
+@pytest.mark.parametrize(
+    ("element", "message"),
+    [
+        (sa.schema.CreateTable(Table("t", MetaData(), Column("a", Integer, sa.Identity()))), "no IDENTITY"),
+        (sa.schema.CreateTable(Table("t", MetaData(), Column("a"))), "the column has no type"),
+        (
+            sa.schema.CreateIndex(
+                Index("i", Column("a", Integer), unique=True, _table=Table("t", MetaData()))
+            ),
+            "no unique indexes",
+        ),
+        (sa.select(sa.literal(1)).fetch(1, with_ties=True), "ties or percent"),
+    ],
+)
+def test_what_spark_lacks_is_refused_by_name(element: Any, message: str) -> None:
+    with pytest.raises(sa.exc.CompileError, match=message):
+        element.compile(dialect=SqlfrontDialect())
+
+
+def test_lookups_by_a_primary_key_take_the_direct_lane(engine: Engine) -> None:
+    table = Table("t", MetaData(), Column("id", Integer, primary_key=True), Column("at", sa.DateTime))
+    at = datetime.datetime(2020, 3, 29, 2, 30)
+    with engine.connect() as connection:
+        table.create(connection)
+        connection.execute(table.insert(), [{"id": number, "at": at} for number in range(100)])
+        rows = connection.execute(table.select().where(table.c.id == 7))
+
+        assert rows.cursor is not None
+        assert str(rows.cursor.stats.lane.value) == "direct"
+        assert rows.all() == [(7, at)]
