@@ -315,6 +315,11 @@ class Tasklet:
         """The number of rows emitted so far."""
         return self._rows_out
 
+    @property
+    def batches_in(self) -> int:
+        """The number of batches taken so far."""
+        return self._batches_in
+
     def _is_stopped(self) -> bool:
         return self.stopped
 

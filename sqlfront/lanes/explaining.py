@@ -23,7 +23,7 @@ from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.planning import plan_logical
 from sqlfront_planner.row_compiler.row_plan import RowPlan
 from sqlfront_planner.run_values import RunValues
-from sqlfront_planner.statements.structs import Explain, ExplainMode
+from sqlfront_planner.statements.structs import Explain, ExplainFormat, ExplainMode
 from sqlfront_values.types import STRING
 
 if TYPE_CHECKING:
@@ -36,7 +36,10 @@ def answer(context: "Context", found: Explanation, statement: Explain, began: fl
     """The result of EXPLAIN: one row with the text of ``found`` in the statement's format. ``began``: the
     start of the statement (``perf_counter``)."""
     batches = [rows_batch(_PLAN, [(shown(found, statement.format),)])]
-    return command_result(_PLAN, batches, context.settings, time.perf_counter() - began)
+    result = command_result(_PLAN, batches, context.settings, time.perf_counter() - began)
+    if statement.mode is ExplainMode.ANALYZE and statement.format is ExplainFormat.TEXT:
+        result.explanation = found
+    return result
 
 
 def of_rows(

@@ -85,6 +85,8 @@ class Result(ClosingContext):
 
     #: Whether all rows are in memory as Python values, so that :meth:`tuples` waits for nothing.
     rows_at_hand = False
+    #: The structure behind the text of EXPLAIN ANALYZE; None for other statements and other formats.
+    explanation: "explanations.Explanation | None" = None
 
     def __init__(
         self,

@@ -467,6 +467,11 @@ class Execution:
         if tasklets:
             self._noted[member] = tasklets
 
+    def rows_read(self) -> int:
+        """The rows that the job's sources on this member have emitted so far. A tasklet that has taken no
+        batch is a source, or has emitted nothing yet."""
+        return sum(tasklet.rows_out for tasklet in self._tasklets if not tasklet.batches_in)
+
     def statistics(self) -> JobStatistics:
         """The job's statistics so far; other members' counters are from the end of their part."""
         tasklets = tuple(tasklet.statistics() for tasklet in self._tasklets)

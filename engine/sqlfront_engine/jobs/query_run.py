@@ -24,6 +24,13 @@ class Job(Protocol):
         """End the job; ``status`` is the reason."""
 
 
+class EngineJob(Job, Protocol):
+    """A running job of this member's engine."""
+
+    def rows_read(self) -> int:
+        """The rows that the job's sources on this member have emitted so far."""
+
+
 class Progress(msgspec.Struct, frozen=True):
     """The progress of a job outside of the engine: the numbers of begun and of finished stages and tasks.
 
@@ -92,7 +99,7 @@ class QueryRun:
         member: MemoryBudget,
         began: float,
         text: str,
-        running: Mapping[int, Job],
+        running: Mapping[int, EngineJob],
     ) -> None:
         """``limit``: bytes of the ``member``'s memory that the query may hold, None = all."""
         self.id = number
@@ -147,6 +154,11 @@ class QueryRun:
         """Return the progress of the query's latest job outside of the engine; None if no such job runs."""
         jobs = list(self._elsewhere)
         return jobs[-1].progress() if jobs else None
+
+    def rows_read(self) -> int:
+        """Return the rows that the query's running jobs have read so far on this member. Any thread may
+        ask."""
+        return sum(job.rows_read() for job in list(self._running.values()) if job.query is self)
 
     def add(self, job: JobElsewhere) -> None:
         """Add a job outside of the engine, so that a cancellation of the query stops the job too, until
