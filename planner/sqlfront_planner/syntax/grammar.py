@@ -41,6 +41,8 @@ _CLASSES: Final = (
     "<string>",
     "<unknown>",
 )
+#: In the result of :meth:`Grammar.first_kinds`: any name.
+NAME: Final = -1
 #: The beginning of a line with an outer bar.
 _BAR: Final = "\n                | "
 #: Parentheses, braces, and bars outside of quotes.
@@ -124,6 +126,8 @@ class Grammar:
         }
         self._starts: dict[str, State] = {}
         self._unread: dict[State, _Unread] = {}
+        #: Cached results of :meth:`first_kinds`.
+        self._firsts: dict[State, frozenset[int]] = {}
 
     def rules(self) -> tuple[str, ...]:
         """The names of the rules."""
@@ -174,6 +178,27 @@ class Grammar:
                         yield (*pushed, *inner), behind
                 elif kind in label if kind >= 0 else label == {~kind}:
                     yield (), target
+
+    def first_kinds(self, state: State) -> frozenset[int]:
+        """The kinds of tokens that may follow in a state, keywords and signs each by itself; NAME stands for
+        every word that may be a name."""
+        known = self._firsts.get(state)
+        if known is None:
+            known = self._firsts[state] = frozenset(self._found_firsts(state))
+        return known
+
+    def _found_firsts(self, state: State) -> Iterator[int]:
+        unread = self._unread.get(state)
+        if unread is not None:
+            yield from tuple(unread.texts)
+        for place in state.reached():
+            for label, _ in place.edges:
+                if isinstance(label, str):
+                    yield from self.first_kinds(self.start(label))
+                elif len(label) == 1:
+                    yield from label
+                else:
+                    yield NAME
 
     def label(self, symbol: str) -> frozenset[int] | str:
         """The label of an edge for a symbol: the symbol itself if it names a rule, else the set of token

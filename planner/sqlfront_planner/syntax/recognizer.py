@@ -8,12 +8,13 @@ no nesting is too deep.
 import os
 import re
 import threading
+from collections.abc import Sequence
 from functools import cache
 from string import ascii_uppercase, digits
 from typing import Final
 
 from sqlfront_engine.garbage import uncollected
-from sqlfront_planner.syntax.grammar import Grammar, State, spark_grammar
+from sqlfront_planner.syntax.grammar import NAME, Grammar, State, spark_grammar
 from sqlfront_planner.syntax.lexer import SAME, Tokens
 
 
@@ -185,6 +186,40 @@ def _repetition(grammar: Grammar) -> re.Pattern[str]:
     separators = "".join(re.escape(chr(grammar.kinds[kind])) for kind in _SEPARATORS)
     simple = "".join(re.escape(chr(grammar.kinds[kind])) for kind in (*_SEPARATORS, *_SIMPLE))
     return re.compile(f"([{separators}][{simple}]{{1,32}}?)\\1{{4,}}")
+
+
+def following(kinds: Sequence[str], rule: str = "text") -> tuple[frozenset[str], bool] | None:
+    """The keywords and signs that may follow the tokens of these kinds, and whether a name may follow; None
+    if the tokens are no beginning of a valid text.
+
+    >>> words, name = following(["SELECT", "A", "FROM", "T", "LEFT"])
+    >>> sorted(words), name
+    (['ANTI', 'ASOF', 'JOIN', 'OUTER', 'SEMI'], False)
+    """
+    grammar = spark_grammar()
+    known, word = grammar.kinds, grammar.kinds["<word>"]
+    beginning = _beginnings(grammar, rule).first
+    for kind in (known.get(name, word) for name in kinds):
+        beginning = beginning.following.get(kind) or _beginnings(grammar, rule).longer(beginning, kind)
+        if not beginning.readings:
+            return None
+    found = _firsts(grammar, beginning.readings)
+    return frozenset(kind for kind, number in known.items() if number in found), NAME in found
+
+
+def _firsts(grammar: Grammar, readings: list[Reading]) -> set[int]:
+    """The kinds of tokens that may follow these readings, see :meth:`Grammar.first_kinds`."""
+    found: set[int] = set()
+    seen, readings = set(readings), list(readings)
+    for state, call in readings:  # grows
+        found |= grammar.first_kinds(state)
+        if call.below and state.is_end():
+            for below in call.below:
+                reading = (call.state, below)
+                if reading not in seen:
+                    seen.add(reading)
+                    readings.append(reading)
+    return found
 
 
 def keywords_as_names(tokens: Tokens) -> list[int]:
