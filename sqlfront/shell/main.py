@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from types import FrameType
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from sqlfront.config import Launcher
 from sqlfront.results.result import Result
@@ -21,6 +21,12 @@ from sqlfront.shell.session_arguments import add_connection, session_of
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.statement import split_statements
 from sqlfront_values.errors import Error, OperationalError
+from sqlfront_values.lazy_modules import lazy_module
+
+if TYPE_CHECKING:
+    from sqlfront.shell import interactive
+else:
+    interactive = lazy_module("sqlfront.shell.interactive")
 
 
 class ExitCode(IntEnum):
@@ -54,10 +60,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         print(f"sqlfront: can't read {error.filename}: {error.strerror}", file=sys.stderr)
         return ExitCode.USAGE
-    if not scripts:
-        if sys.stdin.isatty():
-            _parser().print_usage(sys.stderr)
-            return ExitCode.USAGE
+    talks = not scripts and sys.stdin.isatty()
+    if not scripts and not talks:
         scripts = [sys.stdin.read()]
     try:
         session = session_of(options)
@@ -68,7 +72,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"sqlfront: can't read {error.filename}: {error.strerror}", file=sys.stderr)
         return ExitCode.USAGE
     with session:
-        return _run(session, scripts, options.format)
+        if talks:
+            return interactive.run(session, options.format)
+        return _run(session, scripts, options.format or "table")
 
 
 def _run(session: Session, scripts: Sequence[str], format_name: str) -> ExitCode:
@@ -176,9 +182,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="run a file, - for stdin (repeatable)",
     )
-    parser.add_argument(
-        "--format", choices=FORMATS, default="table", help="how results are printed (default: table)"
-    )
+    parser.add_argument("--format", choices=FORMATS, help="how results are printed (default: table)")
     parser.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="limit of a statement's time")
     parser.add_argument("--time-zone", metavar="NAME", help="time zone of TIMESTAMP values (default: UTC)")
     parser.add_argument(

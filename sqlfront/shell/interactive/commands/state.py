@@ -1,0 +1,75 @@
+r"""Commands that change how answers are shown, and the variables."""
+
+from difflib import get_close_matches
+from pathlib import Path
+
+from sqlfront.shell.interactive.display.visible import visible
+from sqlfront.shell.interactive.shell import Expanded, Shell
+from sqlfront.shell.interactive.text.variables import Variable, is_literal
+from sqlfront.shell.interactive.worker import Worker
+from sqlfront.shell.output.formats import FORMATS
+from sqlfront_values.errors import ProgrammingError
+
+
+def expand(shell: Shell, argument: str) -> None:
+    r"""``\x``: turn vertical output on, off, or automatic."""
+    known = {mode.value: mode for mode in Expanded}
+    if argument and argument not in known:
+        raise ProgrammingError(rf"\x takes on, off or auto, not {argument}")
+    switched = Expanded.ON if shell.expanded is Expanded.OFF else Expanded.OFF
+    shell.expanded = known[argument] if argument else switched
+    shell.screen.say(f"vertical output is {shell.expanded.value}")
+
+
+def timing(shell: Shell, argument: str) -> None:
+    r"""``\timing``: turn the time in the footer on or off."""
+    if argument not in ("", "on", "off"):
+        raise ProgrammingError(rf"\timing takes on or off, not {argument}")
+    shell.timing = argument == "on" if argument else not shell.timing
+    shell.screen.say(f"the footer has {'the' if shell.timing else 'no'} time")
+
+
+def choose_format(shell: Shell, argument: str) -> None:
+    r"""``\format``: choose the output format, or name it."""
+    if argument:
+        shell.format = known_format(argument)
+    shell.screen.say(f"format {shell.format}")
+
+
+def known_format(name: str) -> str:
+    """The name of a format. Raises ProgrammingError, with the nearest known name, for other names."""
+    if name in FORMATS:
+        return name
+    near = get_close_matches(name, FORMATS, 1)
+    hint = f"; the nearest known is {near[0]}" if near else ""
+    raise ProgrammingError(f"no format is called {name}{hint}; known: {', '.join(FORMATS)}")
+
+
+def redirect(shell: Shell, argument: str) -> None:
+    r"""``\o``: send results to a file, or to the screen again."""
+    shell.send_to(Path(argument).expanduser() if argument else None)
+    shell.screen.say(f"results go to {visible(argument)}" if argument else "results go to the screen")
+
+
+def set_variable(shell: Shell, argument: str) -> None:
+    r"""``\set``: give a variable its value, or list the variables' names and texts."""
+    if not argument:
+        for name, variable in sorted(shell.variables.items()):
+            shell.screen.say(f"{name} = {visible(variable.text)}")
+        return
+    name, _, text = argument.partition(" ")
+    if not name.isidentifier():
+        raise ProgrammingError(f"{name!r} is not a variable's name: letters, digits and underscores")
+    text = text.strip()
+    if not text:
+        shell.variables.pop(name, None)
+        return
+    shell.variables[name] = Variable(text, _value(shell, text))
+
+
+def _value(shell: Shell, text: str) -> object:
+    """The value of a variable's text: that of a SQL literal, else the text itself."""
+    if not is_literal(text):
+        return text
+    with Worker() as worker:
+        return worker.call(lambda: shell.session.execute(f"SELECT {text}").collect()[0][0])

@@ -1,0 +1,327 @@
+"""The candidates for the text before the cursor."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import IntEnum
+from typing import Final
+
+import msgspec
+
+from sqlfront.session import Session
+from sqlfront.shell.interactive.completion.functions import known_functions
+from sqlfront.shell.interactive.completion.names import KnownColumn, SessionNames
+from sqlfront.shell.interactive.completion.paths import paths, typed_path
+from sqlfront.shell.interactive.completion.scope import CLAUSES, RELATION_WORDS, VisibleNames, scope_at
+from sqlfront.shell.interactive.text.command_lines import is_command
+from sqlfront.shell.interactive.text.statements import ends_of
+from sqlfront.shell.interactive.text.tokens import (
+    OPERAND_ENDS,
+    TextToken,
+    name_of,
+    position_of,
+    text_tokens,
+)
+from sqlfront.shell.output.formats import FORMATS
+from sqlfront_planner.syntax.recognizer import following
+
+#: Characters of a text from which on nothing is completed, so that typing stays quick.
+_LONGEST: Final = 50_000
+#: Candidates at most.
+_MOST: Final = 200
+#: Keywords behind which an operand follows, not a name of an alias.
+_OPERAND_WORDS: Final = frozenset({"END", "NULL", "TRUE", "FALSE", "CURRENT_DATE", "CURRENT_TIMESTAMP"})
+_PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_SETTING: Final = re.compile(r"(?is)\s*(?:re)?set\s+([\w.]*)")
+
+
+class CandidateKind(IntEnum):
+    """The kind of a candidate, in the order of the menu."""
+
+    COLUMN = 0
+    """A column in scope."""
+    RELATION = 1
+    """A table, a view, or the alias of one in scope."""
+    PATH = 2
+    """A file or folder."""
+    SETTING = 3
+    """A setting of the session."""
+    COMMAND = 4
+    """A command of the shell, or an argument of one."""
+    FUNCTION = 5
+    """A function."""
+    KEYWORD = 6
+    """A keyword."""
+
+
+class Completable(msgspec.Struct, frozen=True):
+    """A text that may stand at the cursor instead of the last ``replaced`` characters before it. The menu has
+    ``shown``, and ``meta`` beside it: a type, a signature, one line of help."""
+
+    text: str
+    replaced: int
+    kind: CandidateKind
+    shown: str
+    meta: str = ""
+
+
+class Candidates:
+    """Candidates for texts typed in a session. ``commands``: the names of the shell's commands, with one line
+    of help each."""
+
+    def __init__(self, session: Session, commands: Mapping[str, str]) -> None:
+        self._session, self._commands = session, commands
+        self._names = SessionNames(session)
+
+    def warm(self) -> None:
+        """Load the data behind the candidates, so that the first candidates come as quickly as later ones."""
+        self.at("SELECT a", len("SELECT a"))
+
+    def at(self, text: str, cursor: int, *, asked: bool = True) -> list[Completable]:
+        """The candidates at the cursor, the likeliest first. ``asked``: whether the user asks for candidates,
+        so that they are shown before the first letter of a word, too."""
+        before = text[:cursor]
+        if len(text) > _LONGEST:
+            return []
+        if is_command(before):
+            return self._of_command(before.lstrip())
+        path = typed_path(before)
+        if path is not None:
+            return list(_path_candidates(*path, closing="" if text[cursor:].startswith("`") else "`"))
+        return self._of_statement(text, cursor, asked=asked)
+
+    # ---- commands
+
+    def _of_command(self, line: str) -> list[Completable]:
+        name, blank, argument = line.removeprefix("\\").partition(" ")
+        if not blank:
+            found = ((f"\\{each}", text) for each, text in self._commands.items())
+            return _matching(found, line, CandidateKind.COMMAND)
+        match name:
+            case "format":
+                return _matching(((each, "") for each in FORMATS), argument, CandidateKind.COMMAND)
+            case "x":
+                return _matching(
+                    ((each, "") for each in ("on", "off", "auto")), argument, CandidateKind.COMMAND
+                )
+            case "timing":
+                return _matching(((each, "") for each in ("on", "off")), argument, CandidateKind.COMMAND)
+            case "d" | "dt" | "dv":
+                return _matching(self._relations(), argument, CandidateKind.RELATION)
+            case "df":
+                functions = ((each.name, each.help) for each in known_functions(self._session))
+                return _matching(functions, argument, CandidateKind.FUNCTION)
+            case "i" | "o" | "e":
+                return list(_path_candidates(None, argument))
+        return []
+
+    def _relations(self) -> Iterator[tuple[str, str]]:
+        return ((relation.name, relation.kind) for relation in self._names.relations())
+
+    # ---- statements
+
+    def _of_statement(self, text: str, cursor: int, *, asked: bool) -> list[Completable]:
+        tokens = text_tokens(text)
+        place = position_of(tokens, cursor)
+        typed, place = _typed(text, tokens, place, cursor)
+        if typed is None:
+            return []
+        first, last = _statement_around(tokens, place)
+        own, place = tokens[first:last], place - first
+        setting = _SETTING.fullmatch(text[own[0].start : cursor]) if own else None
+        if setting is not None:
+            options = self._session.options.items()
+            return _matching(options, setting[1], CandidateKind.SETTING)
+        is_qualified = place > 0 and own[place - 1].kind == "."
+        if not typed and not asked and not is_qualified:
+            return []
+        scope = scope_at(text, own, place, self._names.columns)
+        if is_qualified:
+            return self._qualified(_qualifier(text, own, place - 1), scope, typed)
+        found = self._unqualified(own, place, scope, typed)
+        return [each for each in found if each.text.lower() != typed.lower()][:_MOST]
+
+    def _qualified(self, qualifier: list[str], scope: VisibleNames, typed: str) -> list[Completable]:
+        """The candidates behind a dotted qualifier: columns of a relation in scope, relations of a
+        database."""
+        if not qualifier:
+            return []
+        last = qualifier[-1].lower()
+        columns = [
+            (column.name, _meta(column, relation.name))
+            for relation in scope.relations
+            if relation.name.lower() == last
+            for column in relation.columns
+        ]
+        start = ".".join(qualifier).lower() + "."
+        relations = [
+            (relation.name[len(start) :], relation.kind)
+            for relation in self._names.relations()
+            if relation.name.lower().startswith(start)
+        ]
+        found = _matching(columns, typed, CandidateKind.COLUMN)
+        return found + _matching(relations, typed, CandidateKind.RELATION)
+
+    def _unqualified(
+        self, tokens: Sequence[TextToken], place: int, scope: VisibleNames, typed: str
+    ) -> list[Completable]:
+        kinds = [token.kind for token in tokens[:place]]
+        before = kinds[-1] if kinds else ""
+        known = following(kinds)
+        words, takes_name = known if known is not None else (frozenset[str](), True)
+        keywords = _matching(_in_case(words, typed), typed, CandidateKind.KEYWORD, inside=False)
+        if not takes_name or before == "AS" or _ends_operand(tokens, place - 1):
+            return keywords
+        if _expects_relation(kinds):
+            own = ((name, "common table expression") for name in scope.expressions)
+            return _matching([*own, *self._relations()], typed, CandidateKind.RELATION) + keywords
+        return [*self._columns(scope, kinds, typed), *self._functions(typed), *keywords]
+
+    def _columns(self, scope: VisibleNames, kinds: Sequence[str], typed: str) -> list[Completable]:
+        """The columns in scope, then the names that may qualify them."""
+        columns: dict[str, tuple[str, str]] = {}
+        for relation in scope.relations:
+            for column in relation.columns:
+                columns.setdefault(column.name.lower(), (column.name, _meta(column, relation.name)))
+        if _clause(kinds) in ("ORDER", "GROUP", "HAVING", "SORT", "QUALIFY"):
+            for column in scope.outputs:
+                columns.setdefault(column.name.lower(), (column.name, column.type))
+        names = [(relation.name, "") for relation in scope.relations if relation.name]
+        found = _matching(columns.values(), typed, CandidateKind.COLUMN)
+        return found + _matching(names, typed, CandidateKind.RELATION)
+
+    def _functions(self, typed: str) -> list[Completable]:
+        """The functions whose names begin with the typed letters."""
+        if not typed:
+            return []
+        lowered = typed.lower()
+        return [
+            Completable(
+                f"{each.name}(", len(typed), CandidateKind.FUNCTION, each.signature or each.name, each.help
+            )
+            for each in known_functions(self._session)
+            if each.name.startswith(lowered)
+        ]
+
+
+def _typed(text: str, tokens: Sequence[TextToken], place: int, cursor: int) -> tuple[str | None, int]:
+    """The beginning of a word before the cursor, and the number of tokens before that word. None in a string
+    or a comment, where nothing is completed."""
+    if place < len(tokens) and tokens[place].start < cursor:  # the cursor is in this token, or at its end
+        token = tokens[place]
+        written = text[token.start : cursor]
+        if token.is_word or written[0] == "`":
+            return written, place
+        return (None, place) if token.kind in ("<string>", "<unknown>", "<code>") else ("", place + 1)
+    if place and tokens[place - 1].end == cursor:
+        token = tokens[place - 1]
+        if token.is_word:
+            return text[token.start : cursor], place - 1
+        if token.kind == "<unknown>":
+            written = text[token.start : cursor]
+            return (written, place - 1) if written[0] == "`" else (None, place)
+        return (None, place) if token.kind in ("<string>", "<quoted>", "<code>") else ("", place)
+    gap = text[tokens[place - 1].end if place else 0 : cursor]
+    return (None if gap.strip() else "", place)
+
+
+def _statement_around(tokens: Sequence[TextToken], place: int) -> tuple[int, int]:
+    """The range of the statement's tokens around a position."""
+    begin = 0
+    for end in ends_of(tokens):
+        if place <= end:
+            return begin, end
+        begin = end + 1
+    return begin, len(tokens)
+
+
+def _qualifier(text: str, tokens: Sequence[TextToken], dot: int) -> list[str]:
+    """The parts of the dotted name that ends with the dot at a position."""
+    parts: list[str] = []
+    while (
+        dot > 0
+        and tokens[dot].kind == "."
+        and (tokens[dot - 1].is_word or tokens[dot - 1].kind == "<quoted>")
+    ):
+        parts.insert(0, name_of(text, tokens[dot - 1]))
+        dot -= 2
+    return parts
+
+
+def _ends_operand(tokens: Sequence[TextToken], place: int) -> bool:
+    """Whether an operand ends at a position, so that no other operand can follow."""
+    if place < 0:
+        return False
+    kind = tokens[place].kind
+    if kind in OPERAND_ENDS or kind in _OPERAND_WORDS:
+        return True
+    if not tokens[place].is_word:
+        return False
+    known = following([token.kind for token in tokens[:place]])
+    return known is not None and kind not in known[0]
+
+
+def _expects_relation(kinds: Sequence[str]) -> bool:
+    """Whether a relation is named behind tokens of these kinds."""
+    if not kinds:
+        return False
+    return kinds[-1] in RELATION_WORDS or (kinds[-1] == "," and _clause(kinds) == "FROM")
+
+
+def _clause(kinds: Sequence[str]) -> str:
+    """The word that began the clause behind tokens of these kinds, outside of closed parentheses."""
+    depth = 0
+    for kind in reversed(kinds):
+        if kind == ")":
+            depth += 1
+        elif kind == "(":
+            if not depth:
+                return ""
+            depth -= 1
+        elif not depth and (kind in CLAUSES or kind in ("FROM", "ON", "USING")):
+            return kind
+    return ""
+
+
+def _meta(column: KnownColumn, relation: str) -> str:
+    return f"{column.type} of {relation}".strip() if relation else column.type
+
+
+def _in_case(words: Iterable[str], typed: str) -> Iterator[tuple[str, str]]:
+    """The keywords in the letters' case that the user types: small letters after small letters."""
+    lower = bool(typed) and typed == typed.lower()
+    return ((word.lower() if lower else word, "") for word in sorted(words) if word[0].isalpha())
+
+
+def _matching(
+    found: Iterable[tuple[str, str]], typed: str, kind: CandidateKind, *, inside: bool = True
+) -> list[Completable]:
+    """Candidates of the texts, each with its meta text, that begin with the typed letters, then those that
+    have the letters ``inside``. Names that need backticks get them."""
+    letters = typed.removeprefix("`").lower()
+    starting, having = list[Completable](), list[Completable]()
+    for text, meta in found:
+        lowered = text.lower()
+        if lowered.startswith(letters):
+            starting.append(_candidate(text, meta, typed, kind))
+        elif inside and len(letters) > 1 and letters in lowered:
+            having.append(_candidate(text, meta, typed, kind))
+    return starting + having
+
+
+def _candidate(text: str, meta: str, typed: str, kind: CandidateKind) -> Completable:
+    is_name = kind in (CandidateKind.COLUMN, CandidateKind.RELATION)
+    written = ".".join(map(_quoted, text.split("."))) if kind is CandidateKind.RELATION else _quoted(text)
+    if typed.startswith("`"):
+        written = f"`{text.replace('`', '``')}`"
+    return Completable(written if is_name else text, len(typed), kind, text, meta)
+
+
+def _quoted(name: str) -> str:
+    return name if _PLAIN.fullmatch(name) else f"`{name.replace('`', '``')}`"
+
+
+def _path_candidates(format_name: str | None, typed: str, closing: str = "") -> Iterator[Completable]:
+    """The files and folders that continue a path; a file's name ends with ``closing``."""
+    for path, is_folder in paths(format_name, typed):
+        text = f"{path}/" if is_folder else f"{path}{closing}"
+        yield Completable(text, len(typed), CandidateKind.PATH, path.rpartition("/")[2] + "/" * is_folder)

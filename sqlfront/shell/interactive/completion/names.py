@@ -1,0 +1,114 @@
+"""Tables and columns that a session knows, read without running a statement and without starting Spark."""
+
+from collections.abc import Sequence
+
+import msgspec
+import pyarrow as pa
+
+from sqlfront.session import Session
+from sqlfront.system_tables import SYSTEM, SYSTEM_TABLES
+from sqlfront_planner.binder import bind
+from sqlfront_planner.catalog import Catalog, Entry, TableEntry, ViewEntry
+from sqlfront_planner.statement import parse
+from sqlfront_planner.statements.structs import Query
+from sqlfront_values.errors import Error
+from sqlfront_values.types import ddl
+
+
+class KnownRelation(msgspec.Struct, frozen=True):
+    """A table or view: its dotted name, and its kind in words."""
+
+    name: str
+    kind: str
+
+
+class KnownColumn(msgspec.Struct, frozen=True):
+    """A column: its name, and its type in Spark's words (empty: unknown)."""
+
+    name: str
+    type: str = ""
+
+
+class SessionNames:
+    """The names of a session. Columns are kept until the session's catalog changes. Safe to use from several
+    threads: a thread that reads an old version only asks once more."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._columns: tuple[int, dict[tuple[str, ...], tuple[KnownColumn, ...]]] = (-1, {})
+
+    def relations(self) -> tuple[KnownRelation, ...]:
+        """All tables and views: the session's own, the system's, and those of Spark if Spark is started."""
+        own = [
+            KnownRelation(".".join(entry.parts), _kind(entry))
+            for entry in self._session.context.catalog.entries()
+        ]
+        system = [KnownRelation(f"{SYSTEM}.{name}", "system table") for name in SYSTEM_TABLES]
+        known = {relation.name.lower() for relation in own}
+        sparks = [relation for relation in self._of_spark() if relation.name.lower() not in known]
+        return (*own, *sparks, *system)
+
+    def _of_spark(self) -> list[KnownRelation]:
+        spark = self._session.spark
+        if spark is None:
+            return []
+        try:
+            found = spark.link.tables(None)
+        except Error:  # Spark isn't started, or is gone
+            return []
+        return [
+            KnownRelation(name, "view of Spark" if temporary else "table of Spark")
+            for _, name, temporary in found
+        ]
+
+    def columns(self, parts: Sequence[str]) -> tuple[KnownColumn, ...]:
+        """The columns of the table or view with a dotted name; none if nobody knows it."""
+        version, known = self._columns
+        current = self._session.context.catalog.version
+        if version != current:
+            known = {}
+            self._columns = (current, known)
+        key = tuple(part.lower() for part in parts)
+        if key not in known:
+            schema = self._schema(tuple(parts))
+            known[key] = (
+                () if schema is None else tuple(KnownColumn(each.name, ddl(each.type)) for each in schema)
+            )
+        return known[key]
+
+    def _schema(self, parts: tuple[str, ...]) -> pa.Schema | None:
+        """The schema of a relation; None if it can't be told without Spark."""
+        catalog = self._session.context.catalog.with_elsewhere()
+        if not self._has_spark:
+            catalog.elsewhere = None
+        try:
+            table = catalog.path_table(parts)
+            if table is not None:
+                return table.schema
+            entry = catalog.lookup(parts)
+            return None if entry is None else self._schema_of(entry, catalog)
+        except (Error, OSError):
+            return None
+
+    @property
+    def _has_spark(self) -> bool:
+        """Whether a Spark session is beside the session, and started."""
+        spark = self._session.spark
+        return spark is not None and spark.is_started
+
+    def _schema_of(self, entry: Entry, catalog: Catalog) -> pa.Schema | None:
+        match entry:
+            case TableEntry():
+                return entry.table.schema
+            case ViewEntry():
+                query = parse(entry.sql)
+                if not isinstance(query, Query):
+                    return None
+                plan = bind(query, catalog, self._session.context.bind_settings)
+                names = entry.columns or plan.schema.names
+                return pa.schema(list(zip(names, plan.schema.types, strict=True)))
+
+
+def _kind(entry: Entry) -> str:
+    kind = "view" if isinstance(entry, ViewEntry) or entry.temporary else "table"
+    return f"temporary {kind}" if entry.temporary else kind

@@ -1,0 +1,76 @@
+r"""Texts that are safe to print, and the cells that they take on a terminal.
+
+Data must not drive the terminal: control characters, and the characters that turn the direction of a whole
+line, are shown as escapes. Letters of right-to-left scripts stay.
+"""
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from sqlfront.results.boxes import width as spark_width
+from sqlfront_values.lazy_modules import lazy_module
+
+if TYPE_CHECKING:
+    import wcwidth
+else:
+    wcwidth = lazy_module("wcwidth")
+
+#: Control characters, marks of direction, separators of lines, invisible operators, surrogates, and the byte
+#: order mark.
+_UNSAFE: Final = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff]"
+)
+_SHORT: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f", "\b": "\\b", "\v": "\\v", "\a": "\\a"}
+_ASCII: Final = 0x7F
+ELLIPSIS: Final = "…"
+
+
+def visible(text: str) -> str:
+    r"""The text with unsafe characters as escapes.
+
+    >>> visible("a\x1b[31m\n") == r"a\x1b[31m\n"
+    True
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return _UNSAFE.sub(_escaped, text)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    character = match[0]
+    code = ord(character)
+    return _SHORT.get(character) or (f"\\x{code:02x}" if code <= 0xFF else f"\\u{code:04x}")
+
+
+def cells_of(text: str) -> int:
+    """The cells that a visible text takes on a terminal. Without the package wcwidth, as Spark counts."""
+    if text.isascii():
+        return len(text)
+    try:
+        return max(0, wcwidth.wcswidth(text))
+    except ImportError:
+        return spark_width(text)
+
+
+def cut(text: str, most: int) -> str:
+    """The beginning of a visible text that takes at most ``most`` cells; an ellipsis stands for the rest.
+
+    >>> cut("abcdef", 4), cut("日本語", 4), cut("abc", 3)
+    ('abc…', '日…', 'abc')
+    """
+    if cells_of(text) <= most:
+        return text
+    low, high = 0, min(len(text), 4 * most + 16)
+    while low < high:  # the longest beginning that leaves room for the ellipsis
+        middle = (low + high + 1) // 2
+        if cells_of(text[:middle]) <= most - 1:
+            low = middle
+        else:
+            high = middle - 1
+    return text[:low] + ELLIPSIS if most > 0 else ""
+
+
+def padded(text: str, size: int, *, right: bool = False) -> str:
+    """The text with blanks up to ``size`` cells: behind it, or before it if ``right``."""
+    blanks = " " * (size - cells_of(text))
+    return blanks + text if right else text + blanks

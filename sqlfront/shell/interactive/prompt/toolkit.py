@@ -1,0 +1,113 @@
+"""The editor of the prompt, on prompt_toolkit: several lines, completion, colours, history with search."""
+
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.application import get_app_or_none
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion, ThreadedCompleter
+from prompt_toolkit.document import Document
+from prompt_toolkit.enums import EditingMode
+from prompt_toolkit.filters import completion_is_selected, has_focus, is_searching
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.key_binding import KeyBindings as Bindings
+from prompt_toolkit.key_binding import KeyPressEvent
+from prompt_toolkit.lexers import PygmentsLexer
+from prompt_toolkit.output import ColorDepth
+from prompt_toolkit.shortcuts import CompleteStyle
+from prompt_toolkit.styles import Style, merge_styles, style_from_pygments_cls
+from pygments.styles import get_style_by_name
+
+from sqlfront.configuration import KeyBindings, ShellOptions
+from sqlfront.shell.interactive.completion.candidates import Candidates
+from sqlfront.shell.interactive.display.screen import Screen
+from sqlfront.shell.interactive.display.visible import cells_of, visible
+from sqlfront.shell.interactive.prompt.base import PROMPT
+from sqlfront.shell.interactive.prompt.highlighting import SparkSqlLexer
+from sqlfront.shell.interactive.prompt.history import KeptHistory
+from sqlfront.shell.interactive.text.statements import is_complete
+
+#: Lines below the prompt that the menu of completions may take.
+_MENU: Final = 8
+_STYLE: Final = Style.from_dict({"prompt": "bold", "completion-menu.meta.completion": "italic"})
+
+
+class ToolkitPrompt:
+    """The prompt on prompt_toolkit."""
+
+    def __init__(self, options: ShellOptions, screen: Screen, candidates: Candidates, history: Path) -> None:
+        self._message = visible(options.prompt or PROMPT)
+        self._session: PromptSession[str] = PromptSession(
+            history=KeptHistory(history, lambda text: screen.say(f"sqlfront: {text}")),
+            lexer=PygmentsLexer(SparkSqlLexer, sync_from_start=True),
+            completer=ThreadedCompleter(_MenuCompleter(candidates)),
+            complete_while_typing=True,
+            complete_style=CompleteStyle.COLUMN,
+            reserve_space_for_menu=_MENU,
+            multiline=True,
+            prompt_continuation=self._continuation,
+            key_bindings=_key_bindings(),
+            editing_mode=EditingMode.VI if options.keys is KeyBindings.VI else EditingMode.EMACS,
+            style=merge_styles([style_from_pygments_cls(get_style_by_name("default")), _STYLE]),
+            color_depth=None if screen.coloured else ColorDepth.DEPTH_1_BIT,
+            enable_open_in_editor=False,
+        )
+
+    def read(self, draft: str) -> str:
+        """See :class:`~sqlfront.shell.interactive.prompt.base.Prompt`."""
+        return self._session.prompt([("class:prompt", self._message)], default=draft)
+
+    def _continuation(self, width: int, number: int, wraps: int) -> StyleAndTextTuples:
+        text = "" if wraps else "...> "
+        return [("class:prompt", " " * (cells_of(self._message) - len(text)) + text)]
+
+
+class _MenuCompleter(Completer):
+    """The menu of completions: candidates for the text before the cursor."""
+
+    def __init__(self, candidates: Candidates) -> None:
+        self._candidates = candidates
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        """The completions at the cursor; runs in a thread of its own."""
+        asked = complete_event.completion_requested
+        for found in self._candidates.at(document.text, document.cursor_position, asked=asked):
+            yield Completion(found.text, -found.replaced, display=found.shown, display_meta=found.meta)
+
+
+def _key_bindings() -> Bindings:
+    """Enter runs a complete text and else begins a line; Alt-Enter runs the text as it is; Enter on a chosen
+    completion only takes it."""
+    bindings = Bindings()
+    typing = has_focus("DEFAULT_BUFFER") & ~is_searching
+
+    @bindings.add("enter", filter=typing & ~completion_is_selected)
+    def _(event: KeyPressEvent) -> None:
+        buffer = event.current_buffer
+        at_end = "\n" not in buffer.text or not buffer.document.text_after_cursor.strip()
+        if at_end and is_complete(buffer.text):
+            buffer.validate_and_handle()
+        else:
+            buffer.insert_text("\n")
+
+    @bindings.add("enter", filter=typing & completion_is_selected)
+    def _(event: KeyPressEvent) -> None:
+        event.current_buffer.complete_state = None
+
+    @bindings.add("escape", "enter", filter=typing)
+    def _(event: KeyPressEvent) -> None:
+        event.current_buffer.validate_and_handle()
+
+    return bindings
+
+
+def end_editor(ended: BaseException) -> bool:
+    """Have the editor end with an exception, from a signal handler: the editor's loop would swallow the
+    exception if the handler raised it. Return False if no editor is at work."""
+    app = get_app_or_none()
+    if app is None or not app.is_running or app.loop is None:
+        return False
+    app.loop.call_soon_threadsafe(partial(app.exit, exception=ended))
+    return True

@@ -1,0 +1,235 @@
+"""The run of a statement of the prompt: execute, show the rows as they arrive, cancel on Ctrl-C."""
+
+import io
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import chain
+from typing import BinaryIO, Final, cast
+
+import msgspec
+
+from sqlfront.results.result import Result
+from sqlfront.shell.interactive.display.cells import ShownRow, blocks_of, headings_of
+from sqlfront.shell.interactive.display.failures import failure_lines
+from sqlfront.shell.interactive.display.footer import duration, footer
+from sqlfront.shell.interactive.display.pager import PagedOutput, pager_command
+from sqlfront.shell.interactive.display.plan_tree import plan_lines
+from sqlfront.shell.interactive.display.screen import Paint, Screen
+from sqlfront.shell.interactive.display.table import TableLayout
+from sqlfront.shell.interactive.display.vertical import VerticalLayout
+from sqlfront.shell.interactive.display.visible import visible
+from sqlfront.shell.interactive.progress_line import RunLine
+from sqlfront.shell.interactive.shell import Expanded, Shell
+from sqlfront.shell.interactive.text.variables import parameters_of, substituted
+from sqlfront.shell.interactive.worker import Worker
+from sqlfront.shell.output.formats import format_named, write_result
+from sqlfront.shell.output.options import OutputOptions
+from sqlfront_engine.jobs.query_run import QueryRun
+from sqlfront_values.errors import Error, OperationalError, ProgrammingError
+
+#: Seconds to wait for the end of a cancelled statement before the prompt returns anyway.
+_PATIENCE: Final = 0.2
+#: Formats that the shell draws itself.
+_DRAWN: Final = ("table", "vertical")
+
+
+def run_statement(shell: Shell, text: str, place: str = "") -> bool:
+    """Run a statement, and show its answer or its error. ``place``: the file and line of a statement of a
+    script. Return whether the statement succeeded. Raises KeyboardInterrupt after a cancelled statement of a
+    script, so that the script ends, too."""
+    began = time.perf_counter()
+    shell.last = text
+    try:
+        sql = substituted(text, shell.variables)
+        query = shell.session.begin(sql)
+    except Error as error:
+        return _failed(shell, error, place)
+    with RunLine(shell.screen, query) as line, Worker() as worker:
+        try:
+            _run(shell, sql, query, worker, line, began)
+        except KeyboardInterrupt:
+            query.cancel()
+            line.close()
+            ended = worker.settle(_PATIENCE)
+            rest = "" if ended else "; its last step is still ending"
+            shell.screen.say(f"cancelled after {duration(time.perf_counter() - began)}{rest}", Paint.ERROR)
+            if shell.scripts:
+                raise
+            return False
+        except Error as error:
+            line.close()
+            return _failed(shell, error, place)
+        except OSError as error:
+            line.close()
+            return _failed(shell, OperationalError(f"can't write the answer: {error.strerror}"), place)
+    return True
+
+
+def _failed(shell: Shell, error: Error, place: str) -> bool:
+    for line in failure_lines(error, shell.screen, place):
+        shell.screen.say(line)
+    return False
+
+
+class _Answer(msgspec.Struct):
+    """The part of an answer that was shown: the number of its rows (None: not counted), whether these are
+    all, and a note."""
+
+    rows: int | None = None
+    whole: bool = True
+    note: str = ""
+
+
+def _run(shell: Shell, sql: str, query: QueryRun, worker: Worker, line: RunLine, began: float) -> None:
+    """Execute a statement, and show its answer with the footer."""
+    parameters = parameters_of(sql, shell.variables)
+    execute = partial(shell.session.execute, sql, parameters, query=query)
+    result = worker.call(execute, line.tick)
+    try:
+        answer = _shown(shell, result, worker, line)
+        line.close()
+        seconds = time.perf_counter() - began if shell.timing else None
+        foot = partial(footer, result, answer.rows, seconds, shell.members, whole=answer.whole)
+        shell.screen.say(worker.call(foot) + (f" ({answer.note})" if answer.note else ""), Paint.FAINT)
+    finally:
+        result.close()
+
+
+def _shown(shell: Shell, result: Result, worker: Worker, line: RunLine) -> _Answer:
+    """Show the rows of a result on the screen, or write them to the output file."""
+    if not len(result.schema):
+        return _Answer()
+    if shell.output is not None:
+        return _to_file(shell, result, worker, line)
+    command = pager_command(shell.options.pager, os.environ)
+    with PagedOutput(shell.screen, command) as output:
+        if _is_plan(result):
+            lines = worker.call(partial(_plan_lines, result, shell.screen), line.tick)
+            line.close()
+            output.write(lines)
+            answer = _Answer()
+        elif shell.format not in _DRAWN:
+            answer = _formatted(shell, result, output, worker, line)
+        else:
+            answer = _drawn(shell, result, output, worker, line)
+    if output.failure:
+        shell.screen.say(f"sqlfront: {output.failure}", Paint.ERROR)
+    return answer
+
+
+def _is_plan(result: Result) -> bool:
+    """Whether the rows are a plan of EXPLAIN: lines of text."""
+    return result.columns == ["plan"] and result.stats.lane == "command"
+
+
+def _plan_lines(result: Result, screen: Screen) -> list[str]:
+    """The lines of the plan that EXPLAIN shows; the plan of EXPLAIN ANALYZE is drawn as a tree."""
+    if result.explanation is not None:
+        return list(plan_lines(result.explanation, screen))
+    texts = (str(text) for batch in result.batches() for text in batch.column(0).to_pylist())
+    return [visible(line) for text in texts for line in text.splitlines()]
+
+
+Layout = TableLayout | VerticalLayout
+
+
+def _drawn(shell: Shell, result: Result, output: PagedOutput, worker: Worker, line: RunLine) -> _Answer:
+    """Draw the rows block by block, as they arrive, until the user has seen enough."""
+    headings = headings_of(result)
+    screen, null = shell.screen, shell.null
+    blocks = blocks_of(result)
+    first = worker.call(partial(next, blocks, None), line.tick)
+    line.close()
+    table = TableLayout(headings, screen.size.columns, null, screen)
+    layout: Layout = table
+    if _is_vertical(shell, table, first or []):
+        layout = VerticalLayout(headings, null, screen)
+    answer = _Answer(0)
+    for block in _rest(first if first is not None else [], blocks, worker):
+        output.write(list(layout.lines(block)))
+        answer.rows = (answer.rows or 0) + len(block)
+        if output.left:
+            answer.whole = False
+            break
+    answer.note = layout.note
+    return answer
+
+
+def _is_vertical(shell: Shell, table: TableLayout, first: Sequence[ShownRow]) -> bool:
+    if shell.format == "vertical" or shell.expanded is Expanded.ON:
+        return True
+    return shell.expanded is Expanded.AUTO and not table.fits(first)
+
+
+def _rest(
+    first: list[ShownRow], blocks: Iterator[list[ShownRow]], worker: Worker
+) -> Iterator[list[ShownRow]]:
+    """The first block, then the others as the worker reads them."""
+    read: Callable[[], list[ShownRow] | None] = partial(next, blocks, None)
+    return chain([first], iter(partial(worker.call, read), None))
+
+
+def _formatted(shell: Shell, result: Result, output: PagedOutput, worker: Worker, line: RunLine) -> _Answer:
+    """Write the rows in a format of the command's, by way of the pager."""
+    if format_named(shell.format).binary:
+        raise ProgrammingError(rf"format {shell.format} is not for a terminal; \o FILE sends it to a file")
+    lines = _PagedLines(output)
+    line.close()
+    write = partial(write_result, result, shell.format, cast("BinaryIO", lines), _output_options(shell))
+    try:
+        rows = worker.call(write)
+        lines.finish()
+    except BrokenPipeError:
+        return _Answer(whole=False)
+    return _Answer(rows)
+
+
+def _output_options(shell: Shell) -> OutputOptions:
+    return OutputOptions(shell.options.null)
+
+
+class _PagedLines(io.RawIOBase):
+    """A file of bytes that passes whole lines of UTF-8 on to the screen, by way of the pager. Raises
+    BrokenPipeError once the user has left the pager. Control characters other than line breaks and tabs are
+    shown as escapes."""
+
+    def __init__(self, output: PagedOutput) -> None:
+        super().__init__()
+        self._output, self._rest = output, b""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: bytes) -> int:  # type: ignore[override]
+        """Pass on the lines of ``data``; the beginning of a further line is kept."""
+        given = bytes(data)
+        *lines, self._rest = (self._rest + given).split(b"\n")
+        self._pass_on(lines)
+        return len(given)
+
+    def finish(self) -> None:
+        """Pass on the beginning of a line that no line break has ended."""
+        rest, self._rest = self._rest, b""
+        self._pass_on([rest] if rest else [])
+
+    def _pass_on(self, lines: Sequence[bytes]) -> None:
+        texts = (line.decode("utf-8", "replace").split("\t") for line in lines)
+        self._output.write(["\t".join(map(visible, parts)) for parts in texts])
+        if self._output.left:
+            raise BrokenPipeError
+
+
+def _to_file(shell: Shell, result: Result, worker: Worker, line: RunLine) -> _Answer:
+    """Write the rows to the output file, in the format of the shell."""
+    file = shell.output
+    assert file is not None
+    if _is_plan(result):
+        lines = worker.call(partial(_plan_lines, result, Screen(sys.stdout, coloured=False)), line.tick)
+        file.write("".join(f"{text}\n" for text in lines).encode())
+        return _Answer()
+    name = "vertical" if shell.expanded is Expanded.ON and shell.format == "table" else shell.format
+    write = partial(write_result, result, name, file, _output_options(shell))
+    return _Answer(worker.call(write, line.tick))

@@ -1,0 +1,338 @@
+"""The shell at a terminal, driven by keys and read off the screen."""
+
+import re
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.sqlfront.shell.terminal import PROMPT, Terminal
+
+#: A join of five hundred million pairs: minutes of work.
+LONG = "select count(*) from range(30000) a join range(30000) b on a.id + b.id < 0;"
+
+
+def steady(text: str) -> str:
+    """A screen with its times made equal, so that it can be compared."""
+    return re.sub(r"\d+\.\d+ m?s", "TIME", text)
+
+
+def test_rows_with_their_footer(terminal: Terminal) -> None:
+    shown = terminal.run("select id, cast(null as string) as s, '' as e from range(9, 11);")
+
+    assert steady(shown).split("\n") == [
+        f"{PROMPT}select id, cast(null as string) as s, '' as e from range(9, 11);",
+        " id │ s    │ e",
+        "────┼──────┼───",
+        "  9 │ NULL │",
+        " 10 │ NULL │",
+        "2 rows, TIME, light",
+    ]
+
+
+def test_several_lines_and_statements(terminal: Terminal) -> None:
+    terminal.clear()
+    terminal.enter("select ';")
+    terminal.wait("...>")
+    shown = terminal.run_on("' as a; select 2 as b;")
+
+    rows = [line.strip() for line in shown.split("\n")[2:] if "row" not in line]
+    assert rows == ["a", "─────", r";\n", "b", "───", "2"]
+
+
+def test_an_error_has_a_caret_below_its_token_behind_wide_letters(terminal: Terminal) -> None:
+    shown = terminal.run("select '日本語' as a, nope from range(1);").split("\n")
+
+    line = next(number for number, text in enumerate(shown) if text.startswith("LINE 1:"))
+    assert shown[line + 1].index("^") == terminal.cells(shown[line].partition("nope")[0])
+    assert "UNRESOLVED_COLUMN" in "".join(shown)
+
+
+def test_data_do_not_drive_the_terminal(terminal: Terminal) -> None:
+    before = len(terminal.written)
+    shown = terminal.run(
+        r"select concat(chr(27), ']0;x', chr(7)) as e, X'1b5b00' as b, 'مرحبا' as rtl, '👩‍👩‍👧' as z;"
+    )
+
+    assert r"\x1b]0;x\a" in shown
+    assert "[1B 5B 00]" in shown
+    assert b"\x1b]0;x" not in terminal.written[before:]
+
+
+def test_wide_rows_show_fewer_columns_or_stand_vertically(terminal: Terminal) -> None:
+    columns = ", ".join(f"'{'x' * 20}' as c{number}" for number in range(12))
+    shown = terminal.run(f"select {columns};")
+    assert r"of 12 columns shown, \x shows all" in shown
+    assert all(terminal.cells(line) <= 100 for line in shown.split("\n"))
+
+    terminal.run(r"\x auto")
+    assert "─[ 1 ]" in terminal.run(f"select {columns};")
+    assert "─[ 1 ]" not in terminal.run("select 1 as a;")
+    terminal.run(r"\x off")
+
+
+def test_a_resized_terminal_takes_other_widths(terminal: Terminal) -> None:
+    terminal.wait_for_prompt()
+    terminal.resize(40, 60)
+    shown = terminal.run("select repeat('x', 200) as a;")
+    terminal.resize(40, 100)
+
+    assert max(map(len, (line for line in shown.split("\n") if "…" in line))) == 59
+
+
+def test_tab_completes_a_column_in_scope(terminal: Terminal) -> None:
+    terminal.run("create table flights using memory as select 1 as flight_number, 'x' as carrier;")
+    terminal.clear()
+    terminal.send("select f. from flights f;" + "\x02" * len(" from flights f;"))
+    terminal.send("fli")
+    terminal.wait("flight_number  int of f")
+    terminal.send("\t")
+    terminal.wait("select f.flight_number from flights f;")
+    terminal.send("\r")  # takes the completion
+    terminal.wait(lambda shown: "int of f" not in shown)
+    terminal.send("\r")
+    terminal.wait(" flight_number\n")
+    terminal.wait_for_prompt()
+
+
+def test_the_menu_shows_functions_with_their_signatures(terminal: Terminal) -> None:
+    terminal.wait_for_prompt()
+    terminal.send("select date_ad")
+    shown = terminal.wait("date_add(start_date, num_days)")
+    assert "Returns the date that is" in shown
+    terminal.send("\x03")
+    terminal.wait_for_prompt()
+
+
+def test_the_history_is_searched(terminal: Terminal) -> None:
+    terminal.run("select 'needle' as a;")
+    terminal.run("select 2 as b;")
+    terminal.send("\x12needle")
+    terminal.wait("needle' as a;")
+    terminal.send("\r")
+    terminal.send("\r")
+    terminal.wait(lambda shown: " needle\n" in shown)
+    terminal.wait_for_prompt()
+
+
+def test_no_history_keeps_values_and_secrets(terminal: Terminal, folder: Path) -> None:
+    terminal.run(r"\set pin 471100815")
+    terminal.run("select 'x://me:hunter2@host/' as url;")
+    terminal.run("select :pin as p;")
+
+    kept = (folder / "state" / "sqlfront" / "history").read_text()
+    assert "hunter2" not in kept
+    assert "471100815" not in kept
+    assert "select :pin as p;" in kept
+    assert (folder / "state" / "sqlfront" / "history").stat().st_mode & 0o77 == 0
+
+
+def test_ctrl_c_cancels_a_query_and_the_shell_goes_on(terminal: Terminal) -> None:
+    terminal.wait_for_prompt()
+    terminal.enter(LONG)
+    terminal.wait("(Ctrl-C cancels)")
+    began = time.perf_counter()
+    terminal.send("\x03")
+    terminal.wait("cancelled after")
+    seconds = time.perf_counter() - began
+    print(f"cancelled in {seconds * 1000:.0f} ms")
+    assert seconds < 10
+
+    assert "1 row" in terminal.run("select 1 as a;")
+
+
+def test_ctrl_c_twice_leaves_no_draft(terminal: Terminal) -> None:
+    terminal.wait_for_prompt()
+    terminal.send("select hidden\x03\x03")
+    terminal.wait_for_prompt()
+    shown = terminal.run("select 5 as five;")
+
+    assert " five" in shown
+    assert "hidden" not in shown
+
+
+def test_variables_are_typed_parameters_and_texts(terminal: Terminal) -> None:
+    terminal.run(r"\set day DATE'2024-02-29'")
+    terminal.run(r"\set t range(3)")
+
+    assert "2024-03-01" in terminal.run("select :day + 1 as next from ${t} limit 1;")
+    assert "no variable is called dya; the nearest known is day" in terminal.run("select ${dya};")
+
+
+def test_commands_tell_what_there_is(terminal: Terminal) -> None:
+    terminal.run("create or replace temporary view vw as select 1 as a;")
+    terminal.run("create table keyed (k int) using memory clustered by (k) into 7 buckets;")
+    terminal.run("create index by_k on keyed (k);")
+
+    assert " keyed" in terminal.run(r"\dt")
+    assert " vw" in terminal.run(r"\dv")
+    assert " keyed.by_k" in terminal.run(r"\di")
+    assert "upper(str)" in terminal.run(r"\df upp")
+    assert " default" in terminal.run(r"\l")
+    assert "int" in terminal.run(r"\d keyed")
+    assert "members: this process" in terminal.run(r"\conninfo")
+    assert r"the nearest known is \timing" in terminal.run(r"\timming")
+    assert r"\watch [SECONDS]" in terminal.run(r"\?")
+    assert "partitions 1 of 7" in terminal.run("select * from keyed where k = 1;")
+
+
+def test_a_plan_that_ran_is_drawn_as_a_tree(terminal: Terminal) -> None:
+    shown = terminal.run("explain analyze select id % 3 as k, count(*) from range(200000) group by 1;")
+
+    assert "└─ " in shown
+    assert "< hot" in shown
+    assert "%" in shown
+    terminal.run("select 7 as a;")
+    assert "lane: direct" in terminal.run(r"\explain")
+    assert "lane: direct" in terminal.run(r"\explain analyze")
+
+
+def test_watch_repeats_until_ctrl_c(terminal: Terminal) -> None:
+    terminal.run("select 'tick' as a;")
+    terminal.enter(r"\watch 0.05")
+    terminal.wait(lambda shown: shown.count(" tick\n") > 2)
+    terminal.send("\x03")
+    terminal.wait_for_prompt()
+    assert "a positive number of seconds" in terminal.run(r"\watch no")
+
+
+def test_scripts_nest_and_do_not_run_themselves(terminal: Terminal, folder: Path) -> None:
+    (folder / "scripts").mkdir()
+    (folder / "outer.sql").write_text("select 'outer' as a;\n\\i scripts/inner.sql\n")
+    (folder / "scripts" / "inner.sql").write_text("select 'inner' as a;\n\n\\i loop.sql\n")
+    (folder / "scripts" / "loop.sql").write_text("\\i ../outer.sql\nselect 'never' as a;")
+
+    shown = terminal.run(r"\i outer.sql")
+    assert " outer\n" in shown
+    assert " inner\n" in shown
+    assert "loop.sql:1: scripts/../outer.sql is running already" in shown
+    assert "never" not in shown
+    assert "can't read missing.sql" in terminal.run(r"\i missing.sql")
+
+
+def test_results_go_to_a_file(terminal: Terminal, folder: Path) -> None:
+    terminal.run(r"\o out.txt")
+    terminal.run("select repeat('x', 300) as a;")
+    terminal.run(r"\format csv")
+    terminal.run("select 1 as b, cast(null as int) as c;")
+    terminal.run(r"\format table")
+    terminal.run(r"\o")
+
+    lines = (folder / "out.txt").read_text().split("\n")
+    assert f"|{'x' * 300}|" in lines
+    assert "b,c" in lines
+    assert "results go to the screen" in terminal.run(r"\o")
+    assert "can't write" in terminal.run(r"\o missing/out.txt")
+    assert "the nearest known is csv" in terminal.run(r"\format csw")
+
+
+def test_the_footer_without_time(terminal: Terminal) -> None:
+    terminal.run(r"\timing off")
+    assert "\n1 row, direct" in terminal.run("select 1 as a;")
+    terminal.run(r"\timing on")
+
+
+@pytest.mark.parametrize(
+    ("number", "running"),
+    [
+        (signal.SIGTERM, False),
+        (signal.SIGHUP, True),
+        pytest.param(signal.SIGTERM, True, marks=pytest.mark.doors),
+        pytest.param(signal.SIGHUP, False, marks=pytest.mark.doors),
+    ],
+)
+def test_a_signal_ends_the_shell_and_restores_the_terminal(
+    tmp_path: Path, number: signal.Signals, running: bool
+) -> None:
+    with Terminal(folder=tmp_path) as shell:
+        shell.wait_for_prompt()
+        echoes = shell.echoes()
+        if running:
+            shell.enter(LONG)
+            shell.wait("(Ctrl-C cancels)")
+        shell.signal(number)
+        assert shell.ended() == 128 + number
+        assert not echoes
+
+
+def test_without_the_extra_a_plain_prompt_says_what_to_install(tmp_path: Path) -> None:
+    program = "import sys; sys.modules['prompt_toolkit'] = None; from sqlfront.shell.main import main; main()"
+    with Terminal(folder=tmp_path, program=["-c", program]) as shell:
+        assert "pip install 'sqlfront[shell]'" in shell.wait_for_prompt()
+        shell.enter("select")
+        shell.wait("...>")
+        shell.enter("1 as one;")
+        shell.wait("1 row")
+        shell.wait_for_prompt()
+        shell.send("\x04")
+        assert shell.ended() == 0
+
+
+def test_a_history_that_cannot_be_written_is_said_once(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    environment = {"SQLFRONT_HISTORY": str(tmp_path / "file" / "history"), "NO_COLOR": "1"}
+    with Terminal(folder=tmp_path, environment=environment) as shell:
+        shell.wait_for_prompt()
+        shell.enter("select 1 as a;")
+        shell.wait("1 row")
+        shell.enter("select 2 as a;")
+        shown = shell.wait(lambda text: text.count("1 row") > 1)
+        assert shown.count("the history is not kept") == 1
+        assert b"\x1b[1;31m" not in shell.written
+        shell.wait_for_prompt()
+        shell.send("\x04")
+        assert shell.ended() == 0
+
+
+def test_the_editor_changes_the_next_statement(tmp_path: Path) -> None:
+    editor = tmp_path / "editor"
+    editor.write_text("#!/bin/sh\nsed -i 's/1/42/' \"$1\"\n")
+    editor.chmod(0o755)
+    with Terminal(folder=tmp_path, environment={"EDITOR": str(editor)}) as shell:
+        shell.run("select 1 as a;")
+        shell.enter(r"\e")
+        shell.wait("select 42 as a;")
+        shell.send("\r")
+        shell.wait(" 42\n")
+        shell.wait_for_prompt()
+        editor.write_text("#!/bin/sh\nexit 3\n")
+        assert "ended with exit code 3" in shell.run(r"\e").replace("\n", "")
+        shell.send("\x04")
+        assert shell.ended() == 0
+
+
+def test_long_rows_go_through_the_pager_until_it_ends(tmp_path: Path) -> None:
+    pager = tmp_path / "pager"
+    pager.write_text("#!/bin/sh\nhead -n 3 > seen\n")
+    pager.chmod(0o755)
+    with Terminal(folder=tmp_path, environment={"PAGER": str(pager)}) as shell:
+        shown = shell.run("select id from range(50000000);")
+        assert re.search(r"first [\d,]+ rows", shown)
+        assert (tmp_path / "seen").read_text().split("\n")[2].strip() == "0"
+        pager.write_text("#!/bin/sh\nexit 9\n")
+        assert "the pager `pager` failed with exit code 9" in shell.run("select id from range(1000);")
+        pager.unlink()
+        assert "failed with exit code 127" in shell.run("select id from range(1000);")
+        assert "1 row" in shell.run("select 1 as a;")
+        shell.send("\x04")
+        assert shell.ended() == 0
+
+
+def test_a_config_file_sets_prompt_null_and_format(tmp_path: Path) -> None:
+    file = tmp_path / "config" / "sqlfront" / "sqlfront.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text(
+        '[shell]\nprompt = "sql> "\nnull = "<nil>"\nformat = "vertical"\nkeys = "vi"\npager = ""\n'
+    )
+    with Terminal(folder=tmp_path) as shell:
+        shell.wait("sql>")
+        shell.enter("select cast(null as int) as a;")
+        shell.wait("a │ <nil>")
+        shell.wait(lambda text: text.endswith("sql>"))
+        shell.send("\x04")
+        assert shell.ended() == 0
+    file.write_text('[shell]\nformat = "tabel"\n')
+    with Terminal(folder=tmp_path) as shell:
+        assert shell.ended() == 2
+        assert "no format is called tabel; the nearest known is table" in shell.text()
