@@ -6,7 +6,6 @@ from typing import Final
 from sqlfront.shell.interactive.display.footer import duration
 from sqlfront.shell.interactive.display.screen import Screen
 from sqlfront.shell.interactive.display.visible import cut
-from sqlfront_engine.closing import ClosingContext
 from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_values.errors import Error
 
@@ -15,7 +14,7 @@ _PATIENCE: Final = 1.0
 _CLEAR: Final = "\r\x1b[K"
 
 
-class RunLine(ClosingContext):
+class RunLine:
     """A line in the terminal with a statement's progress: the stages and tasks of a job of Spark, or the rows
     that a job of the engine has read. The line appears after a second; :meth:`close` clears it."""
 
@@ -44,7 +43,10 @@ class RunLine(ClosingContext):
         rows = self._query.rows_read()
         return f"{rows:,} row{'' if rows == 1 else 's'} read" if rows else "running"
 
-    def close(self) -> None:
-        if self._drawn:
+    def close(self) -> bool:
+        """End the line, and clear it. Return whether there was a line."""
+        drawn = self._drawn
+        if drawn:
             self._screen.write(_CLEAR)
         self._drawn, self._closed = False, True
+        return drawn

@@ -47,12 +47,14 @@ def run_statement(shell: Shell, text: str, place: str = "") -> bool:
         query = shell.session.begin(sql)
     except Error as error:
         return _failed(shell, error, place)
-    with RunLine(shell.screen, query) as line, Worker() as worker:
+    line = RunLine(shell.screen, query)
+    with Worker() as worker:
         try:
             _run(shell, sql, query, worker, line, began)
         except KeyboardInterrupt:
             query.cancel()
-            line.close()
+            if not line.close():
+                shell.screen.say("")  # the terminal has shown ^C
             ended = worker.settle(_PATIENCE)
             rest = "" if ended else "; its last step is still ending"
             shell.screen.say(f"cancelled after {duration(time.perf_counter() - began)}{rest}", Paint.ERROR)

@@ -30,6 +30,15 @@ _LONGEST: Final = 50_000
 _MOST: Final = 200
 #: Keywords behind which an operand follows, not a name of an alias.
 _OPERAND_WORDS: Final = frozenset({"END", "NULL", "TRUE", "FALSE", "CURRENT_DATE", "CURRENT_TIMESTAMP"})
+#: Keywords that may stand before the name of a relation.
+_BEFORE_RELATION: Final = frozenset(
+    {"IF", "LATERAL", "TABLE", "VALUES", "EXTENDED", "FORMATTED", "IDENTIFIER"}
+)
+#: The names of types, in Spark's spelling.
+_TYPES: Final = (
+    "array", "bigint", "binary", "boolean", "char", "date", "decimal", "double", "float", "int", "interval",
+    "map", "smallint", "string", "struct", "timestamp", "timestamp_ntz", "tinyint", "varchar",
+)  # fmt: skip
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SETTING: Final = re.compile(r"(?is)\s*(?:re)?set\s+([\w.]*)")
 
@@ -49,7 +58,9 @@ class CandidateKind(IntEnum):
     """A command of the shell, or an argument of one."""
     FUNCTION = 5
     """A function."""
-    KEYWORD = 6
+    TYPE = 6
+    """A type of values."""
+    KEYWORD = 7
     """A keyword."""
 
 
@@ -167,14 +178,20 @@ class Candidates:
         kinds = [token.kind for token in tokens[:place]]
         before = kinds[-1] if kinds else ""
         known = following(kinds)
-        words, takes_name = known if known is not None else (frozenset[str](), True)
-        keywords = _matching(_in_case(words, typed), typed, CandidateKind.KEYWORD, inside=False)
+        possible, takes_name = known if known is not None else (frozenset[str](), True)
+        keywords = _matching(_in_case(possible, typed), typed, CandidateKind.KEYWORD, inside=False)
+        if before == "::" or (before == "AS" and _is_cast(kinds)):
+            return _matching(((each, "type") for each in _TYPES), typed, CandidateKind.TYPE, inside=False)
         if not takes_name or before == "AS" or _ends_operand(tokens, place - 1):
             return keywords
         if _expects_relation(kinds):
             own = ((name, "common table expression") for name in scope.expressions)
-            return _matching([*own, *self._relations()], typed, CandidateKind.RELATION) + keywords
-        return [*self._columns(scope, kinds, typed), *self._functions(typed), *keywords]
+            relations = _matching([*own, *self._relations()], typed, CandidateKind.RELATION)
+            return relations + [each for each in keywords if each.text.upper() in _BEFORE_RELATION]
+        functions = self._functions(typed)
+        called = {each.text[:-1] for each in functions}
+        words = [each for each in keywords if each.text.lower() not in called]
+        return [*self._columns(scope, kinds, typed), *functions, *words]
 
     def _columns(self, scope: VisibleNames, kinds: Sequence[str], typed: str) -> list[Completable]:
         """The columns in scope, then the names that may qualify them."""
@@ -264,7 +281,19 @@ def _expects_relation(kinds: Sequence[str]) -> bool:
     """Whether a relation is named behind tokens of these kinds."""
     if not kinds:
         return False
+    if kinds[-2:] == ["DISTINCT", "FROM"]:  # IS DISTINCT FROM
+        return False
     return kinds[-1] in RELATION_WORDS or (kinds[-1] == "," and _clause(kinds) == "FROM")
+
+
+def _is_cast(kinds: Sequence[str]) -> bool:
+    """Whether tokens of these kinds end in the parentheses of a cast."""
+    depth = 0
+    for place in range(len(kinds) - 1, 0, -1):
+        depth += (kinds[place] == ")") - (kinds[place] == "(")
+        if depth < 0:
+            return kinds[place - 1] in ("CAST", "TRY_CAST")
+    return False
 
 
 def _clause(kinds: Sequence[str]) -> str:

@@ -191,7 +191,7 @@ class _Reader:
                 in_from = expects = True
             elif kind == "," and in_from:
                 expects = True
-            elif kind in CLAUSES:
+            elif kind in CLAUSES and not (expects and kind == "VALUES"):
                 in_from = expects = False
             elif expects and kind not in _BEFORE_NAME:
                 behind, relations = self._relation(place, last, known, depth)
@@ -218,6 +218,8 @@ class _Reader:
             if self._kind(place + 1) not in (*_QUERY_WORDS, "("):
                 return end + 1, self.relations_in(place + 1, end, known, depth + 1)
             columns, place = self.outputs(place + 1, end, known, depth + 1), end + 1
+        elif self._kinds[place] == "VALUES":
+            columns, place = self._values(place + 1), self._behind_rows(place + 1, last)
         elif self._is_name(place):
             parts, place = self._dotted(place)
             name = parts[-1]
@@ -300,6 +302,13 @@ class _Reader:
         last = min(self._partners[place], len(self._kinds))
         count = 1 + sum(self._kinds[at] == "," for at in self._level(place + 1, last))
         return tuple(KnownColumn(f"col{number + 1}") for number in range(count))
+
+    def _behind_rows(self, place: int, last: int) -> int:
+        """The position behind the rows of VALUES in parentheses."""
+        while self._kind(place) == "(":
+            place = min(self._partners[place], last - 1) + 1
+            place += self._kind(place) == "," and self._kind(place + 1) == "("
+        return place
 
     def items(self, first: int, last: int, relations: Sequence[VisibleRelation]) -> Iterator[KnownColumn]:
         """The named columns of the SELECT list of a block that reads the relations."""
