@@ -61,6 +61,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"sqlfront: can't read {error.filename}: {error.strerror}", file=sys.stderr)
         return ExitCode.USAGE
     talks = not scripts and sys.stdin.isatty()
+    if talks and not sys.stdout.isatty():
+        _parser().print_usage(sys.stderr)
+        return ExitCode.USAGE
     if not scripts and not talks:
         scripts = [sys.stdin.read()]
     try:

@@ -18,6 +18,7 @@ from sqlfront.shell.interactive.display.screen import Paint, Screen
 from sqlfront.shell.interactive.prompt.base import PROMPT, HangUp, Prompt
 from sqlfront.shell.interactive.prompt.plain import PlainPrompt
 from sqlfront.shell.interactive.shell import Shell
+from sqlfront.shell.interactive.text.command_lines import is_farewell
 from sqlfront_values.errors import Error
 from sqlfront_values.lazy_modules import lazy_module
 
@@ -81,6 +82,8 @@ def _talk(shell: Shell, prompt: Prompt) -> None:
         except KeyboardInterrupt:
             continue
         except EOFError:
+            return
+        if is_farewell(text):
             return
         try:
             run_text(shell, text)

@@ -15,7 +15,7 @@ from sqlfront.results.result import Result
 from sqlfront.shell.interactive.display.cells import ShownRow, blocks_of, headings_of
 from sqlfront.shell.interactive.display.failures import failure_lines
 from sqlfront.shell.interactive.display.footer import duration, footer
-from sqlfront.shell.interactive.display.pager import PagedOutput, pager_command
+from sqlfront.shell.interactive.display.pager import PagedOutput, keeps_colours, pager_command
 from sqlfront.shell.interactive.display.plan_tree import plan_lines
 from sqlfront.shell.interactive.display.screen import Paint, Screen
 from sqlfront.shell.interactive.display.table import TableLayout
@@ -28,6 +28,7 @@ from sqlfront.shell.interactive.worker import Worker
 from sqlfront.shell.output.formats import format_named, write_result
 from sqlfront.shell.output.options import OutputOptions
 from sqlfront_engine.jobs.query_run import QueryRun
+from sqlfront_values import evaluation_errors
 from sqlfront_values.errors import Error, OperationalError, ProgrammingError
 
 #: Seconds to wait for the end of a cancelled statement before the prompt returns anyway.
@@ -67,6 +68,9 @@ def run_statement(shell: Shell, text: str, place: str = "") -> bool:
         except OSError as error:
             line.close()
             return _failed(shell, OperationalError(f"can't write the answer: {error.strerror}"), place)
+        except Exception as error:  # noqa: BLE001 - a fault costs the user a statement, not the session
+            line.close()
+            return _failed(shell, evaluation_errors.foreign_error(error), place)
     return True
 
 
@@ -141,7 +145,8 @@ Layout = TableLayout | VerticalLayout
 def _drawn(shell: Shell, result: Result, output: PagedOutput, worker: Worker, line: RunLine) -> _Answer:
     """Draw the rows block by block, as they arrive, until the user has seen enough."""
     headings = headings_of(result)
-    screen, null = shell.screen, shell.null
+    coloured = shell.screen.coloured and keeps_colours(output.command)
+    screen, null = Screen(shell.screen.out, coloured), shell.null
     blocks = blocks_of(result)
     first = worker.call(partial(next, blocks, None), line.tick)
     line.close()

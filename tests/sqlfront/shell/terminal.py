@@ -28,9 +28,9 @@ class Terminal:
         lines: int = 40,
         columns: int = 100,
         environment: Mapping[str, str] | None = None,
-        program: Sequence[str] = ("-m", "sqlfront"),
+        program: Sequence[str] = (sys.executable, "-m", "sqlfront"),
     ) -> None:
-        """Start ``program`` of this interpreter with the ``arguments`` in ``folder``, which is its home,
+        """Start ``program`` with the ``arguments`` in ``folder``, which is its home,
         too."""
         inherited = {
             name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "PAGER", "LESS")
@@ -42,8 +42,8 @@ class Terminal:
         #: All bytes that the program has written.
         self.written = b""
         self._child = pexpect.spawn(
-            sys.executable,
-            [*program, *arguments],
+            program[0],
+            [*program[1:], *arguments],
             cwd=str(folder),
             env={**inherited, **own, **(environment or {})},
             dimensions=(lines, columns),
@@ -81,14 +81,15 @@ class Terminal:
         """Send a signal to the program."""
         self._child.kill(number)
 
-    def pump(self, seconds: float = 0.02) -> None:
-        """Take the output that has come, or comes soon."""
+    def pump(self, seconds: float = 0.2) -> bool:
+        """Take the output that has come, or comes within some seconds; return whether there was any."""
         try:
             found = self._child.read_nonblocking(65536, seconds)
         except (pexpect.TIMEOUT, pexpect.EOF):
-            return
+            return False
         self.written += found
         self._stream.feed(found)
+        return True
 
     def text(self) -> str:
         """The lines on the screen, without blanks at their ends."""
@@ -99,11 +100,11 @@ class Terminal:
         screen. AssertionError, with the screen, if that doesn't happen."""
         holds = what if callable(what) else (lambda text: (what in text) is not gone)
         deadline = time.monotonic() + PATIENCE
+        changed = True
         while time.monotonic() < deadline:
-            text = self.text()
-            if holds(text):
+            if changed and holds(text := self.text()):
                 return text
-            self.pump()
+            changed = self.pump()
         raise AssertionError(f"{what!r} did not come:\n{self.text()}")
 
     def wait_for_prompt(self) -> str:

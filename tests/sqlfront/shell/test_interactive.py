@@ -2,7 +2,9 @@
 
 import re
 import signal
+import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -237,9 +239,9 @@ def test_the_footer_without_time(terminal: Terminal) -> None:
     ("number", "running"),
     [
         (signal.SIGTERM, False),
-        (signal.SIGHUP, True),
         pytest.param(signal.SIGTERM, True, marks=pytest.mark.doors),
         pytest.param(signal.SIGHUP, False, marks=pytest.mark.doors),
+        pytest.param(signal.SIGHUP, True, marks=pytest.mark.doors),
     ],
 )
 def test_a_signal_ends_the_shell_and_restores_the_terminal(
@@ -258,65 +260,81 @@ def test_a_signal_ends_the_shell_and_restores_the_terminal(
 
 def test_without_the_extra_a_plain_prompt_says_what_to_install(tmp_path: Path) -> None:
     program = "import sys; sys.modules['prompt_toolkit'] = None; from sqlfront.shell.main import main; main()"
-    with Terminal(folder=tmp_path, program=["-c", program]) as shell:
+    with Terminal(folder=tmp_path, program=[sys.executable, "-c", program]) as shell:
         assert "pip install 'sqlfront[shell]'" in shell.wait_for_prompt()
         shell.enter("select")
         shell.wait("...>")
         shell.enter("1 as one;")
         shell.wait("1 row")
         shell.wait_for_prompt()
-        shell.send("\x04")
+        shell.enter("exit")
         assert shell.ended() == 0
 
 
-def test_a_history_that_cannot_be_written_is_said_once(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    environment = {"SQLFRONT_HISTORY": str(tmp_path / "file" / "history"), "NO_COLOR": "1"}
-    with Terminal(folder=tmp_path, environment=environment) as shell:
+@pytest.mark.doors
+def test_a_signal_ends_the_shell_that_waits_for_its_pager(tmp_path: Path) -> None:
+    with Terminal(folder=tmp_path, environment={"PAGER": "cat > /dev/null; echo paging; sleep 60"}) as shell:
         shell.wait_for_prompt()
-        shell.enter("select 1 as a;")
-        shell.wait("1 row")
-        shell.enter("select 2 as a;")
-        shown = shell.wait(lambda text: text.count("1 row") > 1)
-        assert shown.count("the history is not kept") == 1
-        assert b"\x1b[1;31m" not in shell.written
+        shell.enter("select id from range(100);")
+        shell.wait("paging")
+        shell.signal(signal.SIGTERM)
+        assert shell.ended() == 128 + signal.SIGTERM
+
+
+@pytest.fixture(scope="module")
+def equipped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Terminal, Path]]:
+    """A shell without colours, with an editor and a pager that the tests write, and whose history can't be
+    written; and its folder."""
+    folder = tmp_path_factory.mktemp("equipped")
+    (folder / "file").write_text("")
+    environment = {"EDITOR": "./editor", "PAGER": "./pager", "NO_COLOR": "1"}
+    environment["SQLFRONT_HISTORY"] = str(folder / "file" / "history")
+    with Terminal(folder=folder, environment=environment) as shell:
+        assert "the history is not kept" in shell.wait_for_prompt()
+        yield shell, folder
         shell.wait_for_prompt()
         shell.send("\x04")
         assert shell.ended() == 0
 
 
-def test_the_editor_changes_the_next_statement(tmp_path: Path) -> None:
-    editor = tmp_path / "editor"
-    editor.write_text("#!/bin/sh\nsed -i 's/1/42/' \"$1\"\n")
-    editor.chmod(0o755)
-    with Terminal(folder=tmp_path, environment={"EDITOR": str(editor)}) as shell:
-        shell.run("select 1 as a;")
-        shell.enter(r"\e")
-        shell.wait("select 42 as a;")
-        shell.send("\r")
-        shell.wait(" 42\n")
-        shell.wait_for_prompt()
-        editor.write_text("#!/bin/sh\nexit 3\n")
-        assert "ended with exit code 3" in shell.run(r"\e").replace("\n", "")
-        shell.send("\x04")
-        assert shell.ended() == 0
+def script(path: Path, text: str) -> None:
+    """Write a program of the system's shell."""
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
 
 
-def test_long_rows_go_through_the_pager_until_it_ends(tmp_path: Path) -> None:
-    pager = tmp_path / "pager"
-    pager.write_text("#!/bin/sh\nhead -n 3 > seen\n")
-    pager.chmod(0o755)
-    with Terminal(folder=tmp_path, environment={"PAGER": str(pager)}) as shell:
-        shown = shell.run("select id from range(50000000);")
-        assert re.search(r"first [\d,]+ rows", shown)
-        assert (tmp_path / "seen").read_text().split("\n")[2].strip() == "0"
-        pager.write_text("#!/bin/sh\nexit 9\n")
-        assert "the pager `pager` failed with exit code 9" in shell.run("select id from range(1000);")
-        pager.unlink()
-        assert "failed with exit code 127" in shell.run("select id from range(1000);")
-        assert "1 row" in shell.run("select 1 as a;")
-        shell.send("\x04")
-        assert shell.ended() == 0
+def test_a_history_that_cannot_be_written_is_said_once(equipped: tuple[Terminal, Path]) -> None:
+    shell, _ = equipped
+    assert "history" not in shell.run("select 1 as a;")
+    assert "history" not in shell.run("select nope;")
+    assert b"\x1b[1;31m" not in shell.written
+
+
+def test_the_editor_changes_the_next_statement(equipped: tuple[Terminal, Path]) -> None:
+    shell, folder = equipped
+    script(folder / "editor", "sed -i 's/1/42/' \"$1\"")
+    shell.run("select 1 as a;")
+    shell.enter(r"\e")
+    shell.wait("select 42 as a;")
+    shell.send("\r")
+    shell.wait(" 42\n")
+    script(folder / "editor", "exit 3")
+    assert "the editor ./editor ended with exit code 3" in shell.run(r"\e")
+    (folder / "editor").unlink()
+    assert "can't start the editor ./editor: No such file" in shell.run(r"\e")
+
+
+def test_long_rows_go_through_the_pager_until_it_ends(equipped: tuple[Terminal, Path]) -> None:
+    shell, folder = equipped
+    script(folder / "pager", "head -n 3 > seen")
+    shown = shell.run("select id from range(50000000);")
+    assert re.search(r"first [\d,]+ rows", shown)
+    assert (folder / "seen").read_text().split("\n")[2].strip() == "0"
+    script(folder / "pager", "exit 9")
+    assert "the pager `pager` failed with exit code 9" in shell.run("select id from range(1000);")
+    (folder / "pager").unlink()
+    assert "failed with exit code 127" in shell.run("select id from range(1000);")
+    assert "1 row" in shell.run("select 1 as a;")
 
 
 def test_a_config_file_sets_prompt_null_and_format(tmp_path: Path) -> None:
@@ -332,7 +350,17 @@ def test_a_config_file_sets_prompt_null_and_format(tmp_path: Path) -> None:
         shell.wait(lambda text: text.endswith("sql>"))
         shell.send("\x04")
         assert shell.ended() == 0
-    file.write_text('[shell]\nformat = "tabel"\n')
-    with Terminal(folder=tmp_path) as shell:
-        assert shell.ended() == 2
-        assert "no format is called tabel; the nearest known is table" in shell.text()
+
+
+@pytest.mark.doors
+def test_a_config_file_with_an_unknown_format_or_key_ends_the_shell(tmp_path: Path) -> None:
+    file = tmp_path / "config" / "sqlfront" / "sqlfront.toml"
+    file.parent.mkdir(parents=True)
+    for text, said in (
+        ('format = "tabel"', "no format is called tabel; the nearest known is table"),
+        ('promt = "x"', "prompt"),
+    ):
+        file.write_text(f"[shell]\n{text}\n")
+        with Terminal(folder=tmp_path) as shell:
+            assert shell.ended() == 2
+            assert said in shell.text()

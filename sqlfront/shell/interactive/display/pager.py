@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import PurePath
+from types import TracebackType
 from typing import Final
 
 from sqlfront.shell.interactive.display.screen import Screen
@@ -16,6 +17,8 @@ from sqlfront_engine.closing import ClosingContext
 OFF: Final = ("", "off", "none", "cat")
 #: Settings of less: show colours, cut long lines, leave the screen as it was drawn.
 _LESS: Final = "RSX"
+#: Pagers that show colours.
+_COLOURED: Final = ("less", "bat", "most", "moar", "ov")
 #: Exit codes of a shell that could not run its command.
 _NOT_RUN: Final = (126, 127)
 
@@ -29,13 +32,25 @@ def pager_command(option: str | None, environment: Mapping[str, str]) -> str | N
     return None if told.strip() in OFF else told
 
 
+def keeps_colours(command: str | None) -> bool:
+    """Whether a pager's command shows the terminal's codes for colours as colours; the screen itself
+    (None) does.
+
+    >>> keeps_colours(None), keeps_colours("/usr/bin/less -S"), keeps_colours("more")
+    (True, True, False)
+    """
+    return command is None or PurePath(command.split()[0]).name in _COLOURED
+
+
 class PagedOutput(ClosingContext):
     """Lines for the screen. As long as they fit the screen they are kept; the first line too many starts the
     pager (``command``; None: no pager), which gets all lines from then on as they come. :meth:`close` writes
     lines that were kept, or waits until the user has left the pager."""
 
     def __init__(self, screen: Screen, command: str | None) -> None:
-        self._screen, self._command = screen, command
+        self._screen = screen
+        #: The command of the pager; None for no pager.
+        self.command = command
         self._most = screen.size.lines - 2
         self._kept: list[str] = []
         self._process: subprocess.Popen[str] | None = None
@@ -64,9 +79,9 @@ class PagedOutput(ClosingContext):
                 self._start()
 
     def _start(self) -> None:
-        assert self._command is not None
+        assert self.command is not None
         self._process = subprocess.Popen(
-            self._command,
+            self.command,
             shell=True,
             stdin=subprocess.PIPE,
             env={"LESS": _LESS, **os.environ},
@@ -98,6 +113,17 @@ class PagedOutput(ClosingContext):
                 return self._process.wait()
             except KeyboardInterrupt:
                 continue
+            except BaseException:  # the shell ends
+                self._process.terminate()
+                raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        is_end = error is not None and not isinstance(error, Exception | KeyboardInterrupt)
+        if is_end and self._process is not None:
+            self._process.terminate()
+        self.close()
 
     def close(self) -> None:
         if self._process is None:
@@ -107,5 +133,5 @@ class PagedOutput(ClosingContext):
             return
         code = self._ended()
         if code > 0 and not self.failure:
-            name = PurePath(shlex.split(self._command or "")[0]).name
+            name = PurePath(shlex.split(self.command or "")[0]).name
             self.failure = f"the pager `{name}` failed with exit code {code}"

@@ -21,7 +21,8 @@ _UNSAFE: Final = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff]"
 )
 _SHORT: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f", "\b": "\\b", "\v": "\\v", "\a": "\\a"}
-_ASCII: Final = 0x7F
+#: Characters whose cells are counted one by one.
+_LONG: Final = 4_096
 ELLIPSIS: Final = "…"
 
 
@@ -46,6 +47,8 @@ def cells_of(text: str) -> int:
     """The cells that a visible text takes on a terminal. Without the package wcwidth, as Spark counts."""
     if text.isascii():
         return len(text)
+    if len(text) > _LONG:  # of a huge text only the order of magnitude counts
+        return cells_of(text[:_LONG]) + len(text) - _LONG
     try:
         return max(0, wcwidth.wcswidth(text))
     except ImportError:

@@ -6,6 +6,15 @@ def is_command(text: str) -> bool:
     return text.lstrip().startswith("\\")
 
 
+def is_farewell(text: str) -> bool:
+    """Whether a text is a word with which users of other shells leave.
+
+    >>> is_farewell("exit"), is_farewell("Quit;"), is_farewell("select 1")
+    (True, True, False)
+    """
+    return text.strip().rstrip(";").rstrip().lower() in ("exit", "quit")
+
+
 def parts_of(line: str) -> tuple[str, str]:
     r"""The name and the argument of a command's line. ``\!`` needs no blank behind it; a semicolon at the end
     of another command's line is left out.

@@ -5,6 +5,7 @@ from typing import Final
 
 import msgspec
 
+from sqlfront.shell.interactive.text.command_lines import is_farewell
 from sqlfront.shell.interactive.text.tokens import TextToken, text_tokens
 
 #: Words that open a block inside of a BEGIN block, and that END may name.
@@ -94,6 +95,8 @@ def is_complete(text: str) -> bool:
     >>> is_complete("select 1"), is_complete("select 1; -- done"), is_complete("\\dt")
     (False, True, True)
     """
+    if is_farewell(text):
+        return True
     last = None
     for piece in typed_pieces(text):
         last = piece
