@@ -8,7 +8,6 @@ the tokens. All other statements (SHOW, CREATE, INSERT, EXPLAIN, ...) have a sep
 statements. A query inside of a statement keeps the positions in the whole text.
 """
 
-import re
 from typing import Final
 
 from sqlfront_planner.statements import commands
@@ -58,36 +57,3 @@ def parse_from(sql: str, start: int = 0) -> Statement:
     if word in _QUERY_WORDS:
         return parse_query(sql, start)
     return commands.parse_command(sql, word, start, parse_from)
-
-
-def split_statements(text: str) -> tuple[str, ...]:
-    """The statements of a script, without their semicolons. Semicolons in quotes and comments don't split;
-    empty statements are left out.
-
-    >>> split_statements("select ';' ; -- a;b\\n select 2;;")
-    ("select ';'", '-- a;b\\n select 2')
-    """
-    return tuple(statement for _, statement in placed_statements(text))
-
-
-def placed_statements(text: str) -> tuple[tuple[int, str], ...]:
-    """The statements of a script as :func:`split_statements`, each with the offset of its first word.
-
-    >>> placed_statements("-- one\\nselect 1; select 2")
-    ((7, '-- one\\nselect 1'), (17, 'select 2'))
-    """
-    ends = [match.start() for match in re.finditer(_SCRIPT, text) if match[0] == ";"]
-    statements, start = [], 0
-    for end in (*ends, len(text)):
-        statement = text[start:end]
-        place = lead(statement)
-        if place is not None:
-            statements.append((start + place[0], statement.strip()))
-        start = end + 1
-    return tuple(statements)
-
-
-#: Compiled at first use: only scripts use it.
-_SCRIPT: Final = (
-    r"""(?s)--[^\n]*|/\*.*?\*/|\b[rR]'[^']*'|\b[rR]"[^"]*"|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|;"""
-)

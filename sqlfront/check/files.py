@@ -8,7 +8,7 @@ import msgspec
 
 from sqlfront.check.checker import CheckedLane, Checker, Verdict
 from sqlfront.check.python_texts import PythonTexts, python_texts
-from sqlfront_planner.statement import placed_statements
+from sqlfront_planner.script import placed_statements
 from sqlfront_planner.statements.query_parser import lead
 from sqlfront_values.errors import ProgrammingError
 
@@ -39,8 +39,8 @@ def check_file(path: Path, spark: "SparkSession | None" = None) -> Iterator[Find
 
 def _in_script(source: str, spark: "SparkSession | None") -> Iterator[Finding]:
     with Checker(spark=spark) as checker:
-        for start, statement in placed_statements(source):
-            yield Finding(1 + source.count("\n", 0, start), checker.check(statement))
+        for found in placed_statements(source):
+            yield Finding(1 + source.count("\n", 0, found.start), checker.check(found.text))
 
 
 def _in_program(found: PythonTexts, spark: "SparkSession | None") -> Iterator[Finding]:

@@ -19,7 +19,7 @@ from sqlfront.shell.output.formats import FORMATS, format_named, write_result
 from sqlfront.shell.progress import ProgressLine
 from sqlfront.shell.session_arguments import add_connection, session_of
 from sqlfront_planner.lanes import Lane
-from sqlfront_planner.statement import split_statements
+from sqlfront_planner.script import split_statements
 from sqlfront_values.errors import Error, OperationalError
 from sqlfront_values.lazy_modules import lazy_module
 

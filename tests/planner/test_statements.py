@@ -3,7 +3,8 @@
 import pyarrow as pa
 import pytest
 
-from sqlfront_planner.statement import parse, split_statements
+from sqlfront_planner.script import split_statements
+from sqlfront_planner.statement import parse
 from sqlfront_planner.statements.structs import (
     CacheTable,
     CreateIndex,

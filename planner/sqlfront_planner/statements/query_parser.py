@@ -55,7 +55,7 @@ _CLAUSES: Final = frozenset(
 )  # fmt: skip
 _BEGINNINGS: Final = frozenset(product((_T.SELECT, _T.COMMA), _CLAUSES))
 _AFTER_NAME: Final = frozenset({_T.FROM, _T.COMMA, _T.DOT})
-_LEAD: Final = re.compile(r"(?:\s|--[^\n]*(?:\n|$))*+([^\W\d]\w*|/\*|\S)")
+_LEAD: Final = re.compile(r"(?:\s|--(?:\\\n|[^\r\n])*)*+([^\W\d]\w*|/\*|\S)")
 
 
 def parse_query(sql: str, start: int = 0) -> Query:
