@@ -2,24 +2,26 @@
 
 import argparse
 import math
+import os
 import signal
 import sys
-import time
-from collections.abc import Iterator, Sequence
-from enum import IntEnum
+from collections.abc import Sequence
 from types import FrameType
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, BinaryIO, NoReturn
 
 from sqlfront.config import Launcher
-from sqlfront.results.result import Result
 from sqlfront.session import Session
 from sqlfront.shell import check, cluster
+from sqlfront.shell.batch import Batch, run_batch
 from sqlfront.shell.encryption_arguments import add_encryption
-from sqlfront.shell.output.formats import FORMATS, format_named, write_result
-from sqlfront.shell.progress import ProgressLine
+from sqlfront.shell.exit_codes import ExitCode
+from sqlfront.shell.output.destination import OutputError, Terminated, opened
+from sqlfront.shell.output.formats import FORMATS, format_named
+from sqlfront.shell.output.options import OutputOptions
+from sqlfront.shell.scripts import Script, ScriptError, statements
+from sqlfront.shell.scripts import check as check_scripts
 from sqlfront.shell.session_arguments import add_connection, session_of
-from sqlfront_planner.lanes import Lane
-from sqlfront_planner.script import split_statements
+from sqlfront.shell.variables import assignment, variable
 from sqlfront_values.errors import Error, OperationalError
 from sqlfront_values.lazy_modules import lazy_module
 
@@ -27,23 +29,6 @@ if TYPE_CHECKING:
     from sqlfront.shell import interactive
 else:
     interactive = lazy_module("sqlfront.shell.interactive")
-
-
-class ExitCode(IntEnum):
-    """The exit codes of the process."""
-
-    OK = 0
-    """Every statement succeeded."""
-    STATEMENT = 1
-    """A statement failed."""
-    USAGE = 2
-    """The arguments are wrong, or a file of statements can't be read."""
-    CONNECT = 3
-    """The session could not be started."""
-    TIMEOUT = 4
-    """A statement exceeded --timeout."""
-    INTERRUPTED = 130
-    """Interrupted by Ctrl-C."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -56,81 +41,94 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     signal.signal(signal.SIGINT, _interrupt)
     try:
-        scripts = list(_scripts(options.run or []))
-    except OSError as error:
-        print(f"sqlfront: can't read {error.filename}: {error.strerror}", file=sys.stderr)
-        return ExitCode.USAGE
-    talks = not scripts and sys.stdin.isatty()
-    if talks and not sys.stdout.isatty():
-        _parser().print_usage(sys.stderr)
-        return ExitCode.USAGE
-    if not scripts and not talks:
-        scripts = [sys.stdin.read()]
-    try:
-        session = session_of(options)
-    except Error as error:
-        print(f"sqlfront: {error}", file=sys.stderr)
-        return ExitCode.CONNECT
-    except OSError as error:
-        print(f"sqlfront: can't read {error.filename}: {error.strerror}", file=sys.stderr)
-        return ExitCode.USAGE
-    with session:
-        if talks:
-            return interactive.run(session, options.format)
-        return _run(session, scripts, options.format or "table")
-
-
-def _run(session: Session, scripts: Sequence[str], format_name: str) -> ExitCode:
-    try:
-        for script in scripts:
-            for statement in split_statements(script):
-                _print(_execute(session, statement), format_name)
+        return _main(options)
     except BrokenPipeError:
-        sys.stderr.close()
+        _silence_stdout()
         return ExitCode.OK
     except KeyboardInterrupt:
-        print("sqlfront: interrupted", file=sys.stderr)
-        return ExitCode.INTERRUPTED
+        return _failed("interrupted", ExitCode.INTERRUPTED)
+    except Terminated:
+        return _failed("terminated", ExitCode.TERMINATED)
+    except _FailedError as error:
+        return _failed(str(error), error.code)
+    except ScriptError as error:
+        return _failed(str(error), ExitCode.USAGE)
+    except OutputError as error:
+        return _failed(str(error), ExitCode.OUTPUT)
     except Error as error:
-        sys.stdout.flush()
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return ExitCode.TIMEOUT if is_timeout(error) else ExitCode.STATEMENT
+
+
+class _FailedError(Exception):
+    """The end of the command with a message and an exit code, which leaves the output as it was."""
+
+    def __init__(self, message: str, code: ExitCode) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def _failed(message: str, code: ExitCode) -> ExitCode:
+    print(f"sqlfront: {message}", file=sys.stderr)
+    return code
+
+
+def _main(options: argparse.Namespace) -> int:
+    scripts = options.run
+    if not scripts and sys.stdin.isatty():
+        return _talk(options)
+    scripts = scripts or [Script(path="-")]
+    check_scripts(scripts)
+    options.format = options.format or "table"
+    with opened(options.output) as out:
+        if format_named(options.format).binary and out.isatty():
+            place = "the terminal" if options.output is None else options.output
+            raise _FailedError(f"{place} can't show {options.format}: use --output FILE", ExitCode.USAGE)
+        with _session(options) as session:
+            _run(session, scripts, out, options)
     return ExitCode.OK
 
 
-def _print(result: Result, format_name: str) -> None:
-    """Print all rows to stdout and, for formats that people read, a line with row count, time and lane to
-    stderr."""
-    began = time.perf_counter()
-    rows = write_result(result, format_name, sys.stdout.buffer)
-    sys.stdout.buffer.flush()
-    if format_named(format_name).has_footer:
-        _footer(result, rows, result.stats.seconds + time.perf_counter() - began)
+def _talk(options: argparse.Namespace) -> int:
+    """Run the interactive shell; without a terminal for its output, or with arguments of batch mode, print how
+    the command is used."""
+    for name, given in (("--output", options.output), ("-v", options.variables), ("--null", options.null)):
+        if given:
+            raise _FailedError(f"{name} is for statements of -c, -f and stdin", ExitCode.USAGE)
+    if not sys.stdout.isatty():
+        _parser().print_usage(sys.stderr)
+        return ExitCode.USAGE
+    with _session(options) as session:
+        return interactive.run(session, options.format)
 
 
-def _footer(result: Result, rows: int, seconds: float) -> None:
-    stats = result.stats
-    took = f"{seconds * 1000:.1f} ms" if seconds < 1 else f"{seconds:.2f} s"
-    if stats.affected is not None:
-        what = f"{stats.affected} row{'' if stats.affected == 1 else 's'} written"
-    elif len(result.schema):
-        what = f"{rows} row{'' if rows == 1 else 's'}"
-    else:
-        what = "ok"
-    print(f"{what}, {took}, {stats.lane}\n", file=sys.stderr, flush=True)
+def _run(session: Session, scripts: Sequence[Script], out: BinaryIO, options: argparse.Namespace) -> None:
+    variables = {}
+    for name, text in options.variables:
+        try:
+            variables[name] = variable(text, session)
+        except Error as error:
+            raise _FailedError(f"-v {name}: {error}", ExitCode.USAGE) from error
+    null = OutputOptions(null=options.null)
+    batch = Batch(options.format, out, options.output, null, variables, quiet=options.quiet)
+    run_batch(session, statements(scripts), batch)
 
 
-def _execute(session: Session, statement: str) -> Result:
-    """Run a statement, and return its result. In a terminal, Spark's progress is shown until the first rows
-    have arrived."""
-    if session.spark is None or not sys.stderr.isatty():
-        return session.execute(statement)
-    query = session.begin(statement)
-    with ProgressLine(query.progress, sys.stderr):
-        result = session.execute(statement, query=query)
-        if result.stats.lane == Lane.SPARK:
-            result.wait()
-    return result
+def _silence_stdout() -> None:
+    """Have nothing write to standard output any more, at whose other end nobody reads."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)
+
+
+def _session(options: argparse.Namespace) -> Session:
+    """Open the session that the arguments ask for. Raises _FailedError."""
+    try:
+        return session_of(options)
+    except Error as error:
+        raise _FailedError(str(error), ExitCode.CONNECT) from error
+    except OSError as error:
+        raise _FailedError(f"can't read {error.filename}: {error.strerror}", ExitCode.USAGE) from error
 
 
 def is_timeout(error: Error) -> bool:
@@ -152,26 +150,18 @@ class _Source(argparse.Action):
         values: str | Sequence[object] | None,
         option_string: str | None = None,
     ) -> None:
-        namespace.run = [*(namespace.run or []), (self.const, values)]
-
-
-def _scripts(sources: Sequence[tuple[str, str]]) -> Iterator[str]:
-    for kind, value in sources:
-        if kind == "command":
-            yield value
-        elif value == "-":
-            yield sys.stdin.read()
-        else:
-            with open(value, encoding="utf-8") as file:
-                yield file.read()
+        value = str(values)
+        script = Script(text=value) if self.const == "command" else Script(path=value)
+        namespace.run = [*(namespace.run or []), script]
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="sqlfront",
         description="Run Spark SQL. Statements end with a semicolon; without -c and -f stdin is read.",
-        epilog="Exit codes: 0 ok, 1 a statement failed, 2 usage, 3 no session, 4 timeout, 130 Ctrl-C."
-        " Clusters: sqlfront member --help, sqlfront cluster --help. Files unrun: sqlfront check --help.",
+        epilog="Exit codes: 0 ok, 1 a statement failed, 2 usage, 3 no session, 4 timeout, 6 output,"
+        " 130 Ctrl-C. Clusters: sqlfront member --help, sqlfront cluster --help."
+        " Files unrun: sqlfront check --help.",
     )
     add_connection(parser)
     parser.add_argument(
@@ -186,6 +176,26 @@ def _parser() -> argparse.ArgumentParser:
         help="run a file, - for stdin (repeatable)",
     )
     parser.add_argument("--format", choices=FORMATS, help="how results are printed (default: table)")
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="write results to a file, which appears, or is replaced, once all statements have succeeded",
+    )
+    parser.add_argument(
+        "-v",
+        "--variable",
+        action="append",
+        dest="variables",
+        type=_variable,
+        default=[],
+        metavar="NAME=VALUE",
+        help="value of :NAME, a SQL literal or else a string, and text in place of ${NAME} (repeatable)",
+    )
+    parser.add_argument(
+        "--null", metavar="TEXT", help="the text for NULL in formats of text (default: theirs)"
+    )
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no row counts and no progress")
     parser.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="limit of a statement's time")
     parser.add_argument("--time-zone", metavar="NAME", help="time zone of TIMESTAMP values (default: UTC)")
     parser.add_argument(
@@ -220,6 +230,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version="%(prog)s 0.1.0")
     parser.set_defaults(run=None)
     return parser
+
+
+def _variable(text: str) -> tuple[str, str]:
+    try:
+        return assignment(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _seconds(text: str) -> float:
