@@ -16,7 +16,7 @@ from sqlfront.results.result import Result
 from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_planner.binder.functions.function_names import function_names
 from sqlfront_planner.binder.names.function_texts import function_text
-from sqlfront_planner.statement import split_statements
+from sqlfront_planner.script import split_statements
 from sqlfront_planner.syntax.check import check_syntax
 from sqlfront_planner.syntax.grammar import spark_grammar
 from sqlfront_values.errors import Error, OperationalError

@@ -14,7 +14,7 @@ from sqlfront.jupyter.line import USAGE, MagicCall, read_call
 from sqlfront.jupyter.running import Show, run
 from sqlfront.results.result import Result
 from sqlfront.session import Session
-from sqlfront_planner.statement import split_statements
+from sqlfront_planner.script import split_statements
 from sqlfront_values.errors import Error, InterfaceError, ProgrammingError
 
 if TYPE_CHECKING:

@@ -90,8 +90,8 @@ def _main(options: argparse.Namespace) -> int:
 
 
 def _talk(options: argparse.Namespace) -> int:
-    """Run the interactive shell; without a terminal for its output, or with arguments of batch mode, print how
-    the command is used."""
+    """Run the interactive shell, and return its exit code. Prints how the command is used if there is no
+    terminal for the shell's output. Raises _FailedError for arguments of batch mode."""
     for name, given in (("--output", options.output), ("-v", options.variables), ("--null", options.null)):
         if given:
             raise _FailedError(f"{name} is for statements of -c, -f and stdin", ExitCode.USAGE)
