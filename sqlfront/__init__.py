@@ -125,13 +125,17 @@ _LATE: Final = {
     ),
     "sqlfront.jupyter.extension": ("load_ipython_extension",),
 }
+#: Packages that are loaded when a program first names them, as ``sqlfront.aio``.
+_PACKAGES: Final = ("aio",)
 _MODULES: Final = {name: module for module, names in _LATE.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
-    """Return the object of the late name ``name``, such as ``Cursor``. The first access imports the
-    module that defines the name, and makes the object an attribute of this package. Raises AttributeError
-    for other names."""
+    """Return the object of the late name ``name``, such as ``Cursor``, or the package ``aio``. The first
+    access imports the module that defines the name, and makes the object an attribute of this package.
+    Raises AttributeError for other names."""
+    if name in _PACKAGES:
+        return import_module(f"{__name__}.{name}")
     module = _MODULES.get(name)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

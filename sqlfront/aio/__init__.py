@@ -9,10 +9,11 @@ task's query. Tasks may share a connection; a cursor serves one task at a time.
         async for row in cursor:
             ...
 
-Reading order: ``threads`` (calls on threads, and their cancellation), ``cursor``, ``connection``.
+Reading order: ``threads`` (calls on threads, and their cancellation), ``connection`` (connections and
+cursors), ``opening`` (``connect``).
 """
 
-from sqlfront.aio.connection import AsyncConnection, Opening, connect
-from sqlfront.aio.cursor import AsyncCursor
+from sqlfront.aio.connection import AsyncConnection, AsyncCursor
+from sqlfront.aio.opening import Opening, connect
 
 __all__ = ["AsyncConnection", "AsyncCursor", "Opening", "connect"]

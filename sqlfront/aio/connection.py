@@ -1,22 +1,35 @@
-"""A connection whose methods are coroutines."""
+"""Connections and cursors whose methods are coroutines."""
 
-from collections.abc import Callable, Generator, Sequence
+import asyncio
+import threading
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import Future
-from functools import partial, wraps
+from contextlib import contextmanager
+from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, ParamSpec, Self
+from typing import TYPE_CHECKING, Final, Self, TypeVar
 
-from sqlfront import api
-from sqlfront.aio.cursor import AsyncCursor
+import pyarrow as pa
+
 from sqlfront.aio.threads import THREADS, CallThreads
-from sqlfront.connection import Connection
-from sqlfront.results.result import Parameters
+from sqlfront.connection import Connection, Cursor
+from sqlfront.db_types import ColumnDescription
+from sqlfront.results.result import Parameters, Statistics
 from sqlfront.session import PreparedStatement, Session
+from sqlfront_engine.jobs.query_run import Progress, QueryRun
+from sqlfront_values.errors import InterfaceError
 
 if TYPE_CHECKING:
+    import pandas
+    import polars
+
     from sqlfront_connectors.arrow import ArrowSource
 
-_Arguments = ParamSpec("_Arguments")
+_Value = TypeVar("_Value")
+#: Rows that the first and the following fetches of an iteration read ahead.
+_FIRST_ROWS: Final = 100
+_MOST_ROWS: Final = 2000
 
 
 class AsyncConnection:
@@ -41,7 +54,7 @@ class AsyncConnection:
         process."""
         return self._blocking.closed
 
-    def cursor(self) -> AsyncCursor:
+    def cursor(self) -> "AsyncCursor":
         """A new cursor."""
         self._blocking.check_open()
         return AsyncCursor(self, self._blocking, self._threads)
@@ -52,12 +65,12 @@ class AsyncConnection:
         parameters: Parameters | None = None,
         *,
         timeout: float | None = None,
-    ) -> AsyncCursor:
+    ) -> "AsyncCursor":
         """Run one statement on a new cursor, and return the cursor; see
         :meth:`sqlfront.connection.Cursor.execute`."""
         return await self.cursor().execute(operation, parameters, timeout=timeout)
 
-    async def executemany(self, operation: str, seq_of_parameters: Sequence[Parameters]) -> AsyncCursor:
+    async def executemany(self, operation: str, seq_of_parameters: Sequence[Parameters]) -> "AsyncCursor":
         """Run a statement once per set of parameters on a new cursor, and return the cursor."""
         return await self.cursor().executemany(operation, seq_of_parameters)
 
@@ -68,11 +81,11 @@ class AsyncConnection:
 
     async def register(self, name: str, frame: "ArrowSource") -> None:
         """Make Arrow data a temporary view ``name``; see :meth:`sqlfront.connection.Connection.register`."""
-        await self._threads.run(partial(self._blocking.register, name, frame), _nothing, _ignore)
+        await self._threads.run(partial(self._blocking.register, name, frame), _run_to_its_end, _keep)
 
     async def unregister(self, name: str) -> None:
         """Drop the temporary view ``name``."""
-        await self._threads.run(partial(self._blocking.unregister, name), _nothing, _ignore)
+        await self._threads.run(partial(self._blocking.unregister, name), _run_to_its_end, _keep)
 
     async def commit(self) -> None:
         """Do nothing: every statement is its own transaction."""
@@ -96,61 +109,254 @@ class AsyncConnection:
         await self.close()
 
 
-class Opening:
-    """A connection that is being opened: ``await`` gives the connection, and ``async with`` closes the
-    connection at its end as well."""
+class _Run:
+    """A blocking cursor with the query that it runs. Once stopped, every query that the cursor begins is
+    cancelled, so that a stop between two statements is not lost."""
 
-    def __init__(self, opener: Callable[[], Connection]) -> None:
-        self._opener = opener
-        self._made: AsyncConnection | None = None
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._query: QueryRun | None = None
+        self.stopped = False
+        self.cursor = Cursor(connection, self._begin)
 
-    def __await__(self) -> Generator[object, None, AsyncConnection]:
-        return self._open().__await__()
+    def _begin(self, text: str) -> QueryRun:
+        # Invariant: the query is set before the flag is read, and stop() sets the flag before it reads the
+        # query; so one of the two sees the other.
+        self._query = query = self._connection.session.begin(text)
+        if self.stopped:
+            query.cancel()
+        return query
 
-    async def __aenter__(self) -> AsyncConnection:
-        self._made = await self._open()
-        return self._made
+    def stop(self) -> None:
+        """Cancel the running query and those that would follow."""
+        self.stopped = True
+        query = self._query
+        if query is not None:
+            query.cancel()
+
+    def discard(self, _: "Future[_Value]") -> None:
+        """Free the rows of a cancelled call."""
+        self.cursor.close()
+
+
+class AsyncCursor:
+    """A cursor that runs statements and fetches their rows without blocking the event loop; see
+    :class:`~sqlfront.connection.Cursor` for parameters, values and errors. One task at a time uses a cursor;
+    a second one gets an InterfaceError.
+
+    Cancelling the task cancels its query. The query's rows are gone then, and the cursor can run another
+    statement. Made by :meth:`AsyncConnection.cursor`.
+    """
+
+    def __init__(self, connection: "AsyncConnection", blocking: Connection, threads: CallThreads) -> None:
+        self._connection = connection
+        self._blocking = blocking
+        self._threads = threads
+        self._run = _Run(blocking)
+        self._busy = threading.Lock()
+        self._closed = False
+        # Rows that were read ahead, and whether those are the last.
+        self._ahead: deque[tuple[object, ...]] = deque()
+        self._at_end = False
+        self._step = _FIRST_ROWS
+        #: Default number of rows for :meth:`fetchmany`.
+        self.arraysize = 1
+
+    @property
+    def connection(self) -> "AsyncConnection":
+        """The connection that made the cursor."""
+        return self._connection
+
+    @property
+    def description(self) -> list[ColumnDescription] | None:
+        """The columns of the last statement's rows; see :attr:`sqlfront.connection.Cursor.description`."""
+        return self._run.cursor.description
+
+    @property
+    def rowcount(self) -> int:
+        """The number of rows that the last statement wrote, or -1; see
+        :attr:`sqlfront.connection.Cursor.rowcount`."""
+        return self._run.cursor.rowcount
+
+    @property
+    def stats(self) -> Statistics | None:
+        """Lane, reason and time of the last statement; None if no statement was run."""
+        return self._run.cursor.stats
+
+    @property
+    def progress(self) -> Progress | None:
+        """Spark's progress with the current or last statement; None if Spark doesn't run the statement."""
+        return self._run.cursor.progress
+
+    @property
+    def closed(self) -> bool:
+        """Whether :meth:`close` was called."""
+        return self._closed
+
+    async def execute(
+        self,
+        operation: str | PreparedStatement,
+        parameters: Parameters | None = None,
+        *,
+        timeout: float | None = None,
+    ) -> Self:
+        """Run one statement, and return this cursor; see :meth:`sqlfront.connection.Cursor.execute`."""
+        with self._use(begins=True):
+            await self._call(partial(self._run.cursor.execute, operation, parameters, timeout=timeout))
+        return self
+
+    async def executemany(self, operation: str, seq_of_parameters: Sequence[Parameters]) -> Self:
+        """Run the statement once per set of parameters, and return this cursor; see
+        :meth:`sqlfront.connection.Cursor.executemany`."""
+        with self._use(begins=True):
+            await self._call(partial(self._run.cursor.executemany, operation, seq_of_parameters))
+        return self
+
+    async def fetchone(self) -> tuple[object, ...] | None:
+        """The next row; None after the last row."""
+        if not self._ahead and not self._at_end:
+            with self._use():
+                step, self._step = self._step, min(self._step * 2, _MOST_ROWS)
+                await self._read_ahead(step)
+        if self._ahead:
+            return self._ahead.popleft()
+        self._check_open()
+        return None
+
+    async def fetchmany(self, size: int | None = None) -> list[tuple[object, ...]]:
+        """The next ``size`` rows (None: ``arraysize`` rows); fewer, or an empty list, at the end."""
+        wanted = self.arraysize if size is None else size
+        if wanted > len(self._ahead) and not self._at_end:
+            with self._use():
+                await self._read_ahead(wanted - len(self._ahead))
+        self._check_open()
+        return [self._ahead.popleft() for _ in range(min(wanted, len(self._ahead)))]
+
+    async def fetchall(self) -> list[tuple[object, ...]]:
+        """All remaining rows."""
+        rest: list[tuple[object, ...]] = []
+        if not self._at_end:
+            with self._use():
+                rest = await self._fetch(self._run.cursor.fetchall)
+                self._at_end = True
+        self._check_open()
+        rows = [*self._ahead, *rest] if self._ahead else rest
+        self._ahead.clear()
+        return rows
+
+    async def fetch_arrow_table(self) -> pa.Table:
+        """All rows as an Arrow table of logical types. Raises InterfaceError if a row was fetched before."""
+        return await self._whole(self._run.cursor.fetch_arrow_table)
+
+    async def fetch_df(self) -> "pandas.DataFrame":
+        """All rows as a pandas DataFrame (extra ``pandas``)."""
+        return await self._whole(self._run.cursor.fetch_df)
+
+    async def fetch_polars(self) -> "polars.DataFrame":
+        """All rows as a polars DataFrame (extra ``polars``)."""
+        return await self._whole(self._run.cursor.fetch_polars)
+
+    async def batches(self) -> AsyncIterator[pa.RecordBatch]:
+        """All rows as Arrow batches of logical types, each read when the iteration asks for the batch."""
+        reader = await self._whole(self._run.cursor.fetch_record_batch)
+        while (batch := await self._whole(partial(next, reader, None))) is not None:
+            yield batch
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> tuple[object, ...]:
+        row = await self.fetchone()
+        if row is None:
+            raise StopAsyncIteration
+        return row
+
+    def cancel(self) -> None:
+        """Cancel the running statement, which ends with an OperationalError (SQLSTATE HY008). Any task and
+        any thread may call the method."""
+        self._run.stop()
+
+    async def close(self) -> None:
+        """Cancel the running statement; the cursor can't be used any more. Closing twice is no error."""
+        self._closed = True
+        self._run.stop()
+        if self._busy.acquire(blocking=False):  # else the call that runs closes the cursor at its end
+            try:
+                self._run.cursor.close()
+            finally:
+                self._busy.release()
+        self._ahead.clear()
+
+    async def __aenter__(self) -> Self:
+        self._check_open()
+        return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._made is not None:
-            await self._made.close()
+        await self.close()
 
-    async def _open(self) -> AsyncConnection:
-        threads = CallThreads(THREADS)
+    @contextmanager
+    def _use(self, *, begins: bool = False) -> Iterator[None]:
+        """Hold the cursor for a call of one task; ``begins``: the call runs a new statement."""
+        self._check_open()
+        if not self._busy.acquire(blocking=False):
+            raise InterfaceError(
+                "another task uses the cursor; give each task a cursor of its own: connection.cursor()"
+            )
         try:
-            return AsyncConnection(await threads.run(self._opener, _nothing, _close_made), threads)
-        except BaseException:
-            await threads.close(_nothing)
+            if begins:
+                self._forget_rows()
+            yield
+        finally:
+            if self._closed:
+                self._run.cursor.close()
+            self._busy.release()
+
+    def _forget_rows(self) -> None:
+        if self._run.stopped:
+            self._run.cursor.close()
+            self._renew()
+        self._ahead.clear()
+        self._at_end, self._step = False, _FIRST_ROWS
+
+    def _renew(self) -> None:
+        self._run = _Run(self._blocking)
+        self._ahead.clear()
+        self._at_end = False
+
+    async def _call(self, call: Callable[[], _Value]) -> _Value:
+        """Run a call of the blocking cursor on a thread. If the task is cancelled, a new blocking cursor
+        takes the place of the one that the thread may still use."""
+        run = self._run
+        try:
+            return await self._threads.run(call, run.stop, run.discard)
+        except asyncio.CancelledError:
+            self._renew()
             raise
 
+    async def _fetch(self, call: Callable[[], _Value]) -> _Value:
+        """Run a call that fetches rows, here if all rows are in memory as Python values."""
+        return call() if self._run.cursor.rows_at_hand else await self._call(call)
 
-def _asynchronous(opener: Callable[_Arguments, Connection]) -> Callable[_Arguments, Opening]:
-    """The function that opens an asynchronous connection with the arguments of ``opener``."""
+    async def _read_ahead(self, count: int) -> None:
+        rows = await self._fetch(partial(self._run.cursor.fetchmany, count))
+        self._ahead.extend(rows)
+        self._at_end = len(rows) < count
 
-    @wraps(opener)
-    def connect(*arguments: _Arguments.args, **keywords: _Arguments.kwargs) -> Opening:
-        return Opening(partial(opener, *arguments, **keywords))
+    async def _whole(self, call: Callable[[], _Value]) -> _Value:
+        with self._use():
+            return await self._call(call)
 
-    connect.__doc__ = """Open a new session for asyncio: ``await connect(...)`` gives an
-    :class:`AsyncConnection`, and ``async with connect(...) as connection`` closes it as well. Arguments and
-    errors are those of :func:`sqlfront.connect`."""
-    return connect
-
-
-connect = _asynchronous(api.connect)
-
-
-def _nothing() -> None:
-    pass
+    def _check_open(self) -> None:
+        if self._closed:
+            raise InterfaceError("the cursor is closed")
+        self._blocking.check_open()
 
 
-def _ignore(_: "Future[None]") -> None:
-    pass
+def _run_to_its_end() -> None:
+    """Stop nothing: the call of a cancelled task ends soon by itself."""
 
 
-def _close_made(future: "Future[Connection]") -> None:
-    """Close the connection of a task that was cancelled while the connection was opened."""
-    if not future.cancelled() and future.exception() is None:
-        future.result().close()
+def _keep(_: "Future[None]") -> None:
+    """Free nothing of the call of a cancelled task."""

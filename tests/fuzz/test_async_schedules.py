@@ -9,9 +9,9 @@ from tests.fuzz.async_schedules import campaign
 
 @pytest.mark.parametrize("members", [1, 3])
 def test_whatever_tasks_do_answers_are_right_and_nothing_is_left(members: int) -> None:
-    outcomes = asyncio.run(campaign(range(7, 10), members, 300))
+    outcomes = asyncio.run(campaign(range(7, 9), members, 300))
 
-    assert outcomes["schedules"] == 3
+    assert outcomes["schedules"] == 2
     assert outcomes["lookup"] > 0
 
 

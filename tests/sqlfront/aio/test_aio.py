@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable
@@ -27,6 +28,12 @@ def run(steps: Callable[[AsyncConnection], Awaitable[object]]) -> None:
 
     asyncio.run(main())
     assert [thread for thread in threading.enumerate() if thread.name.startswith("sqlfront-aio")] == []
+
+
+def test_the_package_needs_no_import_of_its_own() -> None:
+    assert sqlfront.__getattr__("aio") is sys.modules["sqlfront.aio"]
+    with pytest.raises(AttributeError, match="no attribute 'oia'"):
+        sqlfront.__getattr__("oia")
 
 
 # ---- statements and rows

@@ -19,7 +19,7 @@ TABLE = (
     "CREATE TABLE t USING memory CLUSTERED BY (k) INTO 31 BUCKETS"
     f" AS SELECT id AS k, id * 3 AS v FROM range({ROWS})"
 )
-MEMBERS = pytest.mark.parametrize("members", [1, 3])
+MEMBERS = pytest.mark.parametrize("members", [pytest.param(1, marks=pytest.mark.doors), 3])
 
 
 def query_of(number: int) -> tuple[str, list[object], list[tuple[object, ...]]]:

@@ -60,17 +60,14 @@ def test_a_wrong_connection_is_refused(arguments: tuple[str, ...], part: str) ->
     assert part in str(caught.value)
 
 
-def test_the_command_opens_the_connection_and_shows_no_secret() -> None:
-    command = [sys.executable, "-m", "sqlfront"]
-    arguments = ("sqlfront:?time_zone=Asia/Tokyo", "--format", "csv", "-c", "SELECT current_timezone() AS z")
-    assert subprocess.check_output([*command, *arguments], text=True, timeout=120) == "z\nAsia/Tokyo\n"
-    wrong = subprocess.run(
-        [*command, "sqlfront://ada:hunter2@db:1", "-c", "SELECT 1"],
+def test_the_command_shows_no_secret() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "sqlfront", "sqlfront://ada:hunter2@db:1", "-c", "SELECT 1"],
         capture_output=True,
         text=True,
         check=False,
         timeout=120,
     )
-    assert wrong.returncode == 3
-    assert "hunter2" not in wrong.stderr
-    assert "sqlfront://***@db:1" in wrong.stderr
+    assert ran.returncode == 3
+    assert "hunter2" not in ran.stderr
+    assert "sqlfront://***@db:1" in ran.stderr

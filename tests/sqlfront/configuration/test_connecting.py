@@ -4,8 +4,6 @@ import inspect
 import os
 import random
 import socket
-import subprocess
-import sys
 import tempfile
 from contextlib import suppress
 from pathlib import Path
@@ -14,7 +12,7 @@ import pytest
 from msgspec.structs import asdict, fields
 
 import sqlfront
-from sqlfront import Config
+from sqlfront import Config, api
 from sqlfront.api import connect
 from sqlfront.config import Launcher
 from sqlfront.configuration.connecting import resolve
@@ -294,15 +292,8 @@ def test_url_and_cluster_are_not_both_given() -> None:
         connect("sqlfront:", cluster="sqlfront://db:1")
 
 
-def test_the_default_session_of_sql_reads_the_environment() -> None:
-    program = "import sqlfront; print(sqlfront.sql('SELECT current_timezone()').collect()[0][0])"
-    environment = os.environ | {"SQLFRONT_TIME_ZONE": "Asia/Tokyo"}
-    ran = subprocess.run(
-        [sys.executable, "-c", program],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=120,
-    )
-    assert ran.stdout == "Asia/Tokyo\n"
+def test_the_default_session_of_sql_reads_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api, "_default", [])
+    monkeypatch.setenv("SQLFRONT_TIME_ZONE", "Asia/Tokyo")
+    with api.default_session():
+        assert sqlfront.sql("SELECT current_timezone()").collect()[0][0] == "Asia/Tokyo"
