@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from types import ModuleType
 from typing import Final
 
 from sqlfront.results.result import Result
@@ -12,9 +13,14 @@ _BRACES: Final = re.compile(r"(?<!\{)\{(\w+)(?:\.\w+|\[\w+\])?\}(?!\})")
 
 def parameters_of(text: str, variables: Mapping[str, object]) -> dict[str, object] | None:
     """The values of the text's parameters ``:name`` among the variables; None if no parameter is one. A
-    parameter without a variable is left to the statement, which names it in its error."""
-    found = {name: variables[name] for name in parameter_names(text) if name in variables}
-    return found or None
+    parameter without a variable is left to the statement, which names it in its error. Functions, classes and
+    modules are no values: in ``struct<day:date>`` the word behind the colon may be the name of one."""
+    names = [name for name in parameter_names(text) if name in variables]
+    return {name: variables[name] for name in names if _is_value(variables[name])} or None
+
+
+def _is_value(value: object) -> bool:
+    return not callable(value) and not isinstance(value, ModuleType)
 
 
 def frames_of(text: str, variables: Mapping[str, object]) -> dict[str, object]:

@@ -100,6 +100,17 @@ def test_variables_are_parameters_and_frames(notebook: Notebook) -> None:
     assert "UNBOUND_SQL_PARAMETER" in notebook.fail("%sql SELECT :nobody")
 
 
+def test_classes_are_no_parameters(notebook: Notebook) -> None:
+    notebook.run("from datetime import date")
+    notebook.run("%sql CREATE TABLE days (x STRUCT<day:date>) USING memory")
+    assert notebook.run("%sql DESCRIBE days")[0].collect() == [("x", "struct<day:date>", None)]
+
+
+def test_no_value_is_a_parameter_too(notebook: Notebook) -> None:
+    notebook.run("nothing = None")
+    assert notebook.run("%sql SELECT :nothing IS NULL AS x")[0].collect() == [(True,)]
+
+
 def test_several_statements_show_all_results(notebook: Notebook) -> None:
     result, printed = notebook.run(
         "%%sql\nCREATE TABLE t USING memory AS SELECT 1 AS x; SELECT x FROM t; SELECT x + 1 AS y FROM t"
