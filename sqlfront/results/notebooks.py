@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 import msgspec
 import pyarrow as pa
@@ -10,9 +10,6 @@ import pyarrow as pa
 from sqlfront.results import boxes
 from sqlfront_values.settings import Settings
 from sqlfront_values.types import is_numeric
-
-if TYPE_CHECKING:
-    from sqlfront.results.result import Statistics
 
 #: The most rows that are shown.
 ROWS: Final = 20
@@ -35,6 +32,18 @@ class Printer(Protocol):
         """Print the text."""
 
 
+class RunSummary(Protocol):
+    """The facts about a run that the line below a table shows."""
+
+    @property
+    def lane(self) -> str:
+        """The lane that answered."""
+
+    @property
+    def seconds(self) -> float:
+        """The seconds until the answer began."""
+
+
 class Beginning(msgspec.Struct, frozen=True):
     """The first rows of a result: ``batches`` hold at least the rows to show, in logical types. ``more``:
     rows follow that aren't shown. ``statistics``: facts about the run."""
@@ -43,7 +52,7 @@ class Beginning(msgspec.Struct, frozen=True):
     batches: tuple[pa.RecordBatch, ...]
     settings: Settings
     more: bool
-    statistics: "Statistics"
+    statistics: RunSummary
 
     @property
     def shown(self) -> pa.Schema:
