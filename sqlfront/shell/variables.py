@@ -78,7 +78,11 @@ def substituted(text: str, variables: Mapping[str, Variable]) -> str:
 def unknown(name: str, variables: Mapping[str, Variable]) -> ProgrammingError:
     """The error for the use of a variable that has no value."""
     near = get_close_matches(name, variables, 1)
-    hint = f"did you mean {near[0]}?" if near else f"-v {name}=value gives the variable its value"
+    hint = (
+        f"did you mean {near[0]}?"
+        if near
+        else rf"-v {name}=value, or \set {name} value in the shell, gives the variable its value"
+    )
     return ProgrammingError(f"${{{name}}}: no variable has the name {name}; {hint}")
 
 

@@ -203,7 +203,8 @@ def following(kinds: Sequence[str], rule: str = "text") -> tuple[frozenset[str],
         beginning = beginning.following.get(kind) or _beginnings(grammar, rule).longer(beginning, kind)
         if not beginning.readings:
             return None
-    found = _firsts(grammar, beginning.readings)
+    with _following:
+        found = _firsts(grammar, beginning.readings)
     return frozenset(kind for kind, number in known.items() if number in found), NAME in found
 
 

@@ -9,7 +9,7 @@ from sqlfront.configuration import ShellOptions
 from sqlfront.session import Session
 from sqlfront.shell.interactive.display.screen import Screen
 from sqlfront.shell.interactive.display.visible import visible
-from sqlfront.shell.interactive.text.variables import Variable
+from sqlfront.shell.variables import Variable
 from sqlfront_engine.closing import ClosingContext
 from sqlfront_values.errors import OperationalError
 

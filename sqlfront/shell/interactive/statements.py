@@ -23,10 +23,10 @@ from sqlfront.shell.interactive.display.vertical import VerticalLayout
 from sqlfront.shell.interactive.display.visible import visible
 from sqlfront.shell.interactive.progress_line import RunLine
 from sqlfront.shell.interactive.shell import Expanded, Shell
-from sqlfront.shell.interactive.text.variables import parameters_of, substituted
 from sqlfront.shell.interactive.worker import Worker
 from sqlfront.shell.output.formats import format_named, write_result
 from sqlfront.shell.output.options import OutputOptions
+from sqlfront.shell.variables import substituted, values
 from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_values import evaluation_errors
 from sqlfront_values.errors import Error, OperationalError, ProgrammingError
@@ -91,7 +91,7 @@ class _Answer(msgspec.Struct):
 
 def _run(shell: Shell, sql: str, query: QueryRun, worker: Worker, line: RunLine, began: float) -> None:
     """Execute a statement, and show its answer with the footer."""
-    parameters = parameters_of(sql, shell.variables)
+    parameters = values(shell.variables) if ":" in sql else None
     execute = partial(shell.session.execute, sql, parameters, query=query)
     result = worker.call(execute, line.tick)
     try:

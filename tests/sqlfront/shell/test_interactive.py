@@ -159,7 +159,7 @@ def test_variables_are_typed_parameters_and_texts(terminal: Terminal) -> None:
     terminal.run(r"\set t range(3)")
 
     assert "2024-03-01" in terminal.run("select :day + 1 as next from ${t} limit 1;")
-    assert "no variable is called dya; the nearest known is day" in terminal.run("select ${dya};")
+    assert "no variable has the name dya; did you mean day?" in terminal.run("select ${dya};")
 
 
 def test_commands_tell_what_there_is(terminal: Terminal) -> None:

@@ -7,8 +7,8 @@ import pytest
 from sqlfront.shell.interactive.text.secrets import is_private
 from sqlfront.shell.interactive.text.statements import is_complete, typed_pieces
 from sqlfront.shell.interactive.text.tokens import text_tokens
-from sqlfront.shell.interactive.text.variables import Variable, parameters_of, substituted
-from sqlfront_values.errors import ProgrammingError
+from sqlfront_planner.script import is_complete as script_is_complete
+from sqlfront_planner.script import placed_statements
 
 COMPLETE = [
     "",
@@ -72,6 +72,16 @@ PARTS += ["(", ")", "é", "日本", "\u202e", "\x00", "\ud800", "1e", ".", ",", 
 PARTS += [":a", "x'", "\\", "$$"]
 
 
+def test_the_prompt_and_scripts_split_alike() -> None:
+    chance = random.Random(7)
+    parts = [part for part in PARTS if part not in ("\\", "*/")] + ["/* ; */"]
+    for _ in range(1_500):
+        text = "".join(chance.choices([*parts, ";", " ", " "], k=chance.randrange(1, 25)))
+        pieces = [piece.ended for piece in typed_pieces(text)]
+        assert len(pieces) == len(list(placed_statements(text))), text
+        assert is_complete(text) is script_is_complete(text), text
+
+
 def test_no_text_is_too_odd() -> None:
     """Random texts of the lexer's corner stones: pieces don't overlap, come in order, and hold all tokens."""
     chance = random.Random(18)
@@ -106,15 +116,3 @@ def test_a_text_with_a_secret_is_private(text: str) -> None:
 )
 def test_other_texts_are_not_private(text: str) -> None:
     assert not is_private(text)
-
-
-def test_a_variable_is_a_typed_parameter_and_a_text() -> None:
-    variables = {"id": Variable("7", 7), "t": Variable("flights", "flights")}
-
-    assert (
-        substituted("select * from ${t} where id = :id", variables) == "select * from flights where id = :id"
-    )
-    assert parameters_of("select * from flights where id = :id and a = ':t' -- :t", variables) == {"id": 7}
-    assert parameters_of("select 1", variables) is None
-    with pytest.raises(ProgrammingError, match="no variable is called idd; the nearest known is id"):
-        substituted("${idd}", variables)

@@ -1,11 +1,11 @@
 r"""Commands that change how answers are shown, and the variables."""
 
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 
 from sqlfront.shell.interactive.display.visible import visible
 from sqlfront.shell.interactive.shell import Expanded, Shell
-from sqlfront.shell.interactive.text.variables import Variable, is_literal
 from sqlfront.shell.interactive.worker import Worker
 from sqlfront.shell.output.formats import FORMATS
 from sqlfront_values.errors import ProgrammingError
@@ -54,8 +54,8 @@ def redirect(shell: Shell, argument: str) -> None:
 def set_variable(shell: Shell, argument: str) -> None:
     r"""``\set``: give a variable its value, or list the variables' names and texts."""
     if not argument:
-        for name, variable in sorted(shell.variables.items()):
-            shell.screen.say(f"{name} = {visible(variable.text)}")
+        for name, known in sorted(shell.variables.items()):
+            shell.screen.say(f"{name} = {visible(known.text)}")
         return
     name, _, text = argument.partition(" ")
     if not name.isidentifier():
@@ -64,12 +64,5 @@ def set_variable(shell: Shell, argument: str) -> None:
     if not text:
         shell.variables.pop(name, None)
         return
-    shell.variables[name] = Variable(text, _value(shell, text))
-
-
-def _value(shell: Shell, text: str) -> object:
-    """The value of a variable's text: that of a SQL literal, else the text itself."""
-    if not is_literal(text):
-        return text
     with Worker() as worker:
-        return worker.call(lambda: shell.session.execute(f"SELECT {text}").collect()[0][0])
+        shell.variables[name] = worker.call(partial(variable, text, shell.session))

@@ -100,4 +100,4 @@ def is_complete(text: str) -> bool:
     last = None
     for piece in typed_pieces(text):
         last = piece
-    return last.ended if last is not None else not text_tokens(text)
+    return last is None or last.ended
