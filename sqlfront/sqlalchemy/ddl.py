@@ -72,13 +72,14 @@ class SqlfrontDDLCompiler(DDLCompiler):
         return f"{clause} ({', '.join(self.preparer.quote(name) for name in names)})"
 
     def visit_create_index(self, create: Element, *args: Option, **kw: Option) -> str:
-        """CREATE INDEX. Raises CompileError for a unique index and for expressions."""
+        """CREATE INDEX; UNIQUE is left out, as all constraints are. Raises CompileError for expressions."""
         index = create.element
-        if index.unique:
-            raise exc.CompileError(f"index {index.name!r}: sqlfront has no unique indexes")
         if not all(isinstance(expression, schema.Column) for expression in index.expressions):
             raise exc.CompileError(f"index {index.name!r}: an index is over columns, without expressions")
-        return super().visit_create_index(create, *args, **kw)
+        exists = "IF NOT EXISTS " if getattr(create, "if_not_exists", False) else ""
+        name = self._prepared_index_name(index, include_schema=False)
+        columns = ", ".join(self.preparer.format_column(column) for column in index.expressions)
+        return f"CREATE INDEX {exists}{name} ON {self.preparer.format_table(index.table)} ({columns})"
 
     def visit_drop_index(self, drop: Element, **kw: Option) -> str:
         """DROP INDEX, with the table's name."""

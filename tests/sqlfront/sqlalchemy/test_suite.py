@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.sqlfront.sqlalchemy.suite.ruled_out import RULED_OUT
+
 ROOT = Path(__file__).parents[3]
 _SAMPLE = "RowCount or HasTable or LimitOffset or StringTest"
 _COUNTS = re.compile(r"(\d+) (passed|failed|error)")
@@ -25,6 +27,12 @@ def test_a_sample_of_the_suite_passes() -> None:
 
     assert counts.keys() == {"passed"}, printed
     assert counts["passed"] > 10
+
+
+def test_the_documentation_lists_what_is_ruled_out() -> None:
+    text = (ROOT / "docs" / "sqlalchemy.md").read_text(encoding="utf-8")
+
+    assert re.findall(r"^- `([^`]+)`: (.*)\.$", text, re.MULTILINE) == list(RULED_OUT.items())
 
 
 @pytest.mark.doors

@@ -47,7 +47,7 @@ class Requirements(SuiteRequirements):
     cast_precision_numerics_many_significant_digits = infinity_floats = _always(_open)
     float_or_double_precision_behaves_generically = _always(_open)
     isolation_level = _always(_open)
-    create_table_as = create_or_replace_view = temporary_views = _always(_open)
+    create_table_as = create_or_replace_view = _always(_open)
     table_ddl_if_exists = index_ddl_if_exists = index_reflection = _always(_open)
     view_column_reflection = _always(_open)
     multivalues_inserts = insert_from_select = _always(_open)
@@ -58,7 +58,8 @@ class Requirements(SuiteRequirements):
     schemas = schema_reflection = default_schema_name_switch = autocommit = _always(_closed)
     foreign_key_constraint_name_reflection = reflects_pk_names = _always(_closed)
     time = time_microseconds = time_implicit_bound = _always(_closed)
-    temporary_tables = temp_table_reflection = _always(_closed)
+    indexes_with_ascdesc = reflect_indexes_with_ascdesc = _always(_closed)
+    temporary_tables = temporary_views = temp_table_reflection = _always(_closed)
     unicode_connections = _always(_open)
 
     def get_isolation_levels(self, config: Any) -> dict[str, Any]:
