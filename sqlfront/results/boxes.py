@@ -7,6 +7,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from sqlfront_values.arrow import kernels as pc
 from sqlfront_values.arrow.intervals import imported
 from sqlfront_values.evaluate import evaluate
 from sqlfront_values.expressions import Cast, Column
@@ -21,6 +22,7 @@ _FULL_WIDTH: Final = re.compile(
 _ESCAPES: Final = str.maketrans(
     {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f", "\b": "\\b", "\v": "\\v", "\a": "\\a"}
 )
+_TO_STRING: Final = pc.function("cast", "CastOptions", target_type=STRING)
 #: Characters of the narrowest column, as in Spark's ``Dataset.showString``.
 _MINIMUM_WIDTH: Final = 3
 
@@ -78,6 +80,9 @@ def strings(array: pa.Array, kind: pa.DataType, settings: Settings) -> pa.Array:
     column, neither nested nor binary."""
     if is_string(kind):
         return array
+    if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+        # As the cast below does, without loading what the casts of all types need.
+        return _TO_STRING.call([array])
     batch = pa.RecordBatch.from_arrays([imported(array, kind)], names=["value"])
     return evaluate(Cast(STRING, Column(kind, 0)), batch, settings)
 

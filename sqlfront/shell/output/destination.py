@@ -1,7 +1,6 @@
 """The place that results are written to: standard output, or a file that appears when it is complete."""
 
 import os
-import secrets
 import signal
 import stat
 import sys
@@ -75,7 +74,7 @@ def _part(path: str) -> tuple[BinaryIO, str]:
         rights = 0o666 & ~mask
     folder, name = os.path.split(target)
     # A file's name has 255 bytes at most, and a character has up to four.
-    part = os.path.join(folder, f".{name[:50]}.{secrets.token_hex(4)}.part")
+    part = os.path.join(folder, f".{name[:50]}.{os.urandom(4).hex()}.part")
     descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, rights)
     os.fchmod(descriptor, rights)
     os.close(descriptor)

@@ -1,0 +1,29 @@
+"""The end of the command's process."""
+
+import atexit
+import gc
+import os
+import sys
+import threading
+from typing import NoReturn
+
+
+def leave(code: int) -> NoReturn:
+    """End the process with the exit code.
+
+    The interpreter would first free every object of every module, one after the other, which takes a tenth of
+    the time of a small statement. The session is closed, so that nothing is left to be done but what modules
+    registered for the exit, and what the streams hold. Threads that the interpreter would wait for, and a
+    tracer or profiler, which writes its findings last, get the interpreter's own end.
+    """
+    if threading.active_count() > 1 or sys.gettrace() is not None or sys.getprofile() is not None:
+        gc.freeze()
+        sys.exit(code)
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            # The command has told what failed, or nobody reads what is left.
+            continue
+    os._exit(code)
