@@ -4,7 +4,7 @@
 
 The rows come from a Parquet file of five columns (a number, a price, a date, a name, and a note, one in
 twenty of which has commas and quotes), and go to /dev/null. Each command runs in a process of its own, start
-included; the best of three alternating rounds counts. The peer's command comes with ``pip install duckdb-cli``.
+included; the best of three alternating rounds counts. The peer's command comes with `pip install duckdb-cli`.
 """
 
 import argparse
