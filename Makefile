@@ -93,7 +93,7 @@ imports: $(DEV_READY)  ## Who may import whom, by import-linter
 # ---- by hand
 
 docs: $(DOCS_READY)  ## Build the site from docs/ into build/site; a broken link fails
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 doors: $(DOORS_READY)  ## Real libraries, notebooks, the site in Chromium, and long campaigns at the doors (needs Java)
 	$(BIN)/pytest -q -m doors tests $(ARGS)
@@ -142,4 +142,4 @@ bench: $(DEV_READY)  ## The peers side by side on TPC-H
 
 clean:  ## Remove caches and the demo's files; the environment stays
 	rm -rf demo/work build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
-	find $(SOURCES) tests benchmarks demo -name __pycache__ -type d -prune -exec rm -rf {} +
+	find $(SOURCES) tests benchmarks demo docs_build -name __pycache__ -type d -prune -exec rm -rf {} +

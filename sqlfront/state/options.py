@@ -15,10 +15,12 @@ from sqlfront_values.settings import Settings
 
 
 class _Option(msgspec.Struct, frozen=True):
-    """A key that SET knows: its default, and the function that checks and normalises a value."""
+    """A key that SET knows: its default, the function that checks and normalises a value, and the key's
+    meaning for the docs."""
 
     default: str
     normalise: Callable[[str], str]
+    meaning: str
 
 
 def _only(*allowed: str) -> Callable[[str], str]:
@@ -58,15 +60,20 @@ _PRUNING: Final = "sqlfront.pruning"
 _PRUNING_LIMIT: Final = "sqlfront.pruning.limit"
 
 _OPTIONS: Final[dict[str, _Option]] = {
-    TIME_ZONE: _Option("UTC", check_time_zone),
-    "spark.sql.ansi.enabled": _Option("true", _only("true")),
-    "spark.sql.caseSensitive": _Option("false", _only("false")),
-    _TIMEOUT: _Option("0", _seconds),
-    _LANE: _Option("auto", _only("auto", "light", "spark")),
-    _AUTOCACHE: _Option("0", _count_or_none),
-    _PRUNING: _Option("true", _only("true", "false")),
-    _PRUNING_LIMIT: _Option(str(MOST_KEYS), _count),
+    TIME_ZONE: _Option("UTC", check_time_zone, "the time zone of TIMESTAMP values, a name that Spark knows"),
+    "spark.sql.ansi.enabled": _Option("true", _only("true"), "ANSI errors; only true is built"),
+    "spark.sql.caseSensitive": _Option("false", _only("false"), "names by letter case; only false is built"),
+    _TIMEOUT: _Option("0", _seconds, "seconds that a statement may take; 0 = no limit"),
+    _LANE: _Option("auto", _only("auto", "light", "spark"), "who answers: auto, light (sqlfront) or spark"),
+    _AUTOCACHE: _Option("0", _count_or_none, "reads after which a table of Spark's is cached; 0 = never"),
+    _PRUNING: _Option("true", _only("true", "false"), "whether scans read only the keys that a query needs"),
+    _PRUNING_LIMIT: _Option(str(MOST_KEYS), _count, "the most keys that are looked up in one table"),
 }
+
+
+def described() -> list[tuple[str, str, str]]:
+    """The keys that SET knows, each with its default and its meaning, sorted."""
+    return sorted((key, option.default, option.meaning) for key, option in _OPTIONS.items())
 
 
 class Options:

@@ -9,10 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from demo.prepare import prepare
 from tests.docs.blocks import ROOT, blocks, pages
 
 #: Pages whose blocks start a Spark session.
 _WITH_SPARK = ("spark.md",)
+#: Pages whose blocks read the flights of `make demo`.
+_WITH_FLIGHTS = ("tutorial.md",)
 _PAGES = [
     pytest.param(page, id=page.name, marks=[pytest.mark.slow] if page.name in _WITH_SPARK else [])
     for page in pages()
@@ -26,6 +29,9 @@ def test_the_blocks_of_a_page_run_as_they_are_written(page: Path, tmp_path: Path
     home.mkdir()
     folder = tmp_path / "work"
     folder.mkdir()
+    if page.name in _WITH_FLIGHTS:
+        (folder / "demo").mkdir()
+        prepare(folder / "demo" / "work")
     roots = [str(ROOT / name) for name in ("", "engine", "planner", "connectors")]
     # Sockets have short paths; a cluster of the page is found there, and stopped if the page doesn't.
     running = tempfile.mkdtemp(prefix="run-")
@@ -41,9 +47,10 @@ def test_the_blocks_of_a_page_run_as_they_are_written(page: Path, tmp_path: Path
             command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=300
         )
     finally:
-        subprocess.run(
-            ["sqlfront", "cluster", "stop"], env=environment, capture_output=True, check=False, timeout=60
-        )
+        if "cluster start" in page.read_text("utf-8"):
+            subprocess.run(
+                ["sqlfront", "cluster", "stop"], env=environment, capture_output=True, check=False, timeout=60
+            )
         shutil.rmtree(running, ignore_errors=True)
 
     assert ran.returncode == 0, ran.stderr

@@ -1,0 +1,1 @@
+"""The site: built strictly, and opened in a browser."""
