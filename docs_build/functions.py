@@ -1,6 +1,7 @@
 """The page of all functions of Spark: what runs here, with types and an example, and what needs Spark."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -32,8 +33,8 @@ _TITLES: Final = {
 _WITHOUT_GROUP: Final = "misc_funcs"
 _INTRODUCTION: Final = """# Functions
 
-All {all} functions and operators of Spark that `SHOW FUNCTIONS` lists. {here} run here; the others are Spark's
-alone: beside a Spark session, Spark runs the statements that call them, and without one they are a
+All {all} functions and operators of Spark that `SHOW FUNCTIONS` lists. {here} run here; the others are
+Spark's alone: beside a Spark session, Spark runs the statements that call them, and without one they are a
 `NotSupportedError`.
 
 Forms and meanings are Spark's own words (`DESCRIBE FUNCTION`). Types are those that the registry declares:
@@ -131,6 +132,8 @@ def _example(name: str) -> Iterable[str]:
     if entry is None or entry.example is None:
         return ()
     sql, answer = entry.example
+    if name[0].isalpha() and not re.search(rf"\b{name}\b", sql, re.IGNORECASE):
+        return ()  # the entry's example calls another of its names
     return (f"```text\n{sql}\n-- {answer}\n```",)
 
 

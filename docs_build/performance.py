@@ -16,8 +16,9 @@ _TPCH: Final = "## TPC-H scale 1, all subjects in one run"
 _CHART_WIDTH, _BAR = 720, 20
 _PAGE: Final = """# Performance
 
-Every figure comes from a module of `benchmarks/`, beside the named peers in the same run. Absolute times depend
-on the machine and on what else it does: the ratios are what to compare. Each section says how it was measured.
+Every figure comes from a module of `benchmarks/`, beside the named peers in the same run. Absolute times
+depend on the machine and on what else it does: the ratios are what to compare. Each section says how
+it was measured.
 
 ## In short
 

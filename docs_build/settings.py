@@ -19,7 +19,8 @@ Keys are found in any letter case; `SET` alone lists all keys with their values.
 
 ## Config
 
-A session's configuration is fixed when it opens: `sqlfront.connect(timeout=30)`, `Config(timeout=30)`, or, where a variable stands in the last column, the environment. [Connecting](connecting.md) says which one
+A session's configuration is fixed when it opens: `sqlfront.connect(timeout=30)`, `Config(timeout=30)`, or,
+where a variable stands in the last column, the environment. [Connecting](connecting.md) says which one
 counts.
 
 {fields}
