@@ -126,6 +126,9 @@ class Result(ClosingContext):
     #: None once the session is gone. None for results of ``execute``.
     register: "Callable[[], Callable[[str, Result], None] | None] | None" = None
 
+    #: Returns the error to raise in place of one that reading rows ends with; None to raise it as it is.
+    translate: "Callable[[Error], Error] | None" = None
+
     #: The account of the rows for operators; None if nobody observes the statement.
     _reading: "Reading | None" = None
 
@@ -211,6 +214,8 @@ class Result(ClosingContext):
             yield from self._kept
             for batch in self._source:
                 yield from to_logical(batch, self._schema)
+        except Error as error:
+            self._raise(error)
         finally:
             self.close()
 
@@ -423,6 +428,9 @@ class Result(ClosingContext):
                 self._go_on(error)
                 have = 0
                 continue
+            except Error as error:
+                self._end_reading()
+                self._raise(error)
             except BaseException:
                 self._end_reading()
                 raise
@@ -440,13 +448,16 @@ class Result(ClosingContext):
             self.close()
         return self._kept
 
+    def _raise(self, error: Error) -> NoReturn:
+        raise error if self.translate is None else self.translate(error) from error.__cause__
+
     def _go_on(self, error: Error) -> None:
         """Continue after ``error`` with another source of the rows, from the first row on. Raises ``error``
         if no other source has the rows, or if rows were handed over."""
         other = None if self._handed or self.otherwise is None else self.otherwise(error)
         if other is None:
             self._end_reading()
-            raise error
+            self._raise(error)
         self._kept.clear()
         self.stop_job()
         self._source, self._schema, self._owner = other._source, other._schema, other._owner

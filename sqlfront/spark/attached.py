@@ -11,13 +11,14 @@ from sqlfront.spark.frame import Frame
 from sqlfront.spark.session_parts import SessionCatalog, SessionConf
 from sqlfront.spark.start import SparkSource
 from sqlfront_connectors.forms import to_physical
+from sqlfront_connectors.spark.exceptions import of_both
 from sqlfront_connectors.spark.rows import HeldFrame
 from sqlfront_connectors.spark.run import SparkRun
 from sqlfront_connectors.spark.types import spark_schema
 from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_planner.binder import Arguments
 from sqlfront_values.columns.batches import make_batch
-from sqlfront_values.errors import ProgrammingError
+from sqlfront_values.errors import Error, ProgrammingError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -47,8 +48,12 @@ class AttachedSession(Session):
         self._names: SessionCatalog | None = None
 
     def sql(self, text: str, args: Parameters | None = None, **frames: object) -> Frame:
-        """Run one statement, as ``spark.sql`` does; see :func:`sqlfront.sql`."""
-        return Frame(self.answer(text, args, frames), self)
+        """Run one statement, as ``spark.sql`` does; see :func:`sqlfront.sql`. An error is one of PySpark's,
+        too: what ``spark.sql`` raises as an AnalysisException is here both that and a ProgrammingError."""
+        try:
+            return Frame(self.answer(text, args, frames), self)
+        except Error as error:
+            raise of_both(error) from error.__cause__
 
     # ---- the surface of a SparkSession
 

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from sqlfront.results.result import Result, Statistics
 from sqlfront.results.row import Row
+from sqlfront_connectors.spark.exceptions import of_both
 from sqlfront_engine.closing import ClosingContext
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class Frame(ClosingContext):
 
     def __init__(self, result: Result, session: "FrameSession") -> None:
         self._result = result.as_local()
+        self._result.translate = of_both
         self._attached = session
         self._held: HeldFrame | None = None
 

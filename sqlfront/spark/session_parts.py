@@ -36,6 +36,9 @@ class BothSides(Protocol):
     def execute(self, text: str) -> "Result":
         """Run one statement, and return its result."""
 
+    def sql(self, text: str) -> object:
+        """Run one statement; its errors are PySpark's, too."""
+
     def unregister(self, name: str) -> None:
         """Drop a temporary view, also one of Spark's; no error if no view has the name."""
 
@@ -120,14 +123,14 @@ class SessionCatalog:
 
     def cacheTable(self, tableName: str, storageLevel: object = None) -> None:
         """Copy a table or view into this session's members; ``storageLevel`` has no effect."""
-        self._session.execute(f"CACHE TABLE {_written(tableName)}")
+        self._session.sql(f"CACHE TABLE {_written(tableName)}")
 
     def uncacheTable(self, tableName: str) -> None:
         """Drop this session's copy of a table or view, or Spark's cache of it."""
         if self._session.context.catalog.own(name_parts(tableName)) is None:
             self._session.spark_session.catalog.uncacheTable(tableName)
         else:
-            self._session.execute(f"UNCACHE TABLE {_written(tableName)}")
+            self._session.sql(f"UNCACHE TABLE {_written(tableName)}")
 
     def clearCache(self) -> None:
         """Drop all copies of this session, and clear Spark's cache."""
@@ -138,7 +141,7 @@ class SessionCatalog:
 
     def refreshTable(self, tableName: str) -> None:
         """Read the files of a table anew, here and in Spark."""
-        self._session.execute(f"REFRESH TABLE {_written(tableName)}")
+        self._session.sql(f"REFRESH TABLE {_written(tableName)}")
 
     def dropTempView(self, viewName: str) -> bool:
         """Drop a temporary view of this session or Spark's. Return whether there was one."""

@@ -29,6 +29,7 @@ NAME_PYSPARK = {
     "sqlfront_connectors.spark.sessions.classic",
     "sqlfront_connectors.spark.executors.interrupts",
     "sqlfront_connectors.spark.executors.packages",
+    "sqlfront_connectors.spark.exceptions",
     "sqlfront_connectors.spark.failures",
     "sqlfront_connectors.spark.link",
     "sqlfront_connectors.spark.listings",

@@ -1,0 +1,1 @@
+"""Notebooks of everyday work, run on plain Spark and with sqlfront attached."""
