@@ -144,9 +144,11 @@ class Client:
             self.seen.append((READ_OUT, len(rows), None))
 
     def many(self) -> None:
-        values = [[number] for number in range(self.random.randrange(1, 4))]
+        values = [[number] for number in range(self.random.randrange(2, 5))]
         assert self.connection.executemany("INSERT INTO log VALUES (?)", values).rowcount == len(values)
-        self.seen += [(READ_OUT, 0, 1)] * len(values)
+        self.seen.append((READ_OUT, 0, len(values)))
+        assert self.connection.executemany("DELETE FROM log WHERE a = ?", [[-1], [-2]]).rowcount == 0
+        self.seen += [(READ_OUT, 0, 0)] * 2
         self.written += len(values)
 
     def command(self) -> None:

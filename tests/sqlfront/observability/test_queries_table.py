@@ -188,7 +188,8 @@ def test_a_running_statement_is_listed_and_a_cancelled_one_has_its_state(connect
 def test_prepared_statements_and_many_parameters_are_statements_each(connection: Connection) -> None:
     connection.execute("CREATE OR REPLACE TABLE many (a INT) USING memory")
     prepared = connection.prepare("SELECT a, 'prepared' FROM many WHERE a = ?")
-    connection.executemany("INSERT INTO many VALUES (?)", [[1], [2], [3]])
+    connection.executemany("INSERT INTO many VALUES (?)", [[1], [2], [3]])  # one statement
+    connection.executemany("DELETE FROM many WHERE a = ?", [[7], [8]])
     for number in range(3):
         prepared.execute([number]).collect()
 
@@ -196,7 +197,7 @@ def test_prepared_statements_and_many_parameters_are_statements_each(connection:
         "SELECT count(*), sum(rows_written), sum(rows_given) FROM sys.queries WHERE text LIKE '%many %'"
         " GROUP BY left(text, 6) ORDER BY left(text, 6)"
     ).fetchall()
-    assert counts == [(1, None, 0), (3, 3, 0), (3, None, 2)]
+    assert counts == [(1, None, 0), (2, 0, 0), (1, 3, 0), (3, None, 2)]
 
 
 def test_a_pipeline_is_a_statement(connection: Connection) -> None:
