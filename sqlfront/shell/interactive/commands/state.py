@@ -8,6 +8,7 @@ from sqlfront.shell.interactive.display.visible import visible
 from sqlfront.shell.interactive.shell import Expanded, Shell
 from sqlfront.shell.interactive.worker import Worker
 from sqlfront.shell.output.formats import FORMATS
+from sqlfront.shell.variables import variable
 from sqlfront_values.errors import ProgrammingError
 
 
