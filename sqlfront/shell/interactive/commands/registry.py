@@ -11,6 +11,7 @@ from sqlfront.shell.interactive.shell import Shell
 from sqlfront.shell.interactive.statements import run_statement
 from sqlfront.shell.interactive.text.command_lines import parts_of
 from sqlfront.shell.interactive.text.statements import typed_pieces
+from sqlfront_values import evaluation_errors
 from sqlfront_values.errors import Error, ProgrammingError
 
 
@@ -35,8 +36,9 @@ def _run_command(shell: Shell, line: str, place: str) -> bool:
         _command(name).action(shell, argument)
     except _ScriptFailedError:
         return False
-    except Error as error:
-        for text in failure_lines(error, shell.screen, place):
+    except Exception as error:  # noqa: BLE001 - a fault costs the user a command, not the session
+        known = error if isinstance(error, Error) else evaluation_errors.foreign_error(error)
+        for text in failure_lines(known, shell.screen, place):
             shell.screen.say(text)
         return False
     return True
