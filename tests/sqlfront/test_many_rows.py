@@ -51,7 +51,7 @@ def test_rows_together_are_rows_one_by_one(kind: str) -> None:
     random.seed(kind)
     with sqlfront.connect() as connection:
         connection.execute(f"CREATE TABLE t (a int, b {kind})")
-        for _ in range(12):
+        for _ in range(8):
             few = random.sample(_VALUES[kind], k=min(len(_VALUES[kind]), random.choice((1, 2, 3))))
             rows = [(random.choice(few), place) for place in range(random.randrange(2, 6))]
 

@@ -29,7 +29,7 @@ def _answer(connection: sa.Connection, statement: Any) -> object:
         return getattr(error.orig, "condition", None) or str(error.orig)
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(1))
 def test_random_queries_by_parameters_and_by_literals_agree(engine: Engine, seed: int) -> None:
     chance = random.Random(seed)
     with engine.connect() as connection:

@@ -20,5 +20,6 @@ RULED_OUT: Final = {
     "CTETest.test_select_recursive_round_trip": "WITH RECURSIVE is for Spark to run",
     "IsolationLevelTest.test_dialect_user_setting_is_restored": "two isolation levels are expected",
     "QuotedNameArgumentTest": _NAMES,
+    "ServerSideCursorsTest": "the test knows the cursors of some drivers by name",
     "WindowFunctionTest.test_window_rows_between_w_caching": "an order is expected without ORDER BY",
 }
