@@ -94,7 +94,7 @@ _made: Final[dict[tuple[type[Error], str], type[Error]]] = {}
 
 
 class _Both:
-    """What PySpark's errors answer, from the facts of ours."""
+    """The methods of PySpark's errors, answered from the facts of ours."""
 
     condition: str | None
     sqlstate: str | None
