@@ -5,6 +5,4 @@ rows as PySpark does, ``dataframe_names`` has the methods of Spark's DataFrame t
 
 from sqlfront_values.lazy_modules import lazy_submodules
 
-lazy_submodules(
-    __name__, "boxes", "dataframe_names", "notebooks", "pandas_frames", "run_explained", "schema_tree"
-)
+lazy_submodules(__name__, "boxes", "notebooks", "pandas_frames", "run_explained", "schema_tree")

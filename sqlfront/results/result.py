@@ -10,7 +10,8 @@ import msgspec
 import pyarrow as pa
 from msgspec.structs import replace
 
-from sqlfront.results import boxes, dataframe_names, notebooks, pandas_frames, run_explained, schema_tree
+from sqlfront.results import boxes, notebooks, pandas_frames, run_explained, schema_tree
+from sqlfront.results.dataframe_names import MISSING, NeedsSpark
 from sqlfront.results.python_values import in_zone, rows_batch, slices, tuples
 from sqlfront.results.row import Row
 from sqlfront.results.run_facts import NO_FACTS, RunFacts
@@ -393,9 +394,6 @@ class Result(ClosingContext):
             self._end_reading()
         self.stop_job()
 
-    def __getattr__(self, name: str) -> NoReturn:
-        raise dataframe_names.missing(self, name)
-
     def __repr__(self) -> str:
         return f"Result[{', '.join(f'{name}: {kind}' for name, kind in self.dtypes)}]"
 
@@ -478,6 +476,10 @@ class Result(ClosingContext):
     def _zone(self, *, naive: bool) -> datetime.tzinfo | None:
         """The time zone of the rows' datetimes; None = this machine's time zone."""
         return None if naive and self._local else _zone(self._settings.time_zone)
+
+
+for _name in MISSING:
+    setattr(Result, _name, NeedsSpark(_name))
 
 
 class RowsResult(Result):
