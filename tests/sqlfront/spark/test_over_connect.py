@@ -11,5 +11,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 
 def test_copies_and_lanes_are_the_same_over_spark_connect() -> None:
     folder = Path(__file__).parent
-    files = [folder / f"test_{name}.py" for name in ("copies", "names", "mixed", "attached")]
+    files = [
+        folder / f"test_{name}.py" for name in ("copies", "names", "mixed", "attached", "errors_of_both")
+    ]
     assert_passed_over_connect(files, "-k", "not tpch")
