@@ -111,8 +111,8 @@ MISSING: Final = frozenset(
 
 class NeedsSpark:
     """The place of a method of Spark's DataFrame in a class without Spark: the attribute is missing, and the
-    error's text tells how to get the methods of Spark's DataFrame. (With ``__getattr__`` instead, each read of
-    any attribute takes longer: 1.2 of the 21 us of a lookup.)"""
+    error's text tells how to get the methods of Spark's DataFrame. With ``__getattr__`` instead, each read
+    of any attribute takes longer: 1.2 of the 21 us of a lookup."""
 
     def __init__(self, name: str) -> None:
         self._name = name
