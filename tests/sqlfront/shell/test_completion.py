@@ -10,8 +10,6 @@ import pytest
 
 import sqlfront
 from sqlfront.shell.interactive.completion.candidates import CandidateKind, Candidates
-from sqlfront.shell.interactive.completion.functions import spark_functions
-from tests.oracle.spark import SparkOracle
 
 TABLES = [
     "create table flights using memory as select 1 as id, 'x' as carrier, 2.5 as dep_delay, 3 as `odd name`",
@@ -213,17 +211,3 @@ def test_completion_starts_no_spark() -> None:
         assert at_mark(found, "select x.| from nowhere x") == []
         assert session.spark is not None
         assert not session.spark.is_started
-
-
-@pytest.mark.spark
-def test_signatures_and_help_are_sparks(spark: SparkOracle) -> None:
-    from tests.oracle.function_help import line_of, usage_of
-
-    session = spark.new_session()
-    names = [str(row[0]) for row in session.sql("SHOW SYSTEM FUNCTIONS").collect()]
-    known = spark_functions()
-    words = [name for name in names if name.isidentifier()]
-    assert sorted(known) == sorted(words)
-    for name in words[::25]:
-        function = known[name]
-        assert line_of(name, usage_of(session, name)) == f"{name}\t{function.signature}\t{function.help}"

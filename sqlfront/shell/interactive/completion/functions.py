@@ -1,12 +1,17 @@
 """Functions with their signature and one line of help, as Spark describes them."""
 
+import re
 from functools import cache
-from pathlib import Path
+from typing import Final
 
 import msgspec
 
 from sqlfront.session import Session
 from sqlfront_planner.binder.functions.function_names import function_names
+from sqlfront_planner.binder.names.function_texts import FunctionText, function_texts
+
+#: Characters of help at most: one line of a menu.
+_LONGEST: Final = 160
 
 
 class FunctionHelp(msgspec.Struct, frozen=True):
@@ -19,11 +24,26 @@ class FunctionHelp(msgspec.Struct, frozen=True):
 
 @cache
 def spark_functions() -> dict[str, FunctionHelp]:
-    """All functions of Spark by name. The file is Spark's own answers to DESCRIBE FUNCTION, written by
-    ``python -m tests.oracle.function_help``."""
-    text = Path(__file__).with_name("functions.txt").read_text(encoding="utf-8")
-    found = (FunctionHelp(*line.split("\t")) for line in text.splitlines())
-    return {function.name: function for function in found}
+    """All functions of Spark whose names are words, by name."""
+    return {
+        name: _help_of(text) for name, text in function_texts().items() if re.fullmatch(r"[a-z_]\w*", name)
+    }
+
+
+def _help_of(text: FunctionText) -> FunctionHelp:
+    """The signature, and the first sentence of the meaning.
+
+    >>> _help_of(FunctionText("abs", usage="abs(expr) - Returns the absolute value. More."))
+    FunctionHelp(name='abs', signature='abs(expr)', help='Returns the absolute value')
+    """
+    usage = " ".join(re.sub(r"<[^>]+>", "", text.usage).replace("`", "").split())
+    signature, dash, meaning = usage.partition(" - ")
+    if not dash:
+        signature, meaning = "", usage
+    sentence = re.split(r"\.(?=\s|$)", meaning, maxsplit=1)[0].strip()
+    if len(sentence) > _LONGEST:
+        sentence = sentence[: _LONGEST - 1].rsplit(" ", 1)[0] + "…"
+    return FunctionHelp(text.name, signature, sentence)
 
 
 @cache
