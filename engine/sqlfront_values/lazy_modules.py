@@ -28,6 +28,8 @@ class _LazyModule(ModuleType):
     """A stand-in for a module; the first access of each name looks the name up in the real module."""
 
     def __getattr__(self, name: str) -> object:
+        if name == "__wrapped__":  # tools look for it in every object of a package, as inspect.unwrap does
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}", name=name, obj=self)
         value = getattr(import_module(self.__name__), name)
         # Keep the value as an attribute: the next access then costs as much as any attribute of a module.
         self.__dict__[name] = value

@@ -6,9 +6,10 @@
 """
 
 import time
-from typing import TYPE_CHECKING, assert_never
+from typing import assert_never
 
 from sqlfront.commands import caching, indexes, killing, modification, settings, tables
+from sqlfront.commands.inspection import creation, describing, functions, listing
 from sqlfront.commands.run import CommandOutcome, StatementRun
 from sqlfront.results.result import Result
 from sqlfront_planner.statements.structs import (
@@ -49,15 +50,6 @@ from sqlfront_planner.statements.structs import (
     UseDatabase,
 )
 from sqlfront_values.errors import InternalError
-from sqlfront_values.lazy_modules import lazy_module
-
-if TYPE_CHECKING:
-    from sqlfront.commands.inspection import creation, describing, functions, listing
-else:
-    creation = lazy_module("sqlfront.commands.inspection.creation")
-    describing = lazy_module("sqlfront.commands.inspection.describing")
-    functions = lazy_module("sqlfront.commands.inspection.functions")
-    listing = lazy_module("sqlfront.commands.inspection.listing")
 
 
 def run(run: StatementRun, statement: Statement) -> Result:

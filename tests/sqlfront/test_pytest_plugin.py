@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,10 @@ import sqlfront
 from tests.docs.blocks import ROOT, blocks
 
 pytest_plugins = ("pytester",)
+
+#: The arguments by which pytest has the plug-in in an environment that was made before the plug-in was.
+IS_INSTALLED = bool(entry_points(group="pytest11", name="sqlfront_pytest"))
+PLUG_IN = () if IS_INSTALLED else ("-p", "sqlfront_pytest")
 
 ISOLATION = """
 import os, pathlib, pytest, sqlfront
@@ -42,7 +47,7 @@ def _plugin(pytester: pytest.Pytester) -> None:
 
 def passed(pytester: pytest.Pytester, count: int, *arguments: str) -> None:
     """Run the project's tests in this process; all pass."""
-    result = pytester.runpytest_inprocess("-p", "sqlfront_pytest", "-p", "no:cacheprovider", *arguments)
+    result = pytester.runpytest_inprocess(*PLUG_IN, "-p", "no:cacheprovider", *arguments)
     result.assert_outcomes(passed=count)
 
 
@@ -85,7 +90,7 @@ def test_a_test_that_fails_closes_its_session(pytester: pytest.Pytester) -> None
         "def test_after():\n    assert SEEN[0].closed\n"
     )
 
-    result = pytester.runpytest_inprocess("-p", "sqlfront_pytest", "-p", "no:cacheprovider")
+    result = pytester.runpytest_inprocess(*PLUG_IN, "-p", "no:cacheprovider")
 
     result.assert_outcomes(passed=1, failed=1)
 
@@ -110,7 +115,7 @@ def test_workers_of_xdist_have_sessions_of_their_own(pytester: pytest.Pytester) 
     pytester.makepyfile(ISOLATION.replace("range(3)", "range(40)"))
     paths = os.pathsep.join(str(Path(ROOT, name)) for name in ("", "engine", "planner", "connectors"))
     ran = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-n", "2", "-p", "sqlfront_pytest"],
+        [sys.executable, "-m", "pytest", "-q", "-n", "2", *PLUG_IN],
         cwd=pytester.path,
         env=os.environ | {"PYTHONPATH": paths},
         capture_output=True,

@@ -5,3 +5,7 @@ In comes a :class:`~sqlfront.commands.run.StatementRun` with the statement; out 
 ``details`` (facts about one relation), ``listing`` (SHOW TABLES and its like), ``describing`` (DESCRIBE and
 its like), ``creation`` (SHOW CREATE TABLE), ``functions`` (SHOW and DESCRIBE of functions).
 """
+
+from sqlfront_values.lazy_modules import lazy_submodules
+
+lazy_submodules(__name__, "creation", "describing", "details", "functions", "listing", "names")

@@ -2,6 +2,8 @@
 
 import logging
 import threading
+import weakref
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from sqlfront.commands import caching
@@ -36,8 +38,9 @@ class AutomaticCopies:
         self._lock = threading.Lock()
         self._made: list[Entry] = []
         if context.cluster is None:
+            relief = partial(_relieve, weakref.WeakMethod(self.relieve))  # the engine may outlive the session
             for budget in (context.engine.memory, context.engine.tables):
-                budget.relief = self.relieve
+                budget.relief = relief
 
     def make(self, name: tuple[str, ...], request: StatementRequest) -> None:
         """Copy the relation of Spark's with the dotted ``name``, as a part of the statement of ``request``.
@@ -60,6 +63,11 @@ class AutomaticCopies:
                 self._context.plans.clear()  # plans that read the copy hold its rows
                 logger.info("the automatic copy of `%s` made room", entry.name)
                 return True
+
+
+def _relieve(relieve: "weakref.WeakMethod[Callable[[], bool]]") -> bool:
+    method = relieve()
+    return method is not None and method()
 
 
 class CopyWay:

@@ -142,7 +142,7 @@ def test_what_stops_a_copy_stops_sparks_jobs(alone: AttachedSession, beside: Spa
     with pytest.raises(OperationalError, match="timeout of 1 s"):
         alone.execute("CACHE TABLE endless", timeout=1)
     assert not jvm_context().statusTracker().getActiveJobsIds()
-    assert alone.catalog.entries() == ()
+    assert alone.context.catalog.entries() == ()
 
 
 def test_a_copy_of_nothing(alone: AttachedSession) -> None:

@@ -64,6 +64,7 @@ def test_the_second_reading_says_what_a_copy_would_cost(session: AttachedSession
     assert lane(session) == "light"
 
 
+@pytest.mark.doors
 def test_advice_names_each_relation(session: AttachedSession, beside: SparkSession) -> None:
     beside.sql("CREATE TEMP VIEW `odd name` AS SELECT id FROM range(7)")
     text = "WITH few AS (SELECT * FROM events) SELECT count(*) FROM few JOIN `odd name` o ON few.kind = o.id"
@@ -72,6 +73,7 @@ def test_advice_names_each_relation(session: AttachedSession, beside: SparkSessi
     assert "CACHE TABLE `odd name` and CACHE TABLE events would make it light" in reason(session, text)
 
 
+@pytest.mark.doors
 def test_explain_shows_the_advice_and_counts_nothing(session: AttachedSession) -> None:
     for _ in range(3):
         assert "CACHE TABLE" not in explained(session)
@@ -80,6 +82,7 @@ def test_explain_shows_the_advice_and_counts_nothing(session: AttachedSession) -
     assert "CACHE TABLE events would make it light" in explained(session)
 
 
+@pytest.mark.doors
 def test_nothing_is_advised_that_would_not_help(session: AttachedSession, beside: SparkSession) -> None:
     covered_by_spark = "SELECT count(*) FROM events GROUP BY kind WITH CUBE"
     too_large = "SELECT count(*) FROM huge"
@@ -110,6 +113,7 @@ def test_what_was_read_often_is_copied(session: AttachedSession, beside: SparkSe
     assert sorted(session.execute(QUERY).collect()) == [(kind, 1) for kind in range(10)]
 
 
+@pytest.mark.doors
 def test_a_first_reading_may_be_enough(session: AttachedSession) -> None:
     session.execute("SET sqlfront.autocache = 1")
     assert lane(session) == "light"
@@ -119,6 +123,7 @@ def test_a_first_reading_may_be_enough(session: AttachedSession) -> None:
     assert lane(session) == "spark"
 
 
+@pytest.mark.doors
 @pytest.mark.parametrize("changing", ["rand()", "current_timestamp()", "uuid()", "now()"])
 def test_rows_that_change_by_themselves_are_not_copied(
     session: AttachedSession, beside: SparkSession, changing: str
@@ -190,6 +195,7 @@ def test_copies_are_never_stale(beside: SparkSession, seed: int) -> None:
     assert light > 3
 
 
+@pytest.mark.doors
 def test_a_memory_table_that_is_too_large_says_so(beside: SparkSession) -> None:
     with AttachedSession(beside, Config(memory_limit=2**20)) as session:
         with pytest.raises(OperationalError, match="memory"):

@@ -55,9 +55,16 @@ def test_the_names_that_a_result_lacks_are_known() -> None:
     assert {name for name in public(DataFrame) if not hasattr(Result, name)} == MISSING
 
 
+@pytest.fixture(scope="module")
+def alone() -> Iterator[sqlfront.Session]:
+    """A session without Spark: ``sqlfront.sql`` would take one that another test has attached."""
+    with sqlfront.Session() as session:
+        yield session
+
+
 @pytest.mark.parametrize("name", sorted(MISSING))
-def test_a_method_that_needs_spark_says_so(name: str) -> None:
-    result = sqlfront.sql("SELECT 1 AS one")
+def test_a_method_that_needs_spark_says_so(alone: sqlfront.Session, name: str) -> None:
+    result = alone.sql("SELECT 1 AS one")
 
     with pytest.raises(AttributeError, match=rf"'{name}'.*pip install 'sqlfront\[spark\]'"):
         getattr(result, name)
@@ -74,12 +81,12 @@ def test_methods_of_parameters_are_sparks() -> None:
             )
 
 
-def test_a_tree_is_sparks(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_tree_is_sparks(alone: sqlfront.Session, capsys: pytest.CaptureFixture[str]) -> None:
     text = (
         "SELECT 1 AS i, 1L AS l, 1S AS s, 1Y AS b, 1.5 AS d, array(named_struct('x', map('k', 1))) AS a,"
         " INTERVAL 1 DAY AS day, INTERVAL 1 YEAR AS year, null AS n, X'00' AS bytes, current_date() AS d"
     )
-    result = sqlfront.sql(text)
+    result = alone.execute(text)
     schema = spark_schema(result.schema)
 
     for level in (1, 2, 3, 9):
