@@ -30,6 +30,7 @@ def main() -> None:
         query = "SELECT kind, count(*) AS n FROM events WHERE id >= {} GROUP BY kind"
         ways: dict[str, Callable[[int], object]] = {
             "spark.sql": lambda turn: spark.sql(query.format(0)).collect(),
+            "spark.sql, a new text": lambda turn: spark.sql(query.format(1000 + turn)).collect(),
             "Spark's lane, a new text": lambda turn: advised.execute(query.format(turn)).collect(),
             "Spark's lane, with advice": lambda turn: advised.execute(query.format(0)).collect(),
             "an automatic copy": lambda turn: copying.execute(query.format(0)).collect(),

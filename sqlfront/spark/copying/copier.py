@@ -29,11 +29,13 @@ _TEXTS: Final = 256
 
 class _Known(msgspec.Struct):
     """The facts about a text, as long as Spark's names and the session's are those of ``epoch``: the names of
-    the relations of Spark's that the text reads, as written and whole, and the advice. Changed in place."""
+    the relations of Spark's that the text reads, as written and whole, and the advice. ``repeated``: the text
+    was asked more than once. Changed in place."""
 
     epoch: object
     names: tuple[tuple[str, ...], ...]
     wholes: tuple[tuple[str, ...], ...]
+    repeated: bool = False
     is_advised: bool = False
     advice: Advice | None = None
 
@@ -48,25 +50,33 @@ class Copier:
         self._counts = ReadCounts()
         self._lock = threading.Lock()
         self._texts: OrderedDict[str, _Known] = OrderedDict()
+        # Sets of relations about which a reason has held advice, each with the epoch of the advice.
+        self._told: dict[tuple[tuple[str, ...], ...], object] = {}
         # Relations that could not be copied, each with the epoch of the attempt.
         self._refused: dict[tuple[str, ...], object] = {}
 
     def way(self, request: "StatementRequest", otherwise: SparkWay, *, may_copy: bool) -> "Way":
         """The way of a query that reads relations of Spark's and that Spark would run. The way is
         ``otherwise``, with advice in its reason from the second reading of all the relations on; or, if
-        ``may_copy`` and the session copies what was read often, a way that copies the relations first."""
+        ``may_copy`` and the session copies what was read often, a way that copies the relations first.
+
+        Advice takes Spark some 40 ms, once for each text. A text that was never asked before gets none if
+        another text over the same relations has got it."""
         known = self._known(request)
         if known is None or not known.names:
             return otherwise
         count = self._counts.of if request.parsed is not None else self._counts.count
         readings = min([count(whole) for whole in known.wholes])
         wanted = self._context.options.autocache
-        if readings < _REPEATED and not 0 < wanted <= readings:
+        is_due = 0 < wanted <= readings
+        is_told = not known.repeated and self._told.get(known.wholes) == known.epoch
+        if not is_due and (readings < _REPEATED or is_told):
             return otherwise
         advice = self._advice(known, request)
         if advice is None:
             return otherwise
-        if may_copy and advice.follows and 0 < wanted <= readings and not self._is_refused(known):
+        self._told[known.wholes] = known.epoch
+        if may_copy and advice.follows and is_due and not self._is_refused(known):
             for whole in known.wholes:
                 self._counts.reset(whole)
             return CopyWay(known.names, self._copies, otherwise, partial(self._refuse, known))
@@ -89,6 +99,8 @@ class Copier:
                 self._texts.move_to_end(text)
                 if len(self._texts) > _TEXTS:
                     self._texts.popitem(last=False)
+        else:
+            known.repeated = True
         return known
 
     def _advice(self, known: _Known, request: "StatementRequest") -> Advice | None:

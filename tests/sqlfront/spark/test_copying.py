@@ -200,3 +200,13 @@ def test_a_memory_table_that_is_too_large_says_so(beside: SparkSession) -> None:
     with AttachedSession(beside, Config(memory_limit=2**20)) as session:
         with pytest.raises(OperationalError, match="memory"):
             session.execute("CREATE TABLE large USING memory AS SELECT id FROM range(4400000)")
+
+
+@pytest.mark.doors  # a change by another session of the process begins the advice anew
+def test_a_new_text_over_the_same_relations_is_not_asked_about_again(session: AttachedSession) -> None:
+    texts = [f"SELECT max(id) FROM events WHERE kind = {kind}" for kind in range(5)]
+    advised = ["CACHE TABLE" in reason(session, text) for text in texts]
+    again = ["CACHE TABLE" in reason(session, text) for text in texts]
+
+    assert advised == [False, True, False, False, False]
+    assert again == [True] * 5
