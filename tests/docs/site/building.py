@@ -10,7 +10,8 @@ from tests.docs.blocks import ROOT
 
 def build(target: Path, configuration: Path = ROOT / "mkdocs.yml") -> subprocess.CompletedProcess[str]:
     """Build the site strictly into the folder ``target``."""
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet"]
+    # Without --quiet, which hides the warnings that strictness counts.
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict"]
     roots = os.pathsep.join(str(ROOT / name) for name in ("", "engine", "planner", "connectors"))
     return subprocess.run(
         [*command, "--config-file", str(configuration), "--site-dir", str(target)],
