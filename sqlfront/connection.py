@@ -128,9 +128,9 @@ class Cursor(ClosingContext):
     """
 
     def __init__(self, connection: "Connection", begin: Callable[[str], QueryRun] | None = None) -> None:
-        """``begin`` makes the run of a statement's text, None = :meth:`Session.begin`."""
+        """``begin`` makes the run of a statement's text, None = the session's."""
         self._connection = connection
-        self._begin = connection.session.begin if begin is None else begin
+        self._begin = connection.session.context.begin if begin is None else begin
         # The run of the current or last statement; set before the statement begins, for cancel().
         self._query: QueryRun | None = None
         self._result: Result | None = None
@@ -202,12 +202,14 @@ class Cursor(ClosingContext):
             raise InterfaceError("the cursor is closed")
         if parameters is not None:
             refuse_surplus(operation if isinstance(operation, str) else operation.text, parameters)
-        session = self._connection.session
+        connection = self._connection
+        if connection.closed:
+            connection.check_open()
         if self._result is not None:
             self._finish()
         if isinstance(operation, str):
             self._query = query = self._begin(operation)
-            self._result = session.execute(operation, parameters, timeout=timeout, query=query)
+            self._result = connection._session.execute(operation, parameters, timeout=timeout, query=query)
         else:
             self._query = query = self._begin(operation.text)
             self._result = operation.execute(parameters, timeout=timeout, query=query)

@@ -109,19 +109,20 @@ class Result(ClosingContext):
         self._owner = owner
         self._source = batches
         self._kept: list[pa.RecordBatch] = []
-        self._consumed = False
-        self._handed = False
         self._job = self._ran = job
         self._plan = plan
         self._arguments = values
         self._settings = settings or Settings()
-        self._local = False
         self._statistics = statistics
-        #: Returns another result with the same rows after an error, as long as no row was handed over; None
-        #: if there is no other source of the rows.
-        self.otherwise: Callable[[Error], Result | None] | None = None
         #: The number of rows that the statement wrote, None if it writes none.
         self.affected = statistics.affected
+
+    # Whether the rows are handed over once, by a method that doesn't keep them; and whether a row has left.
+    _consumed = False
+    _handed = False
+    #: Returns another result with the same rows after an error, as long as no row was handed over; None
+    #: if there is no other source of the rows.
+    otherwise: "Callable[[Error], Result | None] | None" = None
 
     #: Returns the method that makes rows a temporary view of the session whose ``sql`` gave the result, or
     #: None once the session is gone. None for results of ``execute``.
@@ -129,6 +130,9 @@ class Result(ClosingContext):
 
     #: Returns the error to raise in place of one that reading rows ends with; None to raise it as it is.
     translate: "Callable[[Error], Error] | None" = None
+
+    # Whether naive datetimes are in this machine's time zone.
+    _local = False
 
     #: The account of the rows for operators; None if nobody observes the statement.
     _reading: "Reading | None" = None

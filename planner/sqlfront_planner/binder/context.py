@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
 from enum import Enum
+from types import MappingProxyType
 from typing import Final
 
 import msgspec
@@ -62,7 +63,7 @@ class Arguments(msgspec.Struct, frozen=True):
     values: tuple[object, ...] = ()
     types: tuple[pa.DataType, ...] = ()
     names: tuple[str, ...] | None = None
-    lifted: Mapping[tuple[int, int], int] = msgspec.field(default_factory=dict)
+    lifted: Mapping[tuple[int, int], int] = MappingProxyType({})
 
     @classmethod
     def of(
@@ -141,6 +142,8 @@ def typed_value(value: object, time_zone: str | None = "UTC") -> tuple[object, p
     >>> typed_value(np.int16(3))
     (3, DataType(int16))
     """
+    if type(value) is int and -_INT_BOUND <= value < _INT_BOUND:  # the commonest key of a lookup
+        return value, types.INT
     match value:
         case None:
             return None, types.VOID
