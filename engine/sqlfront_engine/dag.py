@@ -234,7 +234,7 @@ class Edge(msgspec.Struct, frozen=True, eq=False):
         return replace(self, input_priority=number)
 
     def queue_size(self, batches: int) -> Self:
-        """Set the number of batches in each queue of this edge."""
+        """Return a copy of the edge, each of whose queues holds at most ``batches`` batches."""
         return replace(self, config=replace(self.config or EdgeConfig(), queue_size=batches))
 
     def __eq__(self, other: object) -> bool:

@@ -74,8 +74,9 @@ class ClusterCatalog(Catalog):
                         self._enter(name)
 
     def _enter(self, key: str) -> None:
-        """Publish the catalog's entry for the relation of the document ``key``, or remove the entry if the
-        document, or a table that the relation names, is not known. The caller holds the lock."""
+        """Publish the catalog's entry of the relation that the document ``key`` describes. Remove the entry
+        if the document is gone, or if this session does not know a spread table of the relation: the memory
+        table itself, or the copy of a cached relation. The caller holds the catalog's lock."""
         known = self._known.get(key)
         entry = None if known is None else self._tables.entry(known[1])
         name = key.removeprefix(RELATION)

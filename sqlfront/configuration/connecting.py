@@ -137,8 +137,10 @@ def _changed(config: Config | None) -> dict[str, object]:
 def _of_environment(
     environment: Mapping[str, str], named: Mapping[str, object], *, placed: bool
 ) -> dict[str, object]:
-    """The options of the environment that apply beside the options ``named`` elsewhere; ``placed``: whether
-    a URL or a name gives the place."""
+    """Return the options that the environment gives to a connection. ``named``: the options of all other
+    sources. Omitted are options of the connection's place (:data:`_PLACES`) if another source gives the
+    place, and the options of :func:`_left_out`. ``placed``: whether the caller has a URL, or the name of a
+    connection in ``sqlfront.toml``. Raises ProgrammingError for a malformed value."""
     placed = placed or bool(named.keys() & _PLACES)
     taken: dict[str, object] = {}
     for option in OPTIONS:

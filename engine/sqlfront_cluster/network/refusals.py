@@ -28,8 +28,9 @@ class Refusals:
         self._quiet_until = now()
 
     def add(self, remote: str, reason: str) -> bool:
-        """Count a refusal of a connection from the address ``remote``, and log it if due. Returns whether the
-        caller has to see to a later call of :meth:`tell`, since this refusal is the first unlogged one."""
+        """Count a refused connection from the address ``remote``. Log all refusals since the last log line,
+        unless that line is less than a period old. Return True if this refusal is not logged and no earlier
+        refusal waits for its log line: the caller then arranges a later call of :meth:`tell`."""
         with self._lock:
             self.total += 1
             self._unlogged += 1

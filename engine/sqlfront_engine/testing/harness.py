@@ -97,7 +97,10 @@ def run_processor(
 
 
 class _HostileOrder:
-    """A way of running a processor, chosen by ``seed``; the first seeds are the plain ways."""
+    """The conditions under which a processor runs, determined by ``seed``: the cuts of the input batches, the
+    encoding of strings, the inserted empty batches, the sizes of the queues and the order of the tasklets.
+    Seed 0 changes neither the input batches nor the order of the tasklets; seed 1 cuts the input into batches
+    of one row; all other seeds cut the input at random places."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed

@@ -1,5 +1,5 @@
-"""Compilation of expressions to closures over rows: dispatch on node, function and types happens once, not
-per batch."""
+"""Compilation of expressions to functions from the rows of a batch to an array. The compiler examines nodes,
+SQL functions and types once, not once per batch."""
 
 import sys
 from collections.abc import Sequence

@@ -59,9 +59,10 @@ class Counters(msgspec.Struct, frozen=True):
 
 
 class ExplainedVertex(msgspec.Struct, frozen=True):
-    """A step of the plan. ``parallel``: the vertex has one instance per worker of a member, else one
-    instance. After a run: ``counters`` over all members, ``members`` for each member, if there are
-    several."""
+    """A vertex of the plan's DAG. ``parallel``: a member runs one instance of the vertex per worker; False: a
+    member runs one instance. ``place``: the members that run instances. After a run ``counters`` has the
+    totals of all members. If the job had several participants, ``members`` has the counters of each
+    participant, by the member's name; otherwise ``members`` is empty."""
 
     name: str
     operator: str

@@ -55,8 +55,10 @@ _NO_OWNER: Final = "nobody"
 
 
 class Subject(msgspec.Struct, frozen=True):
-    """An engine or member whose figures are collected, under the label ``member``, with the plan cache of its
-    session (None: no session). Neither is kept alive."""
+    """A source of metrics: an engine or a member, and the plan cache of its session. ``member``: the value of
+    the metrics' label ``member``. ``runner`` returns the engine or the member, ``plans`` the plan cache.
+    Both are weak references, and return None once the object was freed. ``plans`` also returns None if there
+    is no session."""
 
     member: str
     runner: "Callable[[], Engine | Member | None]"

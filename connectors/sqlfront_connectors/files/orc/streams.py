@@ -71,9 +71,10 @@ def _check_of(stream: OrcStream) -> Callable[[bytes], None] | None:
 
 
 def _check_lengths(stream: OrcStream, size: int, data: bytes) -> None:
-    """Raise MalformedData if the sum of the lengths in ``data``, the content of ``stream``, exceeds both
-    ``size``, the bytes of the texts, and :data:`_ROOM`: Arrow's reader allocates memory for so many bytes and
-    ends the process if the allocation fails. For lists the number of values is unknown."""
+    """Raise MalformedData if the sum of the lengths in ``data`` exceeds both ``size`` and :data:`_ROOM`.
+    ``data``: the content of the LENGTH stream ``stream``. ``size``: the bytes of the column's texts. Arrow's
+    reader allocates as many bytes as the sum says, and ends the process if the allocation fails. A column of
+    lists or maps has no texts: ``size`` is 0, and :data:`_ROOM` alone bounds the sum."""
     is_second, most = stream.encoding >= _SECOND_VERSION, max(size, _ROOM)
     found = total_length(data, is_second=is_second)
     if found > most and total_length(data, is_second=is_second, exact=True) > most:

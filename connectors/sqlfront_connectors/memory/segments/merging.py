@@ -72,8 +72,9 @@ def live_batch(segment: Segment) -> pa.RecordBatch:
 
 
 def _first_rewritten(segments: Sequence[Segment], behind: int) -> int:
-    """Return the number of the first segment that is to be merged with all segments behind it; ``behind``:
-    the number of rows that follow the last segment."""
+    """Return the index of the first segment to rewrite: the rows of this segment and of all later segments
+    become new segments, together with the added rows. Return ``len(segments)`` if no segment is due.
+    ``behind``: the number of added rows, which follow the rows of the last segment."""
     first = len(segments)
     for number in range(len(segments) - 1, -1, -1):
         segment = segments[number]

@@ -47,7 +47,8 @@ def remove_redundant_sorts(plan: LogicalPlan, settings: Settings) -> LogicalPlan
 
 @deep
 def _visit(plan: LogicalPlan, *, ordered: bool) -> LogicalPlan:
-    """Visit a plan; ``ordered``: whether the order of the plan's rows has an effect above."""
+    """Return the plan without its redundant sorts. ``ordered``: whether an operator above the plan, or the
+    query's result, depends on the order of the plan's rows."""
     match plan:
         case LogicalSort(limit=None, offset=0) if not ordered:
             return _visit(plan.input, ordered=False)
