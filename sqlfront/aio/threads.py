@@ -53,15 +53,17 @@ class CallThreads:
 
     async def close(self, before: Callable[[], None]) -> None:
         """Run ``before`` on a thread of its own, and wait for the end of all threads. ``before`` has to end
-        the running calls."""
+        the running calls. If the task is cancelled meanwhile, CancelledError is raised after that end."""
         loop = asyncio.get_running_loop()
         ended = loop.create_future()
         closing = partial(self._close, before, loop, ended)
         thread = threading.Thread(target=closing, name="sqlfront-aio-close")
         thread.start()
-        await _settled(ended)
-        thread.join()  # which has told its end
-        ended.result()
+        try:
+            await _settled(ended)
+        finally:
+            thread.join()  # which has told its end
+            ended.result()
 
     def _close(
         self, before: Callable[[], None], loop: asyncio.AbstractEventLoop, ended: "asyncio.Future[None]"
@@ -88,15 +90,23 @@ async def _ended(future: "Future[Value]", discard: Callable[[Future[Value]], Non
 
     timer = loop.call_later(_PATIENCE, _set, ended, None)
     future.add_done_callback(finish)
-    await _settled(ended)
-    timer.cancel()
+    try:
+        await _settled(ended)
+    finally:
+        timer.cancel()
 
 
 async def _settled(future: "asyncio.Future[None]") -> None:
-    """Wait for the future; further cancellations of the task do not end the wait."""
+    """Wait for the future. Cancellations of the task do not end the wait; CancelledError is raised after the
+    wait."""
+    cancelled: asyncio.CancelledError | None = None
     while not future.done():
-        with suppress(asyncio.CancelledError):
+        try:
             await asyncio.wait([future])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
 
 
 def _tell(

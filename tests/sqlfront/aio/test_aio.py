@@ -312,6 +312,32 @@ def test_closing_a_connection_ends_what_runs() -> None:
     asyncio.run(main())
 
 
+def test_a_task_cancelled_while_it_closes_closes_and_is_cancelled() -> None:
+    async def main() -> None:
+        connection = await connect(workers=1)
+        let_go, began = threading.Event(), asyncio.Event()
+        close, loop = connection._blocking.close, asyncio.get_running_loop()
+
+        def close_later() -> None:
+            loop.call_soon_threadsafe(began.set)
+            let_go.wait(30)
+            close()
+
+        connection._blocking.close = close_later  # type: ignore[method-assign]
+        task = asyncio.create_task(connection.close())
+        await began.wait()
+        for _ in range(3):
+            task.cancel()
+            await asyncio.sleep(0)
+        assert not task.done()
+        let_go.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert connection.closed
+
+    asyncio.run(main())
+
+
 def test_closing_a_cursor_ends_the_statement_of_another_task() -> None:
     async def steps(connection: AsyncConnection) -> None:
         cursor = connection.cursor()
