@@ -222,6 +222,8 @@ class Cursor(ClosingContext):
         rows."""
         self._check_open()
         session = self._connection.session
+        if self._result is not None:
+            self._finish()
         together = many_rows.many_rows(session, operation, seq_of_parameters)
         if together is not None:
             session.register(together.view, together.rows)

@@ -176,6 +176,11 @@ def test_rowcount_counts_what_was_written(connection: Connection) -> None:
     assert connection.execute("select * from t").rowcount == -1
 
 
+def test_executemany_without_sets_forgets_the_last_statement(connection: Connection) -> None:
+    cursor = connection.execute("select 1 as x").executemany("insert into t values (?, ?, null)", [])
+    assert (cursor.rowcount, cursor.description) == (-1, None)
+
+
 def test_executemany_sums_up(connection: Connection) -> None:
     cursor = connection.executemany("insert into t values (?, ?, null)", [[7, "x"], [8, "y"]])
 
