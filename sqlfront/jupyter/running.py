@@ -26,7 +26,8 @@ def run(session: Session, text: str, variables: Mapping[str, object], show: Show
     """Run one statement, and return its result, of which the first rows have arrived. ``variables`` are the
     notebook's; ``show`` shows the progress.
 
-    Raises the statement's error, OperationalError (HY008) after an interrupt.
+    Raises the statement's error, OperationalError (HY008) after an interrupt; KeyboardInterrupt if the
+    interrupted statement has ended without an error nevertheless.
     """
     query = session.begin(text)
     work = _Work(session, text, variables, query)
@@ -42,6 +43,8 @@ def run(session: Session, text: str, variables: Mapping[str, object], show: Show
             raise OperationalError(
                 f"the statement has not ended {_ENDING:g} s after its cancellation"
             ) from None
+        work.outcome().close()
+        raise
     finally:
         show(None)
     return work.outcome()

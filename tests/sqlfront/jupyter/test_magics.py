@@ -17,6 +17,7 @@ from IPython.utils.capture import capture_output
 from traitlets.config import Config
 
 import sqlfront
+from sqlfront.jupyter import running
 from sqlfront.results.result import Result
 
 ENDLESS = (
@@ -145,6 +146,24 @@ def test_an_interrupt_cancels_the_statement(notebook: Notebook) -> None:
     assert "HY008" in printed
     assert not session.engine.jobs()
     assert notebook.run("%sql SELECT 1")[0].collect() == [(1,)]
+
+
+def test_an_interrupt_that_comes_too_late_still_ends_the_cell(
+    notebook: Notebook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notebook.run("%sql CREATE TABLE late (x INT) USING memory")
+    wait, interrupts = running._Work.wait, [KeyboardInterrupt]
+
+    def interrupted(work: running._Work, seconds: float) -> bool:
+        assert wait(work, 30)
+        while interrupts:
+            raise interrupts.pop()
+        return True
+
+    monkeypatch.setattr(running._Work, "wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        notebook.run("%%sql\nINSERT INTO late VALUES (1);\nINSERT INTO late VALUES (2)")
+    assert notebook.run("%sql SELECT * FROM late")[0].collect() == [(1,)]
 
 
 def test_connections_are_chosen_and_closed(notebook: Notebook) -> None:
