@@ -27,8 +27,8 @@ class MemoryStatistics(msgspec.Struct, frozen=True):
 class MemoryBudget:
     """Bytes that a member's or a query's operators may hold together, at most ``limit``; ``owner`` is the
     name in messages. A charge counts against ``parent``, too (None = no parent).
-    ``relief`` (None = no relief) is called when a charge doesn't fit, to give back unneeded memory; its
-    result is whether memory was freed.
+    ``relief`` (None = no relief) is called while a charge doesn't fit, to give back unneeded memory; its
+    result is whether memory was freed, and ends in False.
 
     Any thread may charge and release. Releasing takes no lock, since finalizers release, too: a finalizer may
     run while its thread is charging.
@@ -56,9 +56,8 @@ class MemoryBudget:
     def charge(self, size: int, operator: str) -> None:
         """Count ``size`` more bytes here and in all parents, or raise OperationalError, which names
         ``operator``, and count nothing."""
-        if not self._fits(size):
-            relieved = self.relief is not None and self.relief()
-            if not relieved or not self._fits(size):
+        while not self._fits(size):
+            if self.relief is None or not self.relief():
                 raise _exceeded(self, size, operator)
         if self.parent is not None:
             try:

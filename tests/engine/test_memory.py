@@ -44,6 +44,24 @@ def test_above_the_query_s_limit_the_error_names_operator_use_and_limit() -> Non
     assert query.used == member.used == 2 * 1024**2
 
 
+def test_relief_is_asked_until_a_charge_fits_or_there_is_no_more() -> None:
+    budget, copies = MemoryBudget("the member", 100), [30, 30, 30]
+    budget.charge(sum(copies), "copies")
+
+    def relieve() -> bool:
+        if not copies:
+            return False
+        budget.release(copies.pop())
+        return True
+
+    budget.relief = relieve
+    budget.charge(60, "sort")
+    assert (copies, budget.used) == ([30], 90)
+    with pytest.raises(OperationalError, match="sort needs 41 bytes"):
+        budget.charge(41, "sort")
+    assert (copies, budget.used) == ([], 60)
+
+
 def test_above_the_member_s_limit_nothing_stays_charged() -> None:
     member = MemoryBudget("the member", 100)
     other = OperatorAccount(MemoryBudget("the query", 100, member), "sort")
