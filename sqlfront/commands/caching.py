@@ -14,7 +14,14 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from sqlfront.commands.run import NOTHING, CommandOutcome, StatementRun, origin_of, scans_of
+from sqlfront.commands.run import (
+    NOTHING,
+    CommandOutcome,
+    StatementRun,
+    check_single_schema,
+    origin_of,
+    scans_of,
+)
 from sqlfront.state.cached_table import CachedTable
 from sqlfront.state.context import Context, CopyBasis
 from sqlfront_connectors.base import Table, TableDefinition
@@ -118,6 +125,7 @@ def uncache(run: StatementRun, statement: UncacheTable) -> CommandOutcome:
     is no error."""
     entry = run.context.catalog.lookup(name_parts(statement.name))
     if entry is None and statement.if_exists:
+        check_single_schema(statement.name)
         return NOTHING
     _uncache(run, run.entry(statement.name))
     return NOTHING

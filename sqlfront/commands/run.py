@@ -22,14 +22,14 @@ from sqlfront_engine.jobs.light_job import LightJob
 from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_planner.binder import Arguments, bind
 from sqlfront_planner.binder.names import shown_names
-from sqlfront_planner.catalog import DEFAULT_DATABASE, Entry, TableEntry
+from sqlfront_planner.catalog import DEFAULT_DATABASE, Entry, TableEntry, is_default
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.logical import LogicalPlan, LogicalProject, LogicalScan, all_nodes
 from sqlfront_planner.lowering import StorageTarget
 from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.planning import plan_logical
 from sqlfront_planner.shared_rows import SharedRows, shared_rows
-from sqlfront_planner.statements.dotted_names import name_parts
+from sqlfront_planner.statements.dotted_names import dotted, name_parts
 from sqlfront_planner.statements.query_parser import parse_query
 from sqlfront_planner.statements.structs import Query
 from sqlfront_values.errors import DataError, Error, NotSupportedError, ProgrammingError, spark_error
@@ -165,8 +165,8 @@ class StatementRun(msgspec.Struct, frozen=True):
         return nullcontext(False) if cluster is None else cluster.writing(table)
 
     def entry(self, name: str) -> Entry:
-        """The catalog's entry of a dotted name. Raises TABLE_OR_VIEW_NOT_FOUND if no relation has the
-        name."""
+        """The catalog's entry of a dotted name. Raises TABLE_OR_VIEW_NOT_FOUND if no relation has the name,
+        REQUIRES_SINGLE_PART_NAMESPACE if none can have it."""
         found = self.context.catalog.lookup(name_parts(name))
         if found is None:
             raise not_found(name, self.context.catalog.names())
@@ -195,9 +195,32 @@ def origin_of(entry: Entry) -> Entry:
 
 
 def not_found(name: str, known: tuple[str, ...] = ()) -> Error:
-    """The error TABLE_OR_VIEW_NOT_FOUND for a dotted name; the message suggests the names among ``known``
-    that are nearest."""
-    return spark_error("TABLE_OR_VIEW_NOT_FOUND", shown_names.unknown_relation(name_parts(name), known))
+    """The error for a dotted name of no relation; the message suggests the names among ``known`` that are
+    nearest."""
+    return spark_error(*shown_names.unknown_relation(name_parts(name), known))
+
+
+def check_single_schema(name: str) -> None:
+    """Raise REQUIRES_SINGLE_PART_NAMESPACE if the qualifier of a relation's dotted name can't be a schema,
+    such as an unknown catalog."""
+    parts = name_parts(name)
+    if not shown_names.has_single_schema(parts):
+        raise spark_error("REQUIRES_SINGLE_PART_NAMESPACE", shown_names.needs_single_schema(parts))
+
+
+def check_new_home(run: StatementRun, name: str) -> None:
+    """Raise an error unless a permanent relation of this session may have the dotted name, which has no
+    schema or the schema ``default``. The error is SCHEMA_NOT_FOUND; beside a Spark session NotSupportedError,
+    since Spark may have the schema."""
+    parts = name_parts(name)
+    if len(parts) == 1 or is_default(parts[:-1]):
+        return
+    if run.spark is not None:
+        raise NotSupportedError(
+            f"sqlfront keeps relations in the schema `{DEFAULT_DATABASE}` alone; Spark makes "
+            f"{shown_names.quoted(parts)}."
+        )
+    raise no_database(dotted(parts[:-1]))
 
 
 def no_database(name: str) -> Error:

@@ -7,7 +7,16 @@ from typing import Final
 import pyarrow as pa
 
 from sqlfront.commands.caching import dependents, drop_copy, following, give_up, let_go, recover
-from sqlfront.commands.run import NOTHING, CommandOutcome, StatementRun, not_found, origin_of, overflow_of
+from sqlfront.commands.run import (
+    NOTHING,
+    CommandOutcome,
+    StatementRun,
+    check_new_home,
+    check_single_schema,
+    not_found,
+    origin_of,
+    overflow_of,
+)
 from sqlfront.state.cached_table import CopyBehind, writable
 from sqlfront_connectors import registry
 from sqlfront_connectors.base import Table, TableDefinition, WritableTable
@@ -46,6 +55,7 @@ def create_table(run: StatementRun, statement: CreateTable) -> CommandOutcome:
     if is_temporary:
         _give_way(run, statement)
     else:
+        check_single_schema(statement.name)
         check_permanent(statement.name)
     present = None if is_temporary else catalog.lookup(name_parts(statement.name))
     if present is not None and not present.temporary:
@@ -61,6 +71,9 @@ def create_table(run: StatementRun, statement: CreateTable) -> CommandOutcome:
     if query is not None and statement.schema is not None:
         raise ProgrammingError("CREATE TABLE ... AS SELECT takes no column list; its columns are the query's")
     schema = _storable(query.schema) if query is not None else statement.schema
+    if not is_temporary:
+        check_unique(() if schema is None else schema.names)
+        check_new_home(run, statement.name)
     table = _make(run, statement, schema)
     written = None
     try:
@@ -118,9 +131,6 @@ def _is_sparks(run: StatementRun, statement: CreateTable) -> bool:
 
 
 def _make(run: StatementRun, statement: CreateTable, schema: pa.Schema | None) -> Table:
-    names = () if schema is None else schema.names
-    if not statement.scope.is_temporary:
-        check_unique(names)
     definition = TableDefinition(
         last_part(statement.name),
         schema,
@@ -175,6 +185,7 @@ def create_view(run: StatementRun, statement: CreateView) -> CommandOutcome:
     if statement.scope.is_temporary:
         _give_way(run, statement)
     else:
+        check_single_schema(statement.name)
         check_permanent(statement.name)
     view = ViewEntry(
         last_part(statement.name),
@@ -190,6 +201,8 @@ def create_view(run: StatementRun, statement: CreateView) -> CommandOutcome:
             condition="CREATE_VIEW_COLUMN_ARITY_MISMATCH",
         )
     check_unique(statement.columns or names)
+    if not view.temporary:
+        check_new_home(run, statement.name)
     spark = run.context.spark
     if spark is not None and view.temporary and statement.mode is CreateMode.REPLACE:
         spark.drop_view(view.name)
@@ -241,6 +254,7 @@ def drop(run: StatementRun, statement: Drop) -> CommandOutcome:
     parts = name_parts(statement.name)
     entry = run.context.catalog.lookup(parts)
     if entry is None:
+        check_single_schema(statement.name)
         if statement.if_exists:
             return NOTHING
         raise not_found(statement.name)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 DEFAULT_SCHEMA: Final = "default"
 #: Conditions of the errors for a name that no relation has.
-_UNKNOWN: Final = frozenset({"TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND"})
+_UNKNOWN: Final = frozenset({"TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "REQUIRES_SINGLE_PART_NAMESPACE"})
 
 
 class Listed(msgspec.Struct, frozen=True):

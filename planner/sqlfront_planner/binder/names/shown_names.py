@@ -4,6 +4,8 @@ relations and columns."""
 from collections.abc import Sequence
 from typing import Final
 
+from sqlfront_planner.catalog import DEFAULT_CATALOG, is_session_schema
+
 #: Names that a message suggests: as many as Spark's messages name.
 _SHOWN: Final = 5
 #: Characters up to which names are compared: the time of a comparison grows with the square of the length.
@@ -43,8 +45,11 @@ def unknown_column(parts: Sequence[str], known: Sequence[Sequence[str]]) -> tupl
     return "UNRESOLVED_COLUMN.WITH_SUGGESTION", f"{message} Did you mean one of the following? [{nearest}]."
 
 
-def unknown_relation(parts: Sequence[str], known: Sequence[str]) -> str:
-    """Return Spark's message for a dotted name of no relation; ``known`` are the names of relations."""
+def unknown_relation(parts: Sequence[str], known: Sequence[str]) -> tuple[str, str]:
+    """Return Spark's condition and message for a dotted name of no relation; ``known`` are the names of
+    relations. A qualifier that can't be a schema, such as an unknown catalog, has a condition of its own."""
+    if not has_single_schema(parts):
+        return "REQUIRES_SINGLE_PART_NAMESPACE", needs_single_schema(parts)
     message = (
         f"The table or view {quoted(parts)} cannot be found. Verify the spelling and "
         "correctness of the schema and catalog."
@@ -52,7 +57,25 @@ def unknown_relation(parts: Sequence[str], known: Sequence[str]) -> str:
     if known:
         nearest = ", ".join(quoted((name,)) for name in nearest_words(parts[-1], known))
         message += f" Did you mean one of the following? [{nearest}]."
-    return message
+    return "TABLE_OR_VIEW_NOT_FOUND", message
+
+
+def has_single_schema(parts: Sequence[str]) -> bool:
+    """Whether the qualifier of a relation's dotted name is empty, or one schema, which may stand behind its
+    catalog.
+
+    >>> has_single_schema(("spark_catalog", "s", "t")), has_single_schema(("spark_catalog", "t"))
+    (True, False)
+    """
+    qualifier = tuple(parts[:-1])
+    if not qualifier or is_session_schema(qualifier):
+        return True
+    return len(qualifier) == (2 if qualifier[0].lower() == DEFAULT_CATALOG else 1)
+
+
+def needs_single_schema(parts: Sequence[str]) -> str:
+    """Spark's message for a dotted name whose qualifier isn't one schema."""
+    return f"{DEFAULT_CATALOG} requires a single-part namespace, but got identifier {quoted(parts)}."
 
 
 def nearest_words(wanted: str, known: Sequence[str], count: int = _SHOWN) -> tuple[str, ...]:

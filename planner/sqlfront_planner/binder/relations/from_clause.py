@@ -19,7 +19,7 @@ from sqlfront_planner.binder.protocols import Queries
 from sqlfront_planner.binder.relations import joins, table_functions
 from sqlfront_planner.binder.scope import BoundQuery, Relation, Scope, ScopeColumn, named, relation
 from sqlfront_planner.binder.trees.handlers import failure, refuse_unknown, span, unparenthesized, unsupported
-from sqlfront_planner.catalog import DEFAULT_CATALOG, TableEntry, ViewEntry
+from sqlfront_planner.catalog import TableEntry, ViewEntry
 from sqlfront_planner.expressions.rewriting import is_deterministic
 from sqlfront_planner.logical import LogicalScan, LogicalValues
 from sqlfront_planner.shared_rows import varies_by_order_only
@@ -155,14 +155,7 @@ def _view_key(entry: ViewEntry) -> str:
 
 def _not_found(queries: Queries, parts: tuple[str, ...], node: exp.Expr) -> Exception:
     known = [*queries.common_names(), *queries.context.catalog.names()]
-    if len(parts) > 2 and parts[0].lower() != DEFAULT_CATALOG:
-        return failure(
-            "REQUIRES_SINGLE_PART_NAMESPACE",
-            f"{DEFAULT_CATALOG} requires a single-part namespace, "
-            f"but got identifier {shown_names.quoted(parts)}.",
-            node,
-        )
-    return failure("TABLE_OR_VIEW_NOT_FOUND", shown_names.unknown_relation(parts, known), node)
+    return failure(*shown_names.unknown_relation(parts, known), node)
 
 
 # ---- derived tables
