@@ -14,7 +14,7 @@ from sqlfront.shell.interactive.display.plan_tree import plan_lines
 from sqlfront.shell.interactive.display.screen import Screen
 from sqlfront.shell.interactive.display.table import TableLayout, fitted
 from sqlfront.shell.interactive.display.vertical import VerticalLayout
-from sqlfront.shell.interactive.display.visible import cut, visible
+from sqlfront.shell.interactive.display.visible import cells_of, cut, visible
 from sqlfront_values.errors import ProgrammingError
 
 
@@ -159,6 +159,7 @@ def test_a_plan_that_ran_is_a_tree_with_shares_that_sum_up() -> None:
     assert sum(line.endswith("< hot") for line in lines) == 1
     assert sum("└─ " in line or "├─ " in line for line in lines) == len(shares) - 1
     assert lines[-1].startswith("time ")
+    assert all(cells_of(line) <= screen().size.columns for line in lines[1:])
 
 
 def test_cells_keep_nulls_apart_and_numbers_right() -> None:

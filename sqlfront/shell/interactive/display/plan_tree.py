@@ -1,7 +1,7 @@
 """The run of a plan as a tree: each step's share of the busy time as a bar, and the step that took most."""
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from sqlfront.shell.interactive.display.footer import duration
 from sqlfront.shell.interactive.display.screen import Paint, Screen
@@ -11,8 +11,6 @@ from sqlfront_planner.explain.text import in_bytes, scan_text
 
 #: Cells of a bar.
 _BAR: Final = 10
-#: Cells of the columns behind a step: share, bar, time, rows and memory.
-_FIGURES: Final = 52
 #: Cells that a step's description has at least, however narrow the screen is.
 _LEAST: Final = 24
 
@@ -46,6 +44,14 @@ def _summary(job: ExplainedJob) -> str:
     return ", ".join(parts)
 
 
+class _Step(NamedTuple):
+    """A step of a tree: its description behind the tree's lines, its figures, and whether it took most."""
+
+    text: str
+    figures: str
+    is_hot: bool = False
+
+
 class _JobTree:
     """The tree of a job, from the result down to the sources."""
 
@@ -57,48 +63,57 @@ class _JobTree:
             self._inputs[edge.target].append(edge)
             self._outputs[edge.source] += 1
         self._total, self._hottest, self._screen = total, hottest, screen
-        self._room = max(_LEAST, screen.size.columns - _FIGURES)
+        counters = [vertex.counters for vertex in job.vertices if vertex.counters is not None]
+        self._time_size = max((len(duration(each.busy)) for each in counters), default=0)
+        self._rows_size = max((len(f"{each.rows:,}") for each in counters), default=0)
 
     def lines(self) -> Iterator[str]:
-        """The lines of the tree."""
-        for vertex in self._vertices.values():
-            if not self._outputs[vertex.name]:
-                yield from self._step(vertex, None, "", "")
+        """The lines of the tree. Descriptions of steps are cut so that their figures fit the screen."""
+        steps = [
+            step
+            for vertex in self._vertices.values()
+            if not self._outputs[vertex.name]
+            for step in self._steps(vertex, None, "", "")
+        ]
+        most = self._screen.size.columns - max(cells_of(step.figures) for step in steps)
+        room = max(_LEAST, min(most, max(cells_of(step.text) for step in steps)))
+        for text, figures, is_hot in steps:
+            line = f"{padded(cut(text, room), room)}{figures}".rstrip()
+            yield self._screen.painted(line, Paint.HOT) if is_hot else line
 
-    def _step(
+    def _steps(
         self, vertex: ExplainedVertex, edge: ExplainedEdge | None, lead: str, below: str
-    ) -> Iterator[str]:
-        """The lines of a step and its inputs. ``lead`` stands before the step, ``below`` before the lines of
+    ) -> Iterator[_Step]:
+        """A step and its inputs. ``lead`` stands before the step, ``below`` before the lines of
         its inputs."""
         routing = f" ({edge})" if edge is not None and str(edge) else ""
         text = f"{lead}{visible(vertex.operator)}{routing}"
         if edge is not None and edge.output < self._outputs[vertex.name] - 1:
-            yield f"{cut(text, self._room)} (shared)"
+            yield _Step(text, " (shared)")
             return
-        yield self._figures(text, vertex)
+        figures, is_hot = self._figures(vertex)
+        yield _Step(text, figures, is_hot)
         branch, end, through = ("├─ ", "└─ ", "│  ") if self._screen.draws_lines else ("|- ", "`- ", "|  ")
         inputs = self._inputs[vertex.name]
         for place, each in enumerate(inputs, 1):
             is_last = place == len(inputs)
             source = self._vertices[each.source]
             mark, behind = (end, "   ") if is_last else (branch, through)
-            yield from self._step(source, each, below + mark, below + behind)
+            yield from self._steps(source, each, below + mark, below + behind)
 
-    def _figures(self, text: str, vertex: ExplainedVertex) -> str:
-        """A step's line: the text, then its share of the time, the time, rows and memory."""
+    def _figures(self, vertex: ExplainedVertex) -> tuple[str, bool]:
+        """A step's share of the time, the time, rows and memory; and whether the step took most."""
         counters = vertex.counters
-        shown = padded(cut(text, self._room), self._room)
         if counters is None:
-            return shown.rstrip()
+            return "", False
         share = counters.busy / self._total if self._total else 0.0
         bar = _bar(share, lines=self._screen.draws_lines)
-        figures = f" {share:4.0%} {bar} {duration(counters.busy):>9} {counters.rows:>13,} rows"
+        time = duration(counters.busy).rjust(self._time_size)
+        figures = f" {share:4.0%} {bar} {time}  {counters.rows:>{self._rows_size},} rows"
         if counters.memory:
             figures += f", {in_bytes(counters.memory)}"
         is_hot = bool(counters.busy) and counters.busy == self._hottest
-        if not is_hot:
-            return shown + figures
-        return self._screen.painted(f"{shown}{figures} < hot", Paint.HOT)
+        return figures + (" < hot" if is_hot else ""), is_hot
 
 
 def _bar(share: float, *, lines: bool) -> str:
