@@ -3,9 +3,15 @@
 import atexit
 import gc
 import os
+import signal
 import sys
 import threading
 from typing import NoReturn
+
+
+def end_at_interrupt() -> None:
+    """Have Ctrl-C end the process at once and without a word from now on: the command has done its work."""
+    signal.signal(signal.SIGINT, lambda number, frame: os._exit(128 + number))
 
 
 def leave(code: int) -> NoReturn:

@@ -39,8 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments[:1] == ["check"]:
         return check.main(arguments[1:])
     options = _parser().parse_args(arguments)
-    signal.signal(signal.SIGINT, _interrupt)
     try:
+        signal.signal(signal.SIGINT, _interrupt)
         return _main(options)
     except BrokenPipeError:
         _silence_stdout()

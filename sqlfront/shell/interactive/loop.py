@@ -48,13 +48,13 @@ def run(session: Session, format_name: str | None = None) -> int:
     except Error as error:
         print(f"sqlfront: {error}", file=sys.stderr)
         return 2
-    with Shell(session, screen, options, format_name) as shell, ending_signals():
-        try:
+    try:
+        with Shell(session, screen, options, format_name) as shell, ending_signals():
             _talk(shell, _prompt(shell))
-        except HangUp as ended:
-            return 128 + ended.number
-        except OSError:  # the terminal is gone
-            return 128 + signal.SIGHUP
+    except HangUp as ended:
+        return 128 + ended.number
+    except OSError:  # the terminal is gone
+        return 128 + signal.SIGHUP
     return 0
 
 
