@@ -14,13 +14,19 @@ from tests.docs.blocks import ROOT, blocks, pages
 
 #: Pages whose blocks start a Spark session.
 _WITH_SPARK = ("spark.md",)
+#: Pages whose blocks start a Spark with executors, which takes too long for the test command.
+_WITH_EXECUTORS = ("executors.md",)
 #: Pages whose blocks read the flights of `make demo`.
 _WITH_FLIGHTS = ("tutorial.md",)
-_PAGES = [
-    pytest.param(page, id=page.name, marks=[pytest.mark.slow] if page.name in _WITH_SPARK else [])
-    for page in pages()
-    if blocks(page)
-]
+
+
+def _marks(page: Path) -> list[pytest.MarkDecorator]:
+    if page.name in _WITH_EXECUTORS:
+        return [pytest.mark.doors]
+    return [pytest.mark.slow] if page.name in _WITH_SPARK else []
+
+
+_PAGES = [pytest.param(page, id=page.name, marks=_marks(page)) for page in pages() if blocks(page)]
 
 
 @pytest.mark.parametrize("page", _PAGES)
