@@ -102,12 +102,19 @@ def lock(directory: PrivateFolder) -> int | None:
     return descriptor
 
 
+def has_launcher(directory: PrivateFolder) -> bool:
+    """Whether a launcher is alive whose files are in the directory, be it one that starts or stops."""
+    descriptor = lock(directory)
+    if descriptor is None:
+        return True
+    os.close(descriptor)
+    return False
+
+
 def running_cluster(directory: PrivateFolder) -> RunFile | None:
     """Read the run file of the cluster whose files are in the directory. Return None if no launcher is
     alive. Raises OperationalError while the cluster starts or stops."""
-    descriptor = lock(directory)
-    if descriptor is not None:
-        os.close(descriptor)
+    if not has_launcher(directory):
         return None
     try:
         return msgspec.json.decode(directory.read("cluster.json"), type=RunFile)

@@ -21,6 +21,7 @@ import msgspec
 from sqlfront.cluster.addresses import (
     CREDENTIALS,
     RunFile,
+    has_launcher,
     lock,
     run_directory,
     running_cluster,
@@ -275,7 +276,7 @@ def _stop(options: argparse.Namespace) -> int:
             return 3
         os.kill(running.pid, signal.SIGTERM)
         deadline = time.monotonic() + PATIENCE
-        while running_cluster(directory) is not None:
+        while has_launcher(directory):  # the launcher removes its run file before it ends
             if time.monotonic() > deadline:
                 raise OperationalError(f"process {running.pid} does not end within {PATIENCE:g} s")
             time.sleep(_LOOK)

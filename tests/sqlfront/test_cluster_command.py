@@ -5,11 +5,14 @@ import signal
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from sqlfront.shell.cluster import describe
+from sqlfront.cluster.addresses import RunFile, lock, run_directory
+from sqlfront.shell.cluster import describe, main
 from sqlfront_cluster.members.listing import JobListing
 from sqlfront_cluster.members.member_list import MemberInfo, MemberList
 from sqlfront_engine.job_statistics import JobStatus, JobSummary
@@ -43,6 +46,21 @@ def test_a_cluster_is_started_looked_at_and_stopped(tmp_path: Path) -> None:
     assert (stopped.returncode, stopped.stdout) == (0, "the cluster has ended\n")
     assert sqlfront("cluster", "status", *place).returncode == 3
     assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["launcher.log", "lock"]
+
+
+def test_stop_waits_for_a_launcher_that_has_removed_its_run_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with run_directory(str(tmp_path / "run")) as directory:
+        held = lock(directory)
+        assert held is not None
+        directory.create("cluster.json", msgspec.json.encode(RunFile(os.getpid(), "unix:/nowhere")))
+        monkeypatch.setattr(os, "kill", lambda *_: directory.remove("cluster.json"))
+        monkeypatch.setattr(time, "sleep", lambda _: os.close(held))
+
+        assert main(["cluster", "stop", "--directory", str(tmp_path / "run")]) == 0
+
+    assert capsys.readouterr().out == "the cluster has ended\n"
 
 
 def test_a_place_without_room_is_told(tmp_path: Path) -> None:
