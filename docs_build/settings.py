@@ -51,10 +51,13 @@ def _keys() -> str:
 
 
 def _fields() -> str:
-    variables = {option.name: code(option.variable) for option in OPTIONS}
+    known = {option.name: (option.meaning, code(option.variable)) for option in OPTIONS}
     parameters = inspect.signature(Config).parameters.values()
-    rows = (row(code(field.name), _default(field), variables.get(field.name, "")) for field in parameters)
-    return table(("field", "default", "variable"), rows)
+    rows = (
+        row(code(field.name), _default(field), *known.get(field.name, ("see below", "")))
+        for field in parameters
+    )
+    return table(("field", "default", "meaning", "variable"), rows)
 
 
 def _default(field: inspect.Parameter) -> str:

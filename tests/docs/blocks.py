@@ -51,13 +51,15 @@ def blocks(page: Path) -> list[Block]:
 
 
 def commands(block: Block) -> Iterator[Command]:
-    """The commands of a console block, those left out that can't run here.
+    """The commands of a console block, those left out that can't run here. A backslash at the end of a line
+    continues the command.
 
     >>> list(commands(Block("console", "$ echo a\\na\\n$ make test\\n", 1)))
     [Command(text='echo a', output='a\\n')]
     """
     for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
-        text, _, output = part.partition("\n")
+        text, _, output = part.replace("\\\n", "\0").partition("\n")
+        text = text.replace("\0", "\\\n")
         if not text.startswith(_LEFT_OUT):
             yield Command(text, output)
 

@@ -32,6 +32,9 @@ _SIZES = {"desk": (1280, 900), "phone": (390, 844)}
 _LINKS = "[...document.querySelectorAll('a[href]')].map(link => link.href)"
 _ANCHORS = "[...document.querySelectorAll('[id], a[name]')].map(one => one.id || one.name)"
 _OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+#: The number of blocks of code without a button that copies the code.
+_NOT_COPIED = """[...document.querySelectorAll('.md-typeset pre')].filter(block =>
+    block.querySelector('code') && !block.querySelector('.md-code__button, .md-clipboard')).length"""
 _BACKGROUND = "getComputedStyle(document.body).backgroundColor"
 
 
@@ -87,10 +90,11 @@ def test_every_page_opens_without_a_complaint_and_fits(
         page, seen = context.new_page(), Seen()
         seen.watch(page)
         page.goto(f"{address}/{name}", wait_until="networkidle")
-        overflow = page.evaluate(_OVERFLOW)
+        overflow, not_copied = page.evaluate(_OVERFLOW), page.evaluate(_NOT_COPIED)
         faults += [f"{name}: {complaint}" for complaint in seen.complaints]
         faults += [f"{name}: asks {url}" for url in seen.requests if not _is_own(url, address)]
         faults += [f"{name}: {overflow} px too wide"] if overflow > 0 else []
+        faults += [f"{name}: {not_copied} blocks can't be copied"] if not_copied else []
         _SCREENS.mkdir(parents=True, exist_ok=True)
         page.screenshot(path=_SCREENS / f"{size}-{scheme}-{Path(name).stem}.png")
         page.close()
@@ -144,6 +148,17 @@ def test_the_search_finds(browser: Any, address: str, words: str, found: str) ->
 
     assert seen.complaints == []
     assert [url for url in seen.requests if not _is_own(url, address)] == []
+
+
+def test_a_page_that_is_not_there_leads_back(browser: Any, site: Path, address: str) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(f"{address}/404.html", wait_until="networkidle")
+    offered = page.locator(".md-content a").evaluate_all("links => links.map(link => link.href)")
+    context.close()
+
+    assert len(offered) == 4
+    assert [link for link in offered if not (site / urlsplit(link).path.lstrip("/")).is_file()] == []
 
 
 def test_the_switch_makes_the_page_dark_and_the_next_page_remembers(browser: Any, address: str) -> None:

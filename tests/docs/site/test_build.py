@@ -1,5 +1,6 @@
 """The site is built without a warning, and a broken link is one."""
 
+import gzip
 import re
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from tests.docs.site.building import build
 _LOADED = re.compile(
     r"""<(?:script|img|iframe|link rel="(?:stylesheet|preconnect|icon)")[^>]*(?:src|href)="(https?:)?//"""
 )
+#: The largest size of a page, in bytes, as a server sends it.
+_PAGE_LIMIT = 300_000
 
 
 def test_the_site_is_built_strictly_with_all_pages_and_loads_nothing_from_other_hosts(tmp_path: Path) -> None:
@@ -27,6 +30,8 @@ def test_the_site_is_built_strictly_with_all_pages_and_loads_nothing_from_other_
     written = {path.stem for path in tmp_path.glob("*.html")}
     assert {page.stem for page in pages()} - {"README"} <= written
     assert [path.name for path in tmp_path.glob("*.html") if _LOADED.search(path.read_text("utf-8"))] == []
+    weights = {path.name: len(gzip.compress(path.read_bytes())) for path in tmp_path.glob("*.html")}
+    assert [name for name, weight in weights.items() if weight > _PAGE_LIMIT] == []
 
 
 def test_each_function_of_spark_stands_once_on_the_page_of_functions() -> None:
@@ -55,16 +60,23 @@ def test_the_chart_has_the_subjects_of_the_notes() -> None:
 @pytest.mark.doors
 @pytest.mark.parametrize(
     "fault",
-    ["[x](nowhere.md)", "[x](index.md#nowhere)", "[x](/index.md)", "::: sqlfront.nowhere", "![x](none.svg)"],
+    [
+        "",
+        "[x](nowhere.md)",
+        "[x](index.md#nowhere)",
+        "[x](/index.md)",
+        "::: sqlfront.nowhere",
+        "![x](none.svg)",
+    ],
 )
-def test_a_fault_in_a_page_fails_the_build(fault: str, tmp_path: Path) -> None:
+def test_a_fault_in_a_page_fails_the_build_and_no_fault_does_not(fault: str, tmp_path: Path) -> None:
     docs = tmp_path / "docs"
     docs.mkdir()
     (docs / "index.md").write_text(f"# A page\n\n{fault}\n", "utf-8")
     configuration = tmp_path / "mkdocs.yml"
     configuration.write_text(_small_configuration(), "utf-8")
 
-    assert build(tmp_path / "site", configuration).returncode != 0
+    assert (build(tmp_path / "site", configuration).returncode != 0) == bool(fault)
 
 
 def _small_configuration() -> str:
@@ -72,7 +84,7 @@ def _small_configuration() -> str:
     text = (Path(__file__).parents[3] / "mkdocs.yml").read_text("utf-8")
     text = text[: text.index("# Pages that stand here")] + "nav:\n  - index.md\n"
     return re.sub(
-        r"^(hooks:\n  - .*|docs_dir: .*|site_dir: .*|  - assets/site.css|extra_css:)\n",
+        r"^(hooks:\n  - .*|docs_dir: .*|site_dir: .*|  custom_dir: .*|  - assets/site.css|extra_css:)\n",
         "",
         text,
         flags=re.MULTILINE,
