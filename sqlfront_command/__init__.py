@@ -1,8 +1,8 @@
 """The start of the ``sqlfront`` command.
 
 The package ``sqlfront`` takes a tenth of a second to load, and a Ctrl-C in that time would print where the
-loading was. This package stands beside ``sqlfront``, so that it runs first: from its import on Ctrl-C ends the
-process with 130, without a word, until the command has a handler of its own.
+loading was. This package stands beside ``sqlfront``, so that it runs first: from its import on Ctrl-C ends
+the process with 130, without a word, until the command has a handler of its own.
 """
 
 # The module ``signal`` loads ``enum`` first, which takes milliseconds.
