@@ -37,7 +37,7 @@ from sqlfront_values.types import (
 
 _INSERT: Final = re.compile(
     rf"(?P<begin>\s*INSERT\s+INTO\s+(?:TABLE\s+)?(?P<table>{WRITTEN_NAME})\s*"
-    rf"(?:\(\s*{WRITTEN_NAME}(?:\s*,\s*{WRITTEN_NAME})*\s*\)\s*)?)"
+    rf"(?:\((?P<columns>\s*{WRITTEN_NAME}(?:\s*,\s*{WRITTEN_NAME})*\s*)\)\s*)?)"
     r"VALUES\s*\((?P<values>\s*\?\s*(?:,\s*\?\s*)*)\)\s*;?\s*",
     re.IGNORECASE,
 )
@@ -65,8 +65,11 @@ def many_rows(session: Session, operation: str, sets: Sequence[Parameters]) -> M
     entry = session.context.catalog.lookup(name_parts(found["table"]))
     if not isinstance(entry, TableEntry) or not isinstance(entry.table, WritableTable):
         return None
-    takes_texts = STRING in entry.table.schema.types
-    columns = [_column(values, session.parameter_zone, takes_texts) for values in zip(*sets, strict=True)]
+    texts = _text_columns(found["columns"], entry.table.schema, width)
+    columns = [
+        _column(values, session.parameter_zone, takes_texts)
+        for values, takes_texts in zip(zip(*sets, strict=True), texts, strict=True)
+    ]
     if None in columns:
         return None
     view = f"__rows_of_executemany_{next(_numbers)}"
@@ -76,6 +79,18 @@ def many_rows(session: Session, operation: str, sets: Sequence[Parameters]) -> M
 
 #: Fewer sets are run one by one.
 _FEWEST: Final = 2
+
+
+def _text_columns(names: str | None, schema: pa.Schema, width: int) -> list[bool]:
+    """Whether each value goes to a column of texts; a column that isn't known counts as one."""
+    if names is None:
+        kinds = dict(enumerate(schema.types))
+        return [kinds.get(place, STRING) == STRING for place in range(width)]
+    texts = {name.lower(): kind == STRING for name, kind in zip(schema.names, schema.types, strict=True)}
+    written = re.findall(WRITTEN_NAME, names)
+    if len(written) != width:
+        return [True] * width
+    return [texts.get(name_parts(name)[-1].lower(), True) for name in written]
 
 
 def _column(values: tuple[object, ...], zone: str | None, takes_texts: bool) -> pa.Array | None:
