@@ -76,14 +76,14 @@ class Collector:
 
     def __init__(self, tallies: StatementTallies) -> None:
         self._tallies = tallies
-        #: Replaced as a whole.
-        self.subjects: tuple[Subject, ...] = ()
-        #: Called before each scrape; replaced as a whole.
-        self.settle: tuple[Callable[[], None], ...] = ()
+        # Lists that any thread appends to and removes from, finalizers among them; read as copies.
+        self.subjects: list[Subject] = []
+        #: Called before each scrape.
+        self.settle: list[Callable[[], None]] = []
 
     def collect(self) -> Iterator[Metric]:
         """Make all metrics."""
-        for settle in self.settle:
+        for settle in self.settle.copy():
             settle()
         yield from self._of_statements()
         yield from self._of_subjects()
@@ -111,7 +111,7 @@ class Collector:
 
     def _of_subjects(self) -> Iterator[Metric]:
         values: dict[str, dict[tuple[str, ...], float]] = {}
-        for subject in self.subjects:
+        for subject in self.subjects.copy():
             runner, plans = subject.runner(), subject.plans()
             if plans is not None:
                 values.setdefault("sqlfront_plan_cache_plans", {})[subject.member,] = len(plans)

@@ -7,7 +7,7 @@ them closes the port. A forked process serves nothing.
 import os
 from collections.abc import Callable
 from importlib.util import find_spec
-from threading import Lock
+from threading import RLock, Thread, current_thread
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -50,21 +50,29 @@ class MetricsEndpoint:
             ) from None
         #: The address with the port in use.
         self.address = str(Address(address.host, self._server.server_port))
+        #: The address by which sessions share the endpoint.
+        self.key = self.address
 
     def join(self, subject: "Subject", settle: Callable[[], None] | None = None) -> None:
         """Add a session or member; ``settle`` is called before each scrape."""
-        collector = self._collector
-        collector.subjects = (*collector.subjects, subject)
-        collector.settle = (*collector.settle, settle) if settle is not None else collector.settle
+        self._collector.subjects.append(subject)
+        if settle is not None:
+            self._collector.settle.append(settle)
 
     def leave(self, subject: "Subject", settle: Callable[[], None] | None = None) -> None:
         """Remove a session or member."""
-        collector = self._collector
-        collector.subjects = tuple(each for each in collector.subjects if each is not subject)
-        collector.settle = tuple(each for each in collector.settle if each != settle)
+        self._collector.subjects.remove(subject)
+        if settle is not None:
+            self._collector.settle.remove(settle)
 
     def close(self) -> None:
         """Close the port, and end its thread."""
+        if current_thread() is self._thread:  # a finalizer of a session, which would wait for itself
+            Thread(target=self._close, name="sqlfront-metrics-close").start()
+        else:
+            self._close()
+
+    def _close(self) -> None:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -133,7 +141,8 @@ class _Shared(msgspec.Struct):
 
 
 _shared: Final[dict[str, _Shared]] = {}
-_locks: Final = [Lock()]
+#: The lock of what is shared. A finalizer of a session may run, and take the lock, while its thread has it.
+_locks: Final = [RLock()]
 
 
 def open_endpoint(text: str) -> MetricsEndpoint:
@@ -151,7 +160,8 @@ def open_endpoint(text: str) -> MetricsEndpoint:
         if shared is None:
             endpoint = MetricsEndpoint(address)
             # A port 0 is a new port each time.
-            shared = _shared[text if address.port else endpoint.address] = _Shared(endpoint)
+            endpoint.key = text if address.port else endpoint.address
+            shared = _shared[endpoint.key] = _Shared(endpoint)
         shared.users += 1
         return shared.endpoint
 
@@ -159,13 +169,13 @@ def open_endpoint(text: str) -> MetricsEndpoint:
 def close_endpoint(endpoint: MetricsEndpoint) -> None:
     """Give back an endpoint; the last user closes it."""
     with _locks[0]:
-        found = next((key for key, each in _shared.items() if each.endpoint is endpoint), None)
-        if found is None:  # the endpoint of the process that forked this one
+        shared = _shared.get(endpoint.key)
+        if shared is None or shared.endpoint is not endpoint:  # that of the process that forked this one
             return
-        _shared[found].users -= 1
-        if _shared[found].users:
+        shared.users -= 1
+        if shared.users:
             return
-        del _shared[found]
+        del _shared[endpoint.key]
     endpoint.close()
 
 
@@ -181,7 +191,7 @@ def parsed(text: str) -> Address:
 
 
 def _forget_endpoints() -> None:
-    _locks[0] = Lock()
+    _locks[0] = RLock()
     for shared in _shared.values():
         shared.endpoint.forget()
     _shared.clear()

@@ -1,7 +1,7 @@
 """Counts of statements, for metrics."""
 
 from bisect import bisect_left
-from threading import Lock
+from threading import RLock
 from typing import Final
 
 import msgspec
@@ -63,8 +63,8 @@ class StatementTallies:
     """The counts of the statements of one or several sessions; a watcher of each of them."""
 
     def __init__(self) -> None:
-        # Guards the next fields. No finalizer takes the lock: an observer tells of dropped results later.
-        self._lock = Lock()
+        # Guards the next fields. The finalizer of another session may count while its thread has the lock.
+        self._lock = RLock()
         self._lanes: dict[str, LaneTally] = {}
         self._begun = self._ended = 0
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import gc
 import os
 import re
 import socket
@@ -18,6 +20,7 @@ from prometheus_client.parser import text_string_to_metric_families
 import sqlfront
 from sqlfront import Config
 from sqlfront.cluster.processes import SERVICE
+from sqlfront.observability.metrics import endpoint as endpoints
 from sqlfront.observability.metrics.collector import METRICS
 from sqlfront.observability.metrics.endpoint import close_endpoint, open_endpoint
 from sqlfront.observability.metrics.tallies import BUCKETS
@@ -164,6 +167,54 @@ def test_sessions_with_one_address_share_it_and_the_last_one_closes_it() -> None
     with pytest.raises(OSError):
         socket.create_connection(("127.0.0.1", port), 5).close()
     until(lambda: threading.active_count() <= before)
+
+
+@pytest.mark.parametrize("lock", ["of the counts", "of the endpoints"])
+def test_a_forgotten_session_waits_for_no_lock_of_its_thread(lock: str) -> None:
+    with sqlfront.connect(metrics=ANYWHERE) as kept:
+        address = kept.session.metrics_address
+        endpoint = endpoints._shared[str(address)].endpoint
+
+        def forget() -> None:
+            open_result = sqlfront.connect(metrics=address).execute("SELECT id FROM range(100000)")
+            assert open_result.fetchone() == (0,)
+            circle: list[object] = [open_result]
+            circle.append(circle)
+            del open_result, circle
+            with endpoint.tallies._lock if lock == "of the counts" else endpoints._locks[0]:
+                gc.collect()
+
+        thread = threading.Thread(target=forget, daemon=True)
+        thread.start()
+        thread.join(60)
+        assert not thread.is_alive()
+        assert value(scraped(address), "sqlfront_statements_running") == 0
+        assert endpoints._shared[str(address)].users == 1
+
+
+def test_a_session_forgotten_on_the_thread_of_the_port_closes_the_port(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    connection = sqlfront.connect(metrics=ANYWHERE)
+    endpoint = endpoints._shared[str(connection.session.metrics_address)].endpoint
+    server, thread = endpoint._server, endpoint._thread
+    forgotten: list[object] = [connection]
+    forgotten.append(forgotten)
+    del connection
+
+    def collects(*_: object) -> bool:
+        forgotten.clear()
+        gc.collect()
+        return False
+
+    monkeypatch.setattr(server, "verify_request", collects)
+    with (
+        contextlib.suppress(OSError),
+        socket.create_connection(("127.0.0.1", server.server_port), timeout=30) as client,
+    ):
+        client.recv(1)
+    thread.join(60)
+    assert not thread.is_alive()
 
 
 def test_a_port_in_use_is_named() -> None:
