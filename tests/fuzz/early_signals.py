@@ -45,7 +45,7 @@ def check(seed: int, folder: Path) -> str:
             terminal.send("\x04")
         code, text = terminal.ended(), terminal.text()
     what = f"seed {seed}: {kind}, {number.name} after {delay:.3f} s: exit code {code}\n{text}"
-    if "Traceback" in text and "sqlfront" not in text:
+    if ("Traceback" in text or "Fatal Python error" in text) and "sqlfront" not in text:
         return "ended while the interpreter loaded its own modules"
     assert code in (0, -number, 128 + number), what
     assert "Traceback" not in text, what

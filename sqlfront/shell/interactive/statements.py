@@ -5,6 +5,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import chain
 from typing import BinaryIO, Final, cast
@@ -235,8 +236,32 @@ def _to_file(shell: Shell, result: Result, worker: Worker, line: RunLine) -> _An
     assert file is not None
     if _is_plan(result):
         lines = worker.call(partial(_plan_lines, result, Screen(sys.stdout, coloured=False)), line.tick)
-        file.write("".join(f"{text}\n" for text in lines).encode())
+        worker.call(
+            partial(_whole, file, lambda: file.write("".join(f"{text}\n" for text in lines).encode()))
+        )
         return _Answer()
     name = "vertical" if shell.expanded is Expanded.ON and shell.format == "table" else shell.format
     write = partial(write_result, result, name, file, _output_options(shell))
-    return _Answer(worker.call(write, line.tick))
+    return _Answer(worker.call(partial(_whole, file, write), line.tick))
+
+
+def _whole(file: BinaryIO, write: Callable[[], int]) -> int:
+    """Call a function that writes an answer to a file, and return the function's value. After an error the
+    file has nothing of the answer, unless it is a pipe or a device."""
+    start = file.tell() if file.seekable() else None
+    try:
+        written = write()
+        file.flush()
+    except BaseException:
+        if start is not None:
+            _cut_back(file, start)
+        raise
+    return written
+
+
+def _cut_back(file: BinaryIO, size: int) -> None:
+    """Remove all but the first bytes of a file."""
+    with suppress(OSError):
+        os.ftruncate(file.fileno(), size)  # makes room for what the stream still holds
+        file.seek(size)
+        file.truncate()

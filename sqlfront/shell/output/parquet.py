@@ -15,12 +15,17 @@ class _Counted:
     closed = False
 
     def __init__(self, out: BinaryIO) -> None:
-        self._out = out
+        self._out: BinaryIO | None = out
         self._position = 0
+
+    def let_go(self) -> None:
+        """Write no further bytes: a writer that has failed writes the end of its file when it is freed."""
+        self._out = None
 
     def write(self, data: bytes) -> int:
         """Write the bytes, and count them."""
-        self._out.write(data)
+        if self._out is not None:
+            self._out.write(data)
         self._position += len(data)
         return len(data)
 
@@ -34,7 +39,8 @@ class _Counted:
 
     def flush(self) -> None:
         """Flush the stream below."""
-        self._out.flush()
+        if self._out is not None:
+            self._out.flush()
 
 
 def write(result: Result, out: BinaryIO, options: OutputOptions) -> int:
@@ -42,14 +48,17 @@ def write(result: Result, out: BinaryIO, options: OutputOptions) -> int:
     NotSupportedError for a type that Parquet doesn't have, such as an interval of months."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when a Parquet file is written
 
-    schema, count = result.arrow_schema, 0
+    schema, count, stream = result.arrow_schema, 0, _Counted(out)
     try:
-        file = pa.PythonFile(_Counted(out), "w")
-        writer = pq.ParquetWriter(file, schema, compression="snappy", version="2.6")
+        writer = pq.ParquetWriter(pa.PythonFile(stream, "w"), schema, compression="snappy", version="2.6")
     except pa.ArrowNotImplementedError as error:
         raise NotSupportedError(f"Parquet has no form of a column's type: {error}") from error
-    with writer:
-        for batch in result.batches():
-            writer.write_batch(batch)
-            count += batch.num_rows
+    try:
+        with writer:
+            for batch in result.batches():
+                writer.write_batch(batch)
+                count += batch.num_rows
+    except BaseException:
+        stream.let_go()
+        raise
     return count

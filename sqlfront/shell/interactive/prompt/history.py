@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from prompt_toolkit.history import FileHistory
@@ -39,12 +40,17 @@ class KeptHistory(FileHistory):
         super().append_string(string)
 
     def store_string(self, string: str) -> None:
-        """Append a text to the file."""
+        """Append a text to the file, whole or not at all."""
         if self._warn is None:
             return
+        size = None
         try:
+            size = os.path.getsize(self.filename)
             super().store_string(string.encode("utf-8", "replace").decode())
         except OSError as error:
+            if size is not None:
+                with suppress(OSError):
+                    os.truncate(self.filename, size)
             self._fail(error)
 
     def load_history_strings(self) -> list[str]:
