@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def sqlfront_config() -> "Config":
-    """The configuration of the sessions of tests: the defaults, whatever the environment says. Projects
+    """The configuration of the sessions of tests: the defaults, without the environment's variables. Projects
     override this fixture in ``conftest.py``."""
     config: Config = import_module("sqlfront").Config()
     return config

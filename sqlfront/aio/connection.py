@@ -128,7 +128,7 @@ class _Run:
         return query
 
     def stop(self) -> None:
-        """Cancel the running query and those that would follow."""
+        """Cancel the running query, and begin no later query."""
         self.stopped = True
         query = self._query
         if query is not None:

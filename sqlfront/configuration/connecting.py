@@ -2,7 +2,7 @@
 
 An option counts from the first source that gives the option: the arguments, the URL, the environment, the
 named connection of ``sqlfront.toml``, the defaults of :class:`~sqlfront.config.Config`. The environment never
-changes the place of a connection that a URL, a name or an argument gives, nor what opens the place.
+changes the place of a connection that a URL, a name or an argument gives, nor the credentials for the place.
 """
 
 import os
@@ -78,7 +78,7 @@ def speaks(environment: Mapping[str, str]) -> bool:
 
 
 def _of_target(target: str | None) -> tuple[dict[str, object], dict[str, object]]:
-    """The options of a URL, and those of a connection in the file, one of them empty."""
+    """The options of a URL, and the options of a connection in the file; one of the two is empty."""
     if target is None:
         return {}, {}
     if ":" in target:
@@ -114,7 +114,7 @@ def _of_name(name: str) -> dict[str, object]:
 
 
 def _expanded(options: Mapping[str, object]) -> dict[str, object]:
-    """The options, with those that the address of their cluster holds."""
+    """The options, completed by the options in the address of the cluster."""
     address = options.get("cluster")
     if not isinstance(address, str):
         return dict(options)
@@ -154,7 +154,7 @@ def _of_environment(
 
 def _left_out(options: Mapping[str, object], *, opened: bool) -> frozenset[str]:
     """The options that the environment does not give for a place. ``opened``: whether the place comes with
-    what opens the place."""
+    credentials."""
     joins = "cluster" in options or "credentials" in options
     own = frozenset(option.name for option in OPTIONS if option.scope is OptionScope.OWN)
     apart = options.get("launcher", Launcher.EMBEDDED.value) not in (

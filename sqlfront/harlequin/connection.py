@@ -97,7 +97,7 @@ class SqlfrontConnection(HarlequinConnection):  # type: ignore[misc]
         return text if statements else ""
 
     def close(self) -> None:
-        """Cancel what runs, and close the session."""
+        """Cancel the running statements, and close the session."""
         self.cancel()
         self._connection.close()
 

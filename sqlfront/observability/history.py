@@ -83,7 +83,7 @@ _histories: "Final[weakref.WeakSet[History]]" = weakref.WeakSet()
 
 
 class History:
-    """The last ``size`` statements of one session that have ended, and those that run. ``literals``: whether
+    """The running statements of one session, and the last ``size`` ended ones. ``literals``: whether
     texts keep their literals. ``runner`` runs the session's jobs."""
 
     def __init__(self, size: int, observer: Observer, runner: Engine | Member, *, literals: bool) -> None:

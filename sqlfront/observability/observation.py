@@ -97,10 +97,11 @@ class Observation:
 
     ``began`` is in seconds since the epoch. Times of phases are in seconds. ``rows_read`` and ``bytes_read``
     count the rows that scans of tables gave to the statement's jobs, ``rows_given`` and ``bytes_given`` the
-    rows that the reader got; bytes are those of Arrow batches in memory, None = not counted. ``rows_written``
-    is None for a statement that writes none. ``memory_peak``: the most bytes that the statement's operators
-    held, on other members at most. An error is kept as the name of its class, Spark's condition and the
-    SQLSTATE (empty = none), never as its text, which may quote literals and values of parameters.
+    rows that the reader got. Bytes are the sizes of Arrow batches in memory, None = not counted.
+    ``rows_written`` is None for a statement that writes none. ``memory_peak``: the most bytes that the
+    statement's operators held, on other members at most. An error is kept as the name of its class, Spark's
+    condition and the SQLSTATE (empty = none), never as its text, which may quote literals and values of
+    parameters.
     """
 
     __slots__ = (
@@ -222,7 +223,7 @@ class Observation:
         return time.perf_counter() - self._start if self.seconds is None else self.seconds
 
     def figures(self) -> JobFigures:
-        """The figures of the statement's jobs so far; those of the end, once the statement has ended."""
+        """The figures of the statement's jobs so far; once the statement has ended, the final figures."""
         query = self.query
         jobs = None if query is None else query.jobs
         if jobs is None:

@@ -18,9 +18,9 @@ def leave(code: int) -> NoReturn:
     """End the process with the exit code.
 
     The interpreter would first free every object of every module, one after the other, which takes a tenth of
-    the time of a small statement. The session is closed, so that nothing is left to be done but what modules
-    registered for the exit, and what the streams hold. Threads that the interpreter would wait for, and a
-    tracer or profiler, which writes its findings last, get the interpreter's own end.
+    the time of a small statement. The session is closed. Two things are left: functions that modules
+    registered for the exit, and text that the streams hold. Threads that the interpreter would wait for, and
+    a tracer or profiler, which writes its findings last, get the interpreter's own end.
     """
     if threading.active_count() > 1 or sys.gettrace() is not None or sys.getprofile() is not None:
         gc.freeze()

@@ -16,7 +16,7 @@ class SqlfrontCompiler(SQLCompiler):
     """The SQL of each element, where Spark's differs from the standard's."""
 
     def render_literal_value(self, value: Value, type_: AnyType) -> str:
-        """Return the literal of what the driver would be given as the parameter, so that both mean the same.
+        """Return the literal of the value that the driver would get as the parameter: both mean the same.
         Raises CompileError for a value without a literal."""
         if isinstance(type_, sqltypes.TypeDecorator) and _has_own_literals(type_):
             return super().render_literal_value(value, type_)

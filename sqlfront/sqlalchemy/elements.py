@@ -1,5 +1,5 @@
-"""Names for what SQLAlchemy passes to a dialect without types: it leaves the methods that a dialect overrides
-untyped inside, and objects of its trees differ from one version to the next."""
+"""Names for the untyped objects that SQLAlchemy passes to a dialect. SQLAlchemy leaves the methods that a
+dialect overrides untyped inside, and the objects of SQLAlchemy's trees differ between versions."""
 
 from collections.abc import Callable
 from typing import Any, TypeAlias

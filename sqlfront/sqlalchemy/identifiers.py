@@ -23,7 +23,7 @@ RESERVED: Final = frozenset(
 
 
 class SqlfrontIdentifierPreparer(IdentifierPreparer):
-    """The rules for names: backticks around those that aren't plain words in small letters."""
+    """The rules for names: backticks around names that aren't plain words in small letters."""
 
     reserved_words = set(RESERVED)  # noqa: RUF012 - SQLAlchemy's form
 

@@ -1,7 +1,7 @@
 """Errors that are of both hierarchies: PEP 249's and PySpark's.
 
-Programs written for a SparkSession catch ``AnalysisException`` and ask for ``getCondition()``. What an
-attached session raises is caught by these programs, too, and is still an
+Programs written for a SparkSession catch ``AnalysisException`` and ask for ``getCondition()``. Such programs
+catch the errors of an attached session, too. Each of these errors is still an
 :class:`~sqlfront_values.errors.Error`.
 """
 

@@ -1,4 +1,4 @@
-"""Advice: the CACHE TABLE that would let sqlfront answer a query, and what the copy would take."""
+"""Advice: the CACHE TABLE that would let sqlfront answer a query, and the memory of the copy."""
 
 from typing import TYPE_CHECKING, Final
 

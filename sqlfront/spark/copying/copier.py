@@ -28,9 +28,9 @@ _TEXTS: Final = 256
 
 
 class _Known(msgspec.Struct):
-    """The facts about a text, as long as Spark's names and the session's are those of ``epoch``: the names of
-    the relations of Spark's that the text reads, as written and whole, and the advice. ``repeated``: the text
-    was asked more than once. Changed in place."""
+    """The facts about a text, as long as the names of Spark and of the session are unchanged since
+    ``epoch``: the names of Spark's relations that the text reads, as written and whole, and the advice.
+    ``repeated``: the text was asked more than once. Changed in place."""
 
     epoch: object
     names: tuple[tuple[str, ...], ...]
@@ -58,7 +58,8 @@ class Copier:
     def way(self, request: "StatementRequest", otherwise: SparkWay, *, may_copy: bool) -> "Way":
         """The way of a query that reads relations of Spark's and that Spark would run. The way is
         ``otherwise``, with advice in its reason from the second reading of all the relations on; or, if
-        ``may_copy`` and the session copies what was read often, a way that copies the relations first.
+        ``may_copy`` and the session copies relations that are read often, a way that copies the
+        relations first.
 
         Advice takes Spark some 40 ms, once for each text. A text that was never asked before gets none if
         another text over the same relations has got it."""

@@ -1,6 +1,6 @@
 """Spark's descriptions of its functions, as DESCRIBE FUNCTION shows them.
 
-The file ``function_texts.jsonl`` beside this module holds what Spark answered, a function a line;
+The file ``function_texts.jsonl`` beside this module holds Spark's answers, one function a line;
 ``python -m tests.oracle.function_texts`` writes the file. The file is read at the first question.
 """
 
