@@ -139,12 +139,14 @@ _OTHER_CLASSES: Final[dict[str, type[DatabaseError]]] = {
     "DECIMAL_SCALE_EXCEEDS_PRECISION": ProgrammingError,
     "DISTINCT_WINDOW_FUNCTION_UNSUPPORTED": ProgrammingError,
     "DUPLICATED_MAP_KEY": DataError,
+    "DUPLICATE_KEY": ProgrammingError,  # a property that a statement names twice
     "FAILED_FUNCTION_CALL": ProgrammingError,
     "FAILED_TO_PARSE_TOO_COMPLEX": NotSupportedError,
     "INVALID_CONF_VALUE": ProgrammingError,
     "INVALID_DATETIME_PATTERN": ProgrammingError,
     "INVALID_NUMERIC_LITERAL_RANGE": ProgrammingError,
     "MISSING_ATTRIBUTES": ProgrammingError,
+    "NOT_NULL_ASSERT_VIOLATION": IntegrityError,
     "STAR_GROUP_BY_POS": ProgrammingError,
     "UNSUPPORTED_TYPED_LITERAL": ProgrammingError,
 }

@@ -10,8 +10,10 @@ from types import MappingProxyType
 from typing import Final, Protocol
 
 import msgspec
+import pyarrow as pa
 
 from sqlfront_connectors.base import Table
+from sqlfront_planner.relation_details import NO_DETAILS, RelationDetails
 from sqlfront_values.errors import NotSupportedError, spark_error
 
 DEFAULT_DATABASE: Final = "default"
@@ -27,12 +29,14 @@ SYSTEM_SCHEMAS: Final = frozenset({"information_schema", "sys"})
 class TableEntry(msgspec.Struct, frozen=True, eq=False):
     """A named table. To SQL a ``temporary`` entry is a view over a table. A temporary entry has no database,
     unless the entry stands for a relation of another session (``database`` is then the relation's whole
-    qualifier), or is global (GLOBAL_TEMP)."""
+    qualifier), or is global (GLOBAL_TEMP). ``details``: comments and the like; a cached table's belong to its
+    origin."""
 
     name: str
     table: Table
     temporary: bool = False
     database: tuple[str, ...] = ()
+    details: RelationDetails = NO_DETAILS
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -50,13 +54,17 @@ class TableEntry(msgspec.Struct, frozen=True, eq=False):
 
 class ViewEntry(msgspec.Struct, frozen=True, eq=False):
     """A view: the text of its query, bound again at each use. ``columns`` rename the query's columns, if any
-    are given. ``database`` is the qualifier of a global temporary view."""
+    are given. ``database`` is the qualifier of a global temporary view. ``details``: comments and properties.
+    ``schema``: the query's columns at the view's creation, which describe the view when its query is no
+    longer valid; None if the columns weren't known."""
 
     name: str
     sql: str
     columns: tuple[str, ...] = ()
     temporary: bool = False
     database: tuple[str, ...] = ()
+    details: RelationDetails = NO_DETAILS
+    schema: pa.Schema | None = None
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -70,6 +78,13 @@ class ViewEntry(msgspec.Struct, frozen=True, eq=False):
         if self.temporary:
             return tuple(part.lower() for part in self.parts)
         return (DEFAULT_CATALOG, DEFAULT_DATABASE, self.name.lower())
+
+    @property
+    def columns_at_creation(self) -> pa.Schema | None:
+        """The columns that the view had when it was made, under its own names; None if they weren't known."""
+        if self.schema is None or not self.columns:
+            return self.schema
+        return pa.schema(list(map(pa.field, self.columns, self.schema.types)))
 
 
 Entry = TableEntry | ViewEntry
@@ -135,6 +150,15 @@ class Catalog:
         """Return the current version of the catalog, in which the names of the other session's relations are
         found, too, instead of raising FoundElsewhere."""
         return _WideCatalog(self._path_tables, self._state, elsewhere=self.elsewhere)
+
+    def mapped(self, change: Callable[[Entry], Entry]) -> "PinnedCatalog":
+        """Return the current version of the catalog with ``change(entry)`` in the place of each entry."""
+        state = self._state
+        groups = [
+            MappingProxyType({key: change(entry) for key, entry in group.items()})
+            for group in (state.relations, state.temporary)
+        ]
+        return PinnedCatalog(self._path_tables, _State(state.version, *groups), elsewhere=self.elsewhere)
 
     @property
     def version(self) -> int:
@@ -224,6 +248,16 @@ class Catalog:
                 raise already_exists(entry)
             self._publish({**group, key: entry}, temporary=entry.temporary)
             return previous
+
+    def exchange(self, present: Entry, entry: Entry) -> bool:
+        """Put a permanent relation's new entry in the place of the ``present`` one, of the same name. Return
+        whether the present entry was still in the catalog; if not, nothing is changed."""
+        with self._lock:
+            key = present.name.lower()
+            if self._state.relations.get(key) is not present:
+                return False
+            self._publish({**self._state.relations, key: entry}, temporary=False)
+            return True
 
     def remove(self, parts: tuple[str, ...]) -> Entry | None:
         """Remove the relation of a dotted name, a temporary relation first; return the removed entry, None

@@ -126,6 +126,14 @@ class ClusterCatalog(Catalog):
             if self._documents.put(key, encode_relation(entry, self._identity), version):
                 return previous
 
+    def exchange(self, present: Entry, entry: Entry) -> bool:
+        """See :meth:`~sqlfront_planner.catalog.Catalog.exchange`."""
+        key = relation_key(present.name)
+        version, current = self._picture(key)
+        if current is not present:
+            return False
+        return self._documents.put(key, encode_relation(entry, self._identity), version)
+
     def remove(self, parts: tuple[str, ...]) -> Entry | None:
         """See :meth:`~sqlfront_planner.catalog.Catalog.remove`."""
         name = parts[-1].lower()

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 import msgspec
+import pyarrow as pa
 
 from sqlfront.state.cached_table import CachedTable
 from sqlfront_cluster import codec
@@ -15,6 +16,7 @@ from sqlfront_connectors.files import FileTable
 from sqlfront_connectors.files.version import FileVersion
 from sqlfront_connectors.memory.spread.table import SpreadTable
 from sqlfront_planner.catalog import Entry, TableEntry, ViewEntry
+from sqlfront_planner.relation_details import NO_DETAILS, RelationDetails
 from sqlfront_values.errors import NotSupportedError
 
 RELATION: Final = "relation:"
@@ -25,6 +27,7 @@ class MemoryRelation(msgspec.Struct, frozen=True, tag=True):
 
     name: str
     identity: str
+    details: RelationDetails = NO_DETAILS
 
 
 class FileRelation(msgspec.Struct, frozen=True, tag=True):
@@ -35,6 +38,7 @@ class FileRelation(msgspec.Struct, frozen=True, tag=True):
     location: str
     managed: bool
     version: FileVersion
+    details: RelationDetails = NO_DETAILS
 
 
 class ViewRelation(msgspec.Struct, frozen=True, tag=True):
@@ -43,6 +47,8 @@ class ViewRelation(msgspec.Struct, frozen=True, tag=True):
     name: str
     sql: str
     columns: tuple[str, ...]
+    details: RelationDetails = NO_DETAILS
+    schema: pa.Schema | None = None
 
 
 class CachedRelation(msgspec.Struct, frozen=True, tag=True):
@@ -85,12 +91,14 @@ def encode_relation(entry: Entry, identity: Callable[[FileTable], str]) -> bytes
 
 def _relation(entry: Entry, identity: Callable[[FileTable], str]) -> Relation:
     if isinstance(entry, ViewEntry):
-        return ViewRelation(entry.name, entry.sql, entry.columns)
+        return ViewRelation(entry.name, entry.sql, entry.columns, entry.details, entry.schema)
     match entry.table:
         case SpreadTable() as table:
-            return MemoryRelation(entry.name, table.identity)
+            return MemoryRelation(entry.name, table.identity, entry.details)
         case FileTable() as table:
-            return FileRelation(entry.name, identity(table), table.location, table.managed, table.version)
+            return FileRelation(
+                entry.name, identity(table), table.location, table.managed, table.version, entry.details
+            )
         case CachedTable(origin=origin, copy=SpreadTable() as copy):
             inner = _relation(origin, identity)
             assert not isinstance(inner, CachedRelation)
@@ -120,12 +128,18 @@ class Tables:
         """The catalog's entry of a relation; None while one of the relation's tables isn't known."""
         match relation:
             case ViewRelation():
-                return ViewEntry(relation.name, relation.sql, relation.columns)
+                return ViewEntry(
+                    relation.name,
+                    relation.sql,
+                    relation.columns,
+                    details=relation.details,
+                    schema=relation.schema,
+                )
             case MemoryRelation():
                 table = self._spread(relation.identity)
-                return None if table is None else TableEntry(relation.name, table)
+                return None if table is None else TableEntry(relation.name, table, details=relation.details)
             case FileRelation():
-                return TableEntry(relation.name, self._files(relation))
+                return TableEntry(relation.name, self._files(relation), details=relation.details)
             case CachedRelation():
                 origin, copy = self.entry(relation.origin), self._spread(relation.identity)
                 if origin is None or copy is None:

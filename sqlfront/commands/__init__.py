@@ -1,19 +1,22 @@
 """Statements other than queries: their effects on the session, and the rows that they give.
 
-``run`` has the shared parts. ``tables``, ``modification`` (with ``changes``),
-``indexes`` and ``caching`` change tables, views and copies of these; ``inspection`` has SHOW and DESCRIBE;
-``settings`` has SET and USE; ``killing`` ends other sessions' queries.
+``run`` has the shared parts. ``tables`` (with ``column_comments``), ``alteration``, ``modification`` (with
+``changes``), ``indexes`` and ``caching`` change tables, views and copies of these; ``inspection`` has SHOW
+and DESCRIBE; ``settings`` has SET and USE; ``killing`` ends other sessions' queries.
 """
 
 import time
 from typing import assert_never
 
-from sqlfront.commands import caching, indexes, killing, modification, settings, tables
+from sqlfront.commands import alteration, caching, indexes, killing, modification, settings, tables
 from sqlfront.commands.inspection import creation, describing, functions, listing
 from sqlfront.commands.run import CommandOutcome, StatementRun
 from sqlfront.results.result import Result
 from sqlfront_planner.statements.structs import (
     CacheTable,
+    ChangeProperties,
+    CommentOnColumn,
+    CommentOnTable,
     CreateIndex,
     CreateTable,
     CreateView,
@@ -75,6 +78,12 @@ def dispatch(run: StatementRun, statement: Statement) -> CommandOutcome:
             return caching.uncache(run, statement)
         case Drop():
             return tables.drop(run, statement)
+        case ChangeProperties():
+            return alteration.change_properties(run, statement)
+        case CommentOnTable():
+            return alteration.comment_on_table(run, statement)
+        case CommentOnColumn():
+            return alteration.comment_on_column(run, statement)
         case CreateIndex():
             return indexes.create_index(run, statement)
         case DropIndex():
@@ -114,7 +123,7 @@ def dispatch(run: StatementRun, statement: Statement) -> CommandOutcome:
         case DescribeSchema():
             return describing.describe_schema(run, statement)
         case DescribeQuery():
-            return describing.describe(run.bind(statement.query).schema)
+            return describing.describe_query(run, statement)
         case SetOption():
             return settings.set_option(run, statement)
         case KillQuery():

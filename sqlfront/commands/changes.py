@@ -14,7 +14,7 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from sqlfront.commands.caching import following
-from sqlfront.commands.run import CommandOutcome, StatementRun, overflow_of
+from sqlfront.commands.run import CommandOutcome, StatementRun, details_of, overflow_of
 from sqlfront.results.result import Result
 from sqlfront.state.plans import ChangePlan
 from sqlfront_connectors.memory import MemoryTable
@@ -31,6 +31,7 @@ from sqlfront_planner.row_compiler.row_plan import RowPlan
 from sqlfront_planner.statement import parse
 from sqlfront_planner.statements.structs import Delete, Update
 from sqlfront_planner.table_changes import modification
+from sqlfront_planner.table_changes.requirement import required
 
 Change: TypeAlias = Delete | Update
 
@@ -63,6 +64,7 @@ def _change(
     context, updates, numbered = run.context, isinstance(statement, Update), NumberedTable(table)
     if isinstance(statement, Update):
         meant = modification.changed(binding.plan, numbered, statement.columns, name)
+        meant = required(meant, table.schema, _required(run, statement))
     else:
         meant = modification.deleted(binding.plan, numbered, table.home_columns)
     plan = plan_rows if table.is_spread else plan_small  # a spread table's job stores the rows, too
@@ -72,6 +74,13 @@ def _change(
             return _by_rows(run, ChangePlan(table, name, updates, found), run.arguments.values), found
         found = None
     return _by_job(run, table, meant, found, updates=updates), None
+
+
+def _required(run: StatementRun, statement: Update) -> frozenset[str]:
+    """The columns that are NOT NULL among those that the statement sets."""
+    given = {name.lower() for name in statement.columns}
+    names = details_of(run.entry(statement.name)).required
+    return frozenset(name for name in names if name.lower() in given)
 
 
 def _moves(statement: Change, name: str, table: KeyedTable) -> bool:
@@ -147,6 +156,7 @@ def _store_anew(
         meant = None if matched is None else sum(batch.num_rows for batch in run.rows(matched))
         if meant != 0:
             rows = modification.updated(bound, statement.columns, name, table.schema)
+            rows = required(rows, table.schema, _required(run, statement))
             run.store(table, rows, overwrite=True)
         return meant
     return _count(table) - run.store(table, modification.remaining(bound, table.schema), overwrite=True)

@@ -28,6 +28,7 @@ from sqlfront_planner.logical import LogicalPlan, LogicalProject, LogicalScan, a
 from sqlfront_planner.lowering import StorageTarget
 from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.planning import plan_logical
+from sqlfront_planner.relation_details import RelationDetails
 from sqlfront_planner.shared_rows import SharedRows, shared_rows
 from sqlfront_planner.statements.dotted_names import dotted, name_parts
 from sqlfront_planner.statements.query_parser import parse_query
@@ -192,6 +193,11 @@ def origin_of(entry: Entry) -> Entry:
     if isinstance(entry, TableEntry) and isinstance(entry.table, CachedTable):
         return entry.table.origin
     return entry
+
+
+def details_of(entry: Entry) -> RelationDetails:
+    """The comments and properties of a relation, cached or not."""
+    return origin_of(entry).details
 
 
 def not_found(name: str, known: tuple[str, ...] = ()) -> Error:

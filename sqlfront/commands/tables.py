@@ -5,14 +5,17 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 
 import pyarrow as pa
+from msgspec.structs import replace
 
 from sqlfront.commands.caching import dependents, drop_copy, following, give_up, let_go, recover
+from sqlfront.commands.column_comments import query_comments
 from sqlfront.commands.run import (
     NOTHING,
     CommandOutcome,
     StatementRun,
     check_new_home,
     check_single_schema,
+    details_of,
     not_found,
     origin_of,
     overflow_of,
@@ -25,6 +28,7 @@ from sqlfront_connectors.memory.keyed_table import KeyedTable
 from sqlfront_planner.binder import bind_query
 from sqlfront_planner.catalog import GLOBAL_TEMP, Entry, FoundElsewhere, TableEntry, ViewEntry, already_exists
 from sqlfront_planner.logical import LogicalPlan
+from sqlfront_planner.relation_details import RelationDetails, changed
 from sqlfront_planner.statements.dotted_names import check_permanent, last_part, name_parts
 from sqlfront_planner.statements.structs import (
     CreateMode,
@@ -37,6 +41,7 @@ from sqlfront_planner.statements.structs import (
 )
 from sqlfront_planner.table_changes.insertion import assign
 from sqlfront_planner.table_changes.named_columns import check_unique
+from sqlfront_planner.table_changes.requirement import required
 from sqlfront_values.errors import Error, NotSupportedError, ProgrammingError, spark_error
 from sqlfront_values.types import VOID
 
@@ -81,7 +86,13 @@ def create_table(run: StatementRun, statement: CreateTable) -> CommandOutcome:
             if isinstance(table, FileTable) and mode is not CreateMode.REPLACE:
                 table.check_empty()
             written = _fill(run, table, statement.name, query)
-        entry = TableEntry(last_part(statement.name), table, is_temporary, _database(statement.scope))
+        entry = TableEntry(
+            last_part(statement.name),
+            table,
+            is_temporary,
+            _database(statement.scope),
+            _details(run, statement, table.schema.names if query is None else query.schema.names),
+        )
         if spark is not None and is_temporary and mode is CreateMode.REPLACE:
             spark.drop_view(entry.name)
         stale = () if present is None else dependents(run, statement.name)
@@ -94,6 +105,26 @@ def create_table(run: StatementRun, statement: CreateTable) -> CommandOutcome:
     _forget(replaced)
     let_go(run, stale)
     return CommandOutcome(written=written)
+
+
+def _details(run: StatementRun, statement: CreateTable, names: Sequence[str]) -> RelationDetails:
+    """The details of the new table, whose columns are ``names``. The columns of AS SELECT have the comments
+    of the query's columns. Tables over files take nulls in columns that are NOT NULL, as in Spark."""
+    details = statement.details
+    if not _in_memory(statement):
+        details = replace(details, required=())
+    if statement.query is None:
+        return details
+    return _commented(details, names, query_comments(run, statement.query))
+
+
+def _commented(
+    details: RelationDetails, names: Sequence[str], comments: Sequence[str | None]
+) -> RelationDetails:
+    """The details with the comments of the columns ``names`` that have none yet."""
+    found = {name: text for name, text in zip(names, comments, strict=False) if text is not None}
+    own = dict(details.column_comments)
+    return replace(details, column_comments=changed((), {**found, **own})) if found else details
 
 
 def _give_way(run: StatementRun, statement: CreateTable | CreateView) -> None:
@@ -193,8 +224,10 @@ def create_view(run: StatementRun, statement: CreateView) -> CommandOutcome:
         statement.columns,
         statement.scope.is_temporary,
         _database(statement.scope),
+        statement.details,
     )
-    names = _columns_of_view(run, statement, view)
+    schema = _columns_of_view(run, statement, view)
+    names = schema if isinstance(schema, tuple) else schema.names
     if statement.columns and len(statement.columns) != len(names):
         raise ProgrammingError(
             f"view `{view.name}` names {len(statement.columns)} columns, its query gives {len(names)}",
@@ -203,6 +236,10 @@ def create_view(run: StatementRun, statement: CreateView) -> CommandOutcome:
     check_unique(statement.columns or names)
     if not view.temporary:
         check_new_home(run, statement.name)
+    if isinstance(schema, pa.Schema):
+        comments = query_comments(run, statement.query)
+        details = _commented(view.details, statement.columns or names, comments)
+        view = replace(view, schema=schema, details=details)
     spark = run.context.spark
     if spark is not None and view.temporary and statement.mode is CreateMode.REPLACE:
         spark.drop_view(view.name)
@@ -215,9 +252,11 @@ def create_view(run: StatementRun, statement: CreateView) -> CommandOutcome:
     return NOTHING
 
 
-def _columns_of_view(run: StatementRun, statement: CreateView, view: ViewEntry) -> Sequence[str]:
-    """The column names of the view's query, which is bound here or, if the view is temporary and only Spark
-    can run the query, analysed by Spark. Raises the binder's error, INVALID_TEMP_OBJ_REFERENCE for a
+def _columns_of_view(
+    run: StatementRun, statement: CreateView, view: ViewEntry
+) -> pa.Schema | tuple[str, ...]:
+    """The columns of the view's query, which is bound here; if the view is temporary and only Spark can run
+    the query, the names alone, from Spark. Raises the binder's error, INVALID_TEMP_OBJ_REFERENCE for a
     permanent view that reads a temporary one, FoundElsewhere for a permanent view that reads a copy of a
     relation of Spark's."""
     context = run.context
@@ -230,12 +269,12 @@ def _columns_of_view(run: StatementRun, statement: CreateView, view: ViewEntry) 
         theirs = spark.columns_of(view.sql)
         if theirs is None:
             raise
-        return theirs
+        return tuple(theirs)
     if not view.temporary and context.spark is not None:
         context.spark.check_view(bound.plan)
     if bound.temporary and not view.temporary:
         raise _refers_to_temporary(view, bound.temporary[0])
-    return bound.plan.schema.names
+    return bound.plan.schema
 
 
 def _refers_to_temporary(view: ViewEntry, name: str) -> Error:
@@ -283,6 +322,7 @@ def insert(run: StatementRun, statement: Insert) -> CommandOutcome:
                     table = writable(entry)
                 with _turn(entry, overwrite=statement.overwrite), overflow_of(entry.name):
                     plan = assign(run.read(statement.query), statement.name, table.schema, statement.columns)
+                    plan = required(plan, table.schema, details_of(entry).required)
                     written = run.store(table, plan, overwrite=statement.overwrite)
         except CopyBehind as behind:
             written = behind.rows

@@ -48,7 +48,7 @@ def described(entry: Entry) -> Described:
     if isinstance(entry, TableEntry) and isinstance(entry.table, CachedTable):
         origin = entry.table.origin
     if isinstance(origin, ViewEntry):
-        return Described(catalog, database, name, VIEW, definition=origin.sql)
+        return Described(catalog, database, name, VIEW, definition=origin.sql, details=origin.details)
     kind = VIEW if entry.temporary else BASE_TABLE
     table = origin.table
     return Described(
@@ -61,6 +61,7 @@ def described(entry: Entry) -> Described:
         format=table.format,
         location=f"file:{table.location}" if isinstance(table, FileTable) else None,
         partition=table.partition_columns if isinstance(table, FileTable) else (),
+        details=origin.details,
     )
 
 
@@ -76,15 +77,16 @@ def _place(entry: Entry) -> tuple[str, str]:
 
 def columns_of(entry: Entry, context: "Context") -> tuple[pa.Schema | None, Lookups | None]:
     """The columns of a relation of this session, and the lookups of names on which they depend. The columns
-    are None if they aren't known, since the query of a view is no longer valid. The lookups are None if the
-    columns may change at any time, such as those of a view over ``parquet.`path```."""
+    of a view whose query is no longer valid are those that it had when it was made; None if they aren't
+    known. The lookups are None if the columns may change at any time, such as those of a view over
+    ``parquet.`path```."""
     if isinstance(entry, TableEntry):
         return entry.table.schema, {}
     catalog = context.catalog if entry.temporary else context.catalog.without_temporary()
     try:
         bound = bind_query(parse_query(entry.sql), catalog, context.bind_settings)
     except Error:
-        return None, None
+        return entry.columns_at_creation, None
     schema = bound.plan.schema
     if len(entry.columns) == len(schema):
         schema = pa.schema(list(map(pa.field, entry.columns, schema.types)))

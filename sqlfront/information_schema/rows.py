@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from sqlfront_planner.binder.functions.function_names import function_names
 from sqlfront_planner.binder.names.function_texts import function_texts
+from sqlfront_planner.relation_details import NO_DETAILS, RelationDetails
 from sqlfront_values.types import (
     BIGINT,
     DATE,
@@ -44,7 +45,8 @@ _BUILTIN: Final = "builtin"
 
 class Described(msgspec.Struct, frozen=True):
     """A relation as ``information_schema`` describes it. ``kind``: BASE TABLE, VIEW or SYSTEM VIEW.
-    ``definition``: the text of a view's query. ``partition``: the names of the partition columns."""
+    ``definition``: the text of a view's query. ``partition``: the names of the partition columns.
+    ``details``: comments, and the columns that are NOT NULL."""
 
     catalog: str
     database: str
@@ -55,6 +57,7 @@ class Described(msgspec.Struct, frozen=True):
     location: str | None = None
     definition: str | None = None
     partition: tuple[str, ...] = ()
+    details: RelationDetails = NO_DETAILS
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -65,7 +68,15 @@ class Described(msgspec.Struct, frozen=True):
 def table_row(relation: Described, owner: str) -> Row:
     """The row of ``tables``, for a relation that the user ``owner`` has made."""
     insertable = "YES" if relation.insertable else "NO"
-    return (*relation.key, relation.kind, insertable, owner, None, relation.format, relation.location)
+    return (
+        *relation.key,
+        relation.kind,
+        insertable,
+        owner,
+        relation.details.comment,
+        relation.format,
+        relation.location,
+    )
 
 
 def view_row(relation: Described) -> Row:
@@ -76,16 +87,17 @@ def view_row(relation: Described) -> Row:
 def column_rows(relation: Described, schema: pa.Schema) -> list[Row]:
     """The rows of ``columns``, one for each column of the relation's ``schema``."""
     partition = {name: index for index, name in enumerate(relation.partition, 1)}
+    comments, required = dict(relation.details.column_comments), frozenset(relation.details.required)
     return [
         (
             *relation.key,
             field.name,
             position,
             None,
-            "YES",
+            "NO" if field.name in required else "YES",
             *_type_facts(field.type),
             partition.get(field.name),
-            None,
+            comments.get(field.name),
         )
         for position, field in enumerate(schema, 1)
     ]

@@ -6,10 +6,21 @@ from typing import Final
 import lark
 import pyarrow as pa
 
+from sqlfront_planner.relation_details import RelationDetails, changed
+from sqlfront_planner.statements.declarations import (
+    ColumnDeclaration,
+    column_details,
+    declaration,
+    schema_of,
+    unique_properties,
+)
 from sqlfront_planner.statements.dotted_names import dotted, name_parts
 from sqlfront_planner.statements.query_parser import parse_query
 from sqlfront_planner.statements.structs import (
     CacheTable,
+    ChangeProperties,
+    CommentOnColumn,
+    CommentOnTable,
     CreateIndex,
     CreateMode,
     CreateTable,
@@ -170,20 +181,23 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
 
     # ---- clauses
 
-    def column(self, parts: Parts) -> pa.Field:
-        return pa.field(parts[0], parts[1])
+    def column(self, parts: Parts) -> ColumnDeclaration:
+        return declaration(str(parts[0]), parts[1], parts[2:])  # type: ignore[arg-type]
 
     def column_clause(self, parts: Parts) -> Part:
-        return "column_clause", None
+        return parts[0]  # type: ignore[return-value]
+
+    def required(self, _: Parts) -> Part:
+        return "required", True
 
     def columns(self, parts: Parts) -> Part:
-        return "schema", pa.schema(parts)
+        return "declared", tuple(parts)
 
-    def view_column(self, parts: Parts) -> object:
-        return parts[0]
+    def view_column(self, parts: Parts) -> ColumnDeclaration:
+        return declaration(str(parts[0]), types.VOID, parts[1:])  # type: ignore[arg-type]
 
     def view_columns(self, parts: Parts) -> Part:
-        return "columns", tuple(parts)
+        return "declared", tuple(parts)
 
     def or_replace(self, parts: Parts) -> Part:
         return "mode", CreateMode.REPLACE
@@ -231,11 +245,21 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
     def option_value(self, parts: Parts) -> str:
         return str(parts[0])
 
+    def TRUE(self, _: lark.Token) -> str:  # noqa: N802
+        return "true"
+
+    def FALSE(self, _: lark.Token) -> str:  # noqa: N802
+        return "false"
+
     def options(self, parts: Parts) -> Part:
         return "options", _named(parts)
 
     def properties(self, parts: Parts) -> Part:
-        return "properties", _named(parts)
+        return "properties", unique_properties(parts)  # type: ignore[arg-type]
+
+    def unset(self, parts: Parts) -> Part:
+        keys = [str(part) for part in parts if isinstance(part, str)]
+        return "unset", tuple(unique_properties([(key, "") for key in keys]))
 
     def comment(self, parts: Parts) -> Part:
         return "comment", parts[0]
@@ -260,23 +284,28 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
     # ---- statements
 
     def create_table(self, parts: Parts) -> CreateTable:
-        given = self._once(parts)
-        given.pop("comment", None)
-        given.pop("properties", None)
+        given = _detailed(self._once(parts))
+        declared = given.pop("declared", None)
+        if declared is not None:
+            given["schema"] = schema_of(declared)  # type: ignore[arg-type]
         _check_qualifier(given)
         return CreateTable(**_clustering(given))  # type: ignore[arg-type]
 
     def create_view(self, parts: Parts) -> CreateView:
         _check_mode(parts)
-        given = self._once(parts)
-        given.pop("comment", None)
+        given = _detailed(self._once(parts))
+        declared = given.pop("declared", ())
+        given["columns"] = tuple(column.name for column in declared)  # type: ignore[attr-defined]
         given.pop("schema_mode", None)
         _check_qualifier(given)
         query = next(part for part in parts if isinstance(part, Query))
         return CreateView(query=query, **given)  # type: ignore[arg-type]
 
     def create_view_using(self, parts: Parts) -> CreateTable:
-        given = self._once(parts)
+        given = _detailed(self._once(parts))
+        declared = given.pop("declared", None)
+        if declared is not None:
+            given["schema"] = schema_of(declared)  # type: ignore[arg-type]
         _check_qualifier(given)
         return CreateTable(**given, is_view=True)  # type: ignore[arg-type]
 
@@ -303,6 +332,32 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
         given = _named(parts)
         given.pop("scope", None)
         return Drop(**given)  # type: ignore[arg-type]
+
+    def change_properties(self, parts: Parts) -> ChangeProperties:
+        return ChangeProperties(**_named(parts))  # type: ignore[arg-type]
+
+    def column_kind(self, _: Parts) -> Part:
+        return "kind", None
+
+    def comment_on(self, parts: Parts) -> CommentOnTable | CommentOnColumn:
+        given = _named(parts)
+        comment = next((str(part) for part in parts if isinstance(part, str)), "")
+        whole = name_parts(str(given["name"]))
+        if given["kind"] is RelationKind.TABLE:
+            return CommentOnTable(dotted(whole), comment)
+        if len(whole) == 1:
+            raise spark_error(
+                "INVALID_SQL_SYNTAX.COMMENT_ON_COLUMN_INCORRECT_IDENTIFIER",
+                "Invalid SQL syntax: COMMENT ON COLUMN requires an identifier with at least two parts. "
+                "Please qualify the column with the table name.",
+            )
+        return CommentOnColumn(dotted(whole[:-1]), dotted(whole[-1:]), comment, "COMMENT ON COLUMN")
+
+    def alter_column(self, parts: Parts) -> CommentOnColumn:
+        given = _named(parts)
+        return CommentOnColumn(
+            str(given["name"]), str(given["column"]), str(given["comment"]), "ALTER TABLE ... ALTER COLUMN"
+        )
 
     def insert(self, parts: Parts) -> Insert:
         query = next(part for part in parts if isinstance(part, Query))
@@ -445,6 +500,18 @@ def _wrong_show(what: str, message: str) -> Error:
 def _named(parts: Parts) -> dict[str, object]:
     """The values of the labelled parts of a statement by their labels; other parts are left out."""
     return dict(part for part in parts if isinstance(part, tuple))
+
+
+def _detailed(given: dict[str, object]) -> dict[str, object]:
+    """The statement's fields with comments, properties and NOT NULL as the field ``details``. As in Spark,
+    CREATE ignores the property ``comment``."""
+    properties: dict[str, str] = dict(given.pop("properties", {}))  # type: ignore[call-overload]
+    properties.pop("comment", None)
+    comment = given.pop("comment", None)
+    assert comment is None or isinstance(comment, str)
+    comments, required = column_details(given.get("declared", ()))  # type: ignore[arg-type]
+    given["details"] = RelationDetails(comment, changed((), properties), comments, required)
+    return given
 
 
 def _clustering(given: dict[str, object]) -> dict[str, object]:

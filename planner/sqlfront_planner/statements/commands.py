@@ -35,7 +35,9 @@ ParseFrom = Callable[[str, int], Statement]
 
 _GRAMMAR_WORDS: Final = frozenset(
     (
+        "ALTER",
         "CREATE",
+        "COMMENT",
         "CACHE",
         "UNCACHE",
         "DROP",

@@ -7,6 +7,8 @@ import msgspec
 import pyarrow as pa
 from sqlglot import exp
 
+from sqlfront_planner.relation_details import NO_DETAILS, RelationDetails
+
 
 class Query(msgspec.Struct, frozen=True):
     """A query. ``tree`` is sqlglot's tree, ``sql`` the whole text of the statement that holds the query,
@@ -95,7 +97,7 @@ class CreateTable(msgspec.Struct, frozen=True):
 
     ``schema`` holds the declared columns, or None if the statement declares no column (the schema comes from
     the data or the query). ``format`` is None if the statement has no USING, ``buckets`` if CLUSTERED BY has
-    no INTO n BUCKETS.
+    no INTO n BUCKETS. ``details``: comments, properties and NOT NULL.
     """
 
     name: str
@@ -110,17 +112,19 @@ class CreateTable(msgspec.Struct, frozen=True):
     mode: CreateMode = CreateMode.ERROR
     scope: RelationScope = RelationScope.PERMANENT
     is_view: bool = False
+    details: RelationDetails = NO_DETAILS
 
 
 class CreateView(msgspec.Struct, frozen=True):
     """``CREATE [OR REPLACE] [[GLOBAL] TEMPORARY] VIEW [IF NOT EXISTS] name [(columns)] AS query``;
-    ``columns`` is empty if the statement lists none."""
+    ``columns`` is empty if the statement lists none. ``details``: comments and properties."""
 
     name: str
     query: Query
     columns: tuple[str, ...] = ()
     mode: CreateMode = CreateMode.ERROR
     scope: RelationScope = RelationScope.PERMANENT
+    details: RelationDetails = NO_DETAILS
 
 
 class CacheTable(msgspec.Struct, frozen=True):
@@ -157,6 +161,34 @@ class Drop(msgspec.Struct, frozen=True):
     kind: RelationKind
     name: str
     if_exists: bool = False
+
+
+class ChangeProperties(msgspec.Struct, frozen=True):
+    """``ALTER TABLE | VIEW name SET TBLPROPERTIES (key = value, ...)``, or ``... UNSET TBLPROPERTIES [IF
+    EXISTS] (key, ...)``; ``properties`` has the values to set, ``unset`` the keys to remove."""
+
+    kind: RelationKind
+    name: str
+    properties: Mapping[str, str] = msgspec.field(default_factory=dict)
+    unset: tuple[str, ...] = ()
+    if_exists: bool = False
+
+
+class CommentOnTable(msgspec.Struct, frozen=True):
+    """``COMMENT ON TABLE name IS 'comment' | NULL``; the comment of NULL is empty."""
+
+    name: str
+    comment: str
+
+
+class CommentOnColumn(msgspec.Struct, frozen=True):
+    """``COMMENT ON COLUMN name.column IS 'comment' | NULL``, or ``ALTER TABLE name ALTER COLUMN column
+    COMMENT 'comment'``. ``name`` is the table's; ``operation`` names the statement for messages."""
+
+    name: str
+    column: str
+    comment: str
+    operation: str
 
 
 class CreateIndex(msgspec.Struct, frozen=True):
@@ -374,6 +406,9 @@ Statement = (
     | CacheTable
     | UncacheTable
     | Drop
+    | ChangeProperties
+    | CommentOnTable
+    | CommentOnColumn
     | CreateIndex
     | DropIndex
     | ShowIndexes

@@ -1,16 +1,17 @@
 """SHOW CREATE TABLE: the statement that makes a table or view anew, in Spark's layout."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import pyarrow as pa
 
 from sqlfront.commands.inspection.details import quoted_columns
-from sqlfront.commands.inspection.names import own_relation, quoted, schema_of
+from sqlfront.commands.inspection.names import known_schema, own_relation, quoted
 from sqlfront.commands.run import CommandOutcome, StatementRun, origin_of, shown
 from sqlfront_connectors.base import Table
 from sqlfront_connectors.files import FileTable
 from sqlfront_planner.catalog import DEFAULT_CATALOG, DEFAULT_DATABASE, ViewEntry
+from sqlfront_planner.relation_details import NO_DETAILS, RelationDetails
 from sqlfront_planner.statements.structs import ShowCreateTable
 from sqlfront_values.errors import Error, spark_error
 from sqlfront_values.types import STRING, ddl
@@ -31,7 +32,7 @@ def show_create_table(run: StatementRun, statement: ShowCreateTable) -> CommandO
     if isinstance(origin, ViewEntry):
         text = view_text(origin, _view_columns(run, origin))
     else:
-        text = table_text(origin.name.lower(), origin.table)
+        text = table_text(origin.name.lower(), origin.table, origin.details)
     return shown(_STATEMENT, [(text,)])
 
 
@@ -40,25 +41,27 @@ def _view_columns(run: StatementRun, view: ViewEntry) -> tuple[str, ...]:
     if view.columns:
         return view.columns
     try:
-        return tuple(schema_of(run, view.name, view).names)
+        return tuple(known_schema(run, view.name, view).names)
     except Error:
         return ()
 
 
 def view_text(view: ViewEntry, columns: tuple[str, ...]) -> str:
     """The text of CREATE VIEW."""
-    listed = _listed(map(quoted, columns)) if columns else ""
+    details = view.details
+    shown = [f"{quoted(name)}{_comment(' ', details.comment_of(name))}" for name in columns]
     name = f"{DEFAULT_DATABASE}.{quoted(view.name.lower())}"
-    return f"CREATE VIEW {name}{listed}\nWITH SCHEMA COMPENSATION\nAS {view.sql}\n"
+    head = f"CREATE VIEW {name}{_listed(shown) if shown else ''}"
+    return "\n".join([head, *_details(details), "WITH SCHEMA COMPENSATION", f"AS {view.sql}", ""])
 
 
-def table_text(name: str, table: Table) -> str:
+def table_text(name: str, table: Table, details: RelationDetails = NO_DETAILS) -> str:
     """The text of CREATE TABLE, for the table under the ``name``."""
-    return "\n".join([*_clauses(name, table), ""])
+    return "\n".join([*_clauses(name, table, details), ""])
 
 
-def _clauses(name: str, table: Table) -> Iterator[str]:
-    columns = [f"{quoted(field.name)} {type_text(field.type)}" for field in table.schema]
+def _clauses(name: str, table: Table, details: RelationDetails) -> Iterator[str]:
+    columns = [_column(field, details) for field in table.schema]
     yield f"CREATE TABLE {DEFAULT_CATALOG}.{DEFAULT_DATABASE}.{quoted(name)}{_listed(columns)}"
     yield f"USING {table.format}"
     if isinstance(table, FileTable):
@@ -67,6 +70,26 @@ def _clauses(name: str, table: Table) -> Iterator[str]:
     if placed is not None:
         yield f"CLUSTERED BY ({quoted_columns([table.schema.field(each).name for each in placed.columns])})"
         yield f"INTO {placed.count} BUCKETS"
+    yield from _details(details)
+    if isinstance(table, FileTable) and not table.managed:
+        yield f"LOCATION {_text(f'file:{table.location}')}"
+
+
+def _column(field: pa.Field, details: RelationDetails) -> str:
+    required = " NOT NULL" if field.name in details.required else ""
+    comment = _comment(" ", details.comment_of(field.name))
+    return f"{quoted(field.name)} {type_text(field.type)}{required}{comment}"
+
+
+def _details(details: RelationDetails) -> Iterator[str]:
+    if details.comment is not None:
+        yield _comment("", details.comment)
+    if details.properties:
+        yield f"TBLPROPERTIES{_listed(f'{_text(key)} = {_text(value)}' for key, value in details.properties)}"
+
+
+def _comment(before: str, comment: str | None) -> str:
+    return "" if comment is None else f"{before}COMMENT {_text(comment)}"
 
 
 def _file_clauses(table: FileTable) -> Iterator[str]:
@@ -76,11 +99,9 @@ def _file_clauses(table: FileTable) -> Iterator[str]:
         yield f"OPTIONS{_listed(pairs)}"
     if table.partition_columns:
         yield f"PARTITIONED BY ({quoted_columns(table.partition_columns)})"
-    if not table.managed:
-        yield f"LOCATION {_text(f'file:{table.location}')}"
 
 
-def _listed(items: "Iterator[str] | list[str] | map[str]") -> str:
+def _listed(items: Iterable[str]) -> str:
     return f" (\n  {f',{chr(10)}  '.join(items)})"
 
 

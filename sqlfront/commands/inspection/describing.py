@@ -1,19 +1,23 @@
 """DESCRIBE of tables, columns, queries and schemas; SHOW COLUMNS and SHOW TBLPROPERTIES."""
 
 import getpass
+from collections.abc import Callable
+from itertools import zip_longest
 from typing import Final
 
 import pyarrow as pa
 
+from sqlfront.commands.column_comments import query_comments
 from sqlfront.commands.inspection.details import facts, partition_columns
 from sqlfront.commands.inspection.names import (
     checked_database,
+    known_schema,
     own_relation,
     relation,
     schema_of,
     system_schema,
 )
-from sqlfront.commands.run import CommandOutcome, StatementRun, no_database, origin_of, shown
+from sqlfront.commands.run import CommandOutcome, StatementRun, details_of, no_database, origin_of, shown
 from sqlfront.information_schema.schemas import COMMENTS
 from sqlfront_planner.catalog import (
     DEFAULT_CATALOG,
@@ -26,6 +30,7 @@ from sqlfront_planner.catalog import (
 from sqlfront_planner.statements.dotted_names import dotted, name_parts
 from sqlfront_planner.statements.structs import (
     DescribeColumn,
+    DescribeQuery,
     DescribeSchema,
     DescribeTable,
     ShowColumns,
@@ -47,12 +52,12 @@ def describe_table(run: StatementRun, statement: DescribeTable) -> CommandOutcom
     """DESCRIBE TABLE: columns, partition columns, and with EXTENDED further details. A temporary view has no
     details, as in Spark."""
     entry = relation(run, statement.name)
-    schema = schema_of(run, statement.name, entry)
-    rows = _columns(schema)
+    schema, details = known_schema(run, statement.name, entry), details_of(entry)
+    rows = _columns(schema, details.comment_of)
     partition = partition_columns(entry)
     if partition and not entry.temporary:
         rows += [("# Partition Information", "", ""), ("# col_name", "data_type", "comment")]
-        rows += [(name, ddl(schema.field(name).type), None) for name in partition]
+        rows += _columns(pa.schema(map(schema.field, partition)), details.comment_of)
     if statement.extended and not _is_temporary_view(entry):
         rows += [("", "", ""), ("# Detailed Table Information", "", "")]
         rows += [(name, value, "") for name, value in facts(entry)]
@@ -63,13 +68,16 @@ def _is_temporary_view(entry: Entry) -> bool:
     return entry.temporary and isinstance(origin_of(entry), ViewEntry)
 
 
-def _columns(schema: pa.Schema) -> list[tuple[str | None, ...]]:
-    return [(field.name, ddl(field.type), None) for field in schema]
+def _columns(schema: pa.Schema, comment_of: Callable[[str], str | None]) -> list[tuple[str | None, ...]]:
+    return [(field.name, ddl(field.type), comment_of(field.name)) for field in schema]
 
 
-def describe(schema: pa.Schema) -> CommandOutcome:
-    """DESCRIBE QUERY: the columns of a schema."""
-    return shown(_DESCRIPTION, _columns(schema))
+def describe_query(run: StatementRun, statement: DescribeQuery) -> CommandOutcome:
+    """DESCRIBE QUERY: the query's columns, with the comments of the relations' columns."""
+    schema = run.bind(statement.query).schema
+    comments = query_comments(run, statement.query)
+    pairs = zip_longest(schema, comments)
+    return shown(_DESCRIPTION, [(field.name, ddl(field.type), comment) for field, comment in pairs])
 
 
 def describe_column(run: StatementRun, statement: DescribeColumn) -> CommandOutcome:
@@ -78,10 +86,11 @@ def describe_column(run: StatementRun, statement: DescribeColumn) -> CommandOutc
     entry = relation(run, statement.name)
     schema = schema_of(run, statement.name, entry)
     field = _named_field(schema, entry, statement.column)
+    comment = details_of(entry).comment_of(field.name)
     rows = [
         ("col_name", name_parts(statement.column)[-1]),
         ("data_type", ddl(field.type)),
-        ("comment", "NULL"),
+        ("comment", "NULL" if comment is None else comment),
     ]
     if statement.extended:
         rows += [(name, "NULL") for name in _ANALYZED]
@@ -113,7 +122,7 @@ def show_columns(run: StatementRun, statement: ShowColumns) -> CommandOutcome:
     database = () if statement.database is None else name_parts(statement.database)
     whole = parts if len(parts) > 1 else (*database, *parts)
     name = dotted(whole)
-    schema = schema_of(run, name, relation(run, name))
+    schema = known_schema(run, name, relation(run, name))
     if database and (len(database) > 1 or whole[-2].lower() != database[0].lower()):
         raise spark_error(
             "SHOW_COLUMNS_WITH_CONFLICT_NAMESPACE",
@@ -123,13 +132,18 @@ def show_columns(run: StatementRun, statement: ShowColumns) -> CommandOutcome:
 
 
 def show_properties(run: StatementRun, statement: ShowProperties) -> CommandOutcome:
-    """SHOW TBLPROPERTIES: no rows, since tables of sqlfront keep no properties; for one key the sentence with
-    which Spark answers. Raises FoundElsewhere for a relation of Spark's."""
-    entry = own_relation(run, statement.name)
-    if statement.key is None or entry.temporary:
+    """SHOW TBLPROPERTIES: the properties of a table or view, in the order of the keys; for one key its value,
+    or the sentence with which Spark answers for a missing key. A temporary relation has none. Raises
+    FoundElsewhere for a relation of Spark's."""
+    entry, key = own_relation(run, statement.name), statement.key
+    if entry.temporary:
         return shown(_PROPERTIES, [])
+    properties = details_of(entry).properties
+    if key is None:
+        return shown(_PROPERTIES, properties)
     whole = f"{DEFAULT_CATALOG}.{DEFAULT_DATABASE}.{entry.name.lower()}"
-    return shown(_PROPERTIES, [(statement.key, f"Table {whole} does not have property: {statement.key}")])
+    missing = f"Table {whole} does not have property: {key}"
+    return shown(_PROPERTIES, [(key, dict(properties).get(key, missing))])
 
 
 def describe_schema(run: StatementRun, statement: DescribeSchema) -> CommandOutcome:

@@ -4,13 +4,14 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from sqlfront.commands.indexes import indexes_of
-from sqlfront.commands.inspection.names import database_of, quoted, schema_of
+from sqlfront.commands.inspection.names import database_of, known_schema, quoted
 from sqlfront.commands.run import StatementRun, origin_of
 from sqlfront.results.schema_tree import schema_tree
 from sqlfront.state.cached_table import CachedTable
 from sqlfront_connectors.base import Table
 from sqlfront_connectors.files import FileTable
 from sqlfront_planner.catalog import DEFAULT_CATALOG, DEFAULT_DATABASE, Entry, TableEntry, ViewEntry
+from sqlfront_planner.relation_details import RelationDetails
 from sqlfront_planner.statements.dotted_names import dotted
 from sqlfront_values.errors import Error
 
@@ -28,7 +29,7 @@ def facts(entry: Entry) -> Iterator[Fact]:
     if isinstance(origin, ViewEntry):
         yield from _of_view(origin)
     else:
-        yield from _of_table(origin.table)
+        yield from _of_table(origin.table, origin.details)
     if isinstance(entry, TableEntry):
         yield "Cached", str(isinstance(entry.table, CachedTable)).lower()
         statistics = entry.table.snapshot().statistics
@@ -39,13 +40,27 @@ def facts(entry: Entry) -> Iterator[Fact]:
 
 def _of_view(view: ViewEntry) -> Iterator[Fact]:
     yield "Type", "VIEW"
+    if view.details.comment is not None:
+        yield "Comment", view.details.comment
     yield "View Text", view.sql
     if not view.temporary:
         yield "View Original Text", view.sql
+        yield "View Schema Mode", "COMPENSATION"
         yield "View Catalog and Namespace", f"{DEFAULT_CATALOG}.{DEFAULT_DATABASE}"
+    if view.schema is not None:
+        listed = ", ".join(f"`{name.replace('`', '``')}`" for name in view.schema.names)
+        yield "View Query Output Columns", f"[{listed}]"
+    yield from _properties(view.details)
 
 
-def _of_table(table: Table) -> Iterator[Fact]:
+def _properties(details: RelationDetails) -> Iterator[Fact]:
+    """The properties as one fact; as in Spark, those without a text are left out."""
+    shown = [f"{key}={value}" for key, value in details.properties if value]
+    if shown:
+        yield "Table Properties", f"[{', '.join(shown)}]"
+
+
+def _of_table(table: Table, details: RelationDetails) -> Iterator[Fact]:
     yield "Type", "EXTERNAL" if isinstance(table, FileTable) and not table.managed else "MANAGED"
     yield "Provider", table.format
     placed = table.partitioning
@@ -54,6 +69,9 @@ def _of_table(table: Table) -> Iterator[Fact]:
         yield "Num Buckets", str(placed.count)
         yield "Bucket Columns", f"[{keys}]"
         yield "Sort Columns", "[]"
+    if details.comment is not None:
+        yield "Comment", details.comment
+    yield from _properties(details)
     if isinstance(table, FileTable):
         yield "Location", f"file:{table.location}"
         if table.partition_columns:
@@ -62,10 +80,10 @@ def _of_table(table: Table) -> Iterator[Fact]:
 
 def information(run: StatementRun, entry: Entry) -> str:
     """The text about a relation in SHOW TABLE EXTENDED: one fact a line, then the tree of the columns. The
-    tree of a view whose query is no longer valid is left out."""
+    tree is empty if the columns aren't known."""
     lines = "".join(f"{name}: {value}\n" for name, value in facts(entry))
     try:
-        columns = schema_tree(schema_of(run, dotted(entry.parts), entry))
+        columns = schema_tree(known_schema(run, dotted(entry.parts), entry))
     except Error:
         columns = "root\n"
     return f"{lines}Schema: {columns}\n"

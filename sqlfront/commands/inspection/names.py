@@ -18,7 +18,7 @@ from sqlfront_planner.catalog import (
     is_default,
 )
 from sqlfront_planner.statements.dotted_names import name_parts
-from sqlfront_values.errors import spark_error
+from sqlfront_values.errors import Error, spark_error
 
 #: A row of SHOW TABLES or SHOW VIEWS: the schema, the name, and whether the relation is temporary.
 Named: TypeAlias = tuple[str, str, bool]
@@ -158,3 +158,16 @@ def schema_of(run: StatementRun, name: str, entry: Entry) -> pa.Schema:
     """The columns of a relation; ``name`` is the relation's name in the statement. Raises the binder's error
     for a view whose query is no longer valid."""
     return run.all_rows(name, entry).schema
+
+
+def known_schema(run: StatementRun, name: str, entry: Entry) -> pa.Schema:
+    """The columns of a relation, as :func:`schema_of`; of a view whose query is no longer valid, as
+    when its table was dropped, the columns that it had when it was made."""
+    try:
+        return schema_of(run, name, entry)
+    except Error:
+        origin = origin_of(entry)
+        known = origin.columns_at_creation if isinstance(origin, ViewEntry) else None
+        if known is None:
+            raise
+        return known

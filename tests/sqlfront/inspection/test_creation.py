@@ -69,8 +69,33 @@ def a_table(choice: random.Random, folder: Path) -> str:
     taken: set[str] = set()
     columns = [(a_name(choice, taken), a_type(choice)) for _ in range(choice.randint(1, 5))]
     columns.insert(0, (a_name(choice, taken), choice.choice(("INT", "STRING"))))
-    text = f"CREATE TABLE t ({', '.join(f'{name} {kind}' for name, kind in columns)}) USING "
-    first = columns[0][0]
+    declared = ", ".join(f"{name} {kind}{some_clauses(choice)}" for name, kind in columns)
+    return f"CREATE TABLE t ({declared}) {storage(choice, columns[0][0], folder)}{some_details(choice)}"
+
+
+def a_text(choice: random.Random) -> str:
+    """A literal of a text that is hard to quote."""
+    text = "".join(choice.choice("a'\"\\`\n\t;-% 😀é_") for _ in range(choice.randrange(8)))
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def some_clauses(choice: random.Random) -> str:
+    """Clauses of a column: NOT NULL and COMMENT, or none."""
+    required = choice.choice((" NOT NULL", "", ""))
+    return required + choice.choice((f" COMMENT {a_text(choice)}", ""))
+
+
+def some_details(choice: random.Random) -> str:
+    """COMMENT and TBLPROPERTIES of a table, or none."""
+    keys = choice.sample(("k", "K", "a.b", "with space", "it\\'s", "é", ""), choice.randrange(4))
+    properties = ", ".join(f"'{key}' = {a_text(choice)}" for key in keys)
+    comment = choice.choice((f" COMMENT {a_text(choice)}", ""))
+    return comment + (f" TBLPROPERTIES ({properties})" if keys else "")
+
+
+def storage(choice: random.Random, first: str, folder: Path) -> str:
+    """USING and where the rows are; ``first`` is the first column."""
+    text = "USING "
     kind = choice.choice(("memory", "buckets", "parquet", "location", "partitioned"))
     match kind:
         case "buckets":
@@ -90,10 +115,12 @@ def test_the_statement_makes_the_same_table(connection: Connection, seed: int, t
     connection.execute(made)
     try:
         columns = connection.execute("DESCRIBE t").fetchall()
+        properties = connection.execute("SHOW TBLPROPERTIES t").fetchall()
         ((text,),) = connection.execute("SHOW CREATE TABLE t").fetchall()
         connection.execute("DROP TABLE t")
         connection.execute(str(text))
         assert connection.execute("DESCRIBE t").fetchall() == columns, text
+        assert connection.execute("SHOW TBLPROPERTIES t").fetchall() == properties
         assert connection.execute("SHOW CREATE TABLE t").fetchall() == [(text,)]
     finally:
         connection.execute("DROP TABLE IF EXISTS t")
@@ -114,3 +141,16 @@ def test_views_are_made_again(connection: Connection) -> None:
 def test_other_modes_of_a_views_schema_are_refused(connection: Connection) -> None:
     with pytest.raises(sqlfront.NotSupportedError, match="WITH SCHEMA"):
         connection.execute("CREATE VIEW evolving WITH SCHEMA EVOLUTION AS SELECT 1 AS a")
+
+
+def test_views_keep_comments_and_properties(connection: Connection) -> None:
+    connection.execute(
+        "CREATE VIEW kept (a COMMENT 'it\\'s', `b c`) COMMENT '\\\\' "
+        "TBLPROPERTIES ('k' = '\n') AS SELECT 1, 2"
+    )
+    ((text,),) = connection.execute("SHOW CREATE TABLE kept").fetchall()
+    details = connection.execute("DESCRIBE EXTENDED kept").fetchall()
+    connection.execute("DROP VIEW kept")
+    connection.execute(str(text))
+    assert connection.execute("DESCRIBE EXTENDED kept").fetchall() == details
+    connection.execute("DROP VIEW kept")

@@ -119,7 +119,7 @@ def test_a_view_follows_the_table_below_it(connection: Connection) -> None:
     connection.execute("CREATE OR REPLACE TABLE t (b STRING, c DATE) USING memory")
     assert ask(connection, query) == [("b", "STRING"), ("c", "DATE")]
     connection.execute("DROP TABLE t")
-    assert ask(connection, query) == []
+    assert ask(connection, query) == [("a", "INT")]  # the columns when the view was made
 
 
 def test_partition_columns_and_places_of_files(connection: Connection) -> None:

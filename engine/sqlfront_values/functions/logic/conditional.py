@@ -147,6 +147,17 @@ def _too_many_rows(arguments: tuple[Datum, ...], invocation: Invocation) -> Datu
     return nulls(VOID)
 
 
+def _null_in_required(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+    """Raise the error of a null for a column that is NOT NULL, whose name is the argument; without rows
+    return void."""
+    if invocation.length:
+        name = arguments[0] if is_scalar(arguments[0]) else arguments[0][0]
+        raise spark_error(
+            "NOT_NULL_ASSERT_VIOLATION", f"NULL value appeared in non-nullable field: {name.as_py()}."
+        )
+    return nulls(VOID)
+
+
 def _raised(message: Datum, row: int) -> Exception:
     text = (message if is_scalar(message) else message[row]).as_py()
     return spark_error("USER_RAISED_EXCEPTION", "null" if text is None else text)
@@ -277,6 +288,15 @@ register(
         (),
         VOID,
         _too_many_rows,
+        null_propagating=False,
+        can_fail=True,
+        deterministic=False,
+    ),
+    ScalarFunction(
+        "null in a required column",
+        (STRING,),
+        VOID,
+        _null_in_required,
         null_propagating=False,
         can_fail=True,
         deterministic=False,

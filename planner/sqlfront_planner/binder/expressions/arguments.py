@@ -335,7 +335,7 @@ def mixed_types(binder: ExpressionBinder, function: str, operands: list[Expr], n
 #: Operators, and fields of ``extract``, that aren't functions of Spark SQL under their registry name.
 NOT_CALLABLE: Final = (
     frozenset(registry.OPERATORS) - {"div", "like", "ilike", "rlike", "negative"}
-    | {"dayofweek_iso", "year_of_week", "second_with_fraction", "too many rows"}
+    | {"dayofweek_iso", "year_of_week", "second_with_fraction", "too many rows", "null in a required column"}
     | {f"interval_{field}" for field in ("year", "month", "day", "hour", "minute", "second")}
 )
 

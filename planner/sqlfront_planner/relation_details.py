@@ -1,0 +1,49 @@
+"""Details of a relation that no query reads: comments, properties, and the columns that take no null."""
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+from msgspec.structs import replace
+
+#: Names with their texts, in the order of the names.
+Texts = tuple[tuple[str, str], ...]
+
+
+class RelationDetails(msgspec.Struct, frozen=True):
+    """What CREATE, ALTER and COMMENT ON say about a relation beside its columns and rows. ``comment`` is None
+    if no statement gave one. ``properties``: TBLPROPERTIES, by key. ``column_comments``: the comments by the
+    names of columns. ``required``: the names of the columns that are NOT NULL."""
+
+    comment: str | None = None
+    properties: Texts = ()
+    column_comments: Texts = ()
+    required: tuple[str, ...] = ()
+
+    def comment_of(self, column: str) -> str | None:
+        """The comment of the column with exactly that name; None if the column has none."""
+        return next((text for name, text in self.column_comments if name == column), None)
+
+    def commented(self, column: str, comment: str) -> "RelationDetails":
+        """The details with another comment of one column."""
+        return replace(self, column_comments=changed(self.column_comments, {column: comment}))
+
+    def renamed(self, names: Mapping[str, str]) -> "RelationDetails":
+        """The details with the comments of the columns in ``names`` (old name, new name) alone."""
+        found = [(names[name], text) for name, text in self.column_comments if name in names]
+        return replace(self, column_comments=tuple(found))
+
+
+#: Details of a relation about which no statement has said anything.
+NO_DETAILS = RelationDetails()
+
+
+def changed(texts: Texts, given: Mapping[str, str], without: Iterable[str] = ()) -> Texts:
+    """The texts with those of ``given`` in place of, or beside, the present ones, and without the names
+    ``without``.
+
+    >>> changed((("a", "1"), ("b", "2")), {"c": "3"}, ["a"])
+    (('b', '2'), ('c', '3'))
+    """
+    gone = set(without)
+    whole = {**dict(texts), **given}
+    return tuple(sorted((name, text) for name, text in whole.items() if name not in gone))

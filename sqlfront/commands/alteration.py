@@ -1,0 +1,159 @@
+"""ALTER and COMMENT ON: statements that change the comments and properties of a table or view."""
+
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from sqlfront.commands.run import NOTHING, CommandOutcome, StatementRun, details_of, origin_of
+from sqlfront.state.cached_table import CachedTable
+from sqlfront_planner.binder.names.shown_names import quoted
+from sqlfront_planner.catalog import (
+    DEFAULT_CATALOG,
+    DEFAULT_DATABASE,
+    Entry,
+    FoundElsewhere,
+    TableEntry,
+    ViewEntry,
+)
+from sqlfront_planner.relation_details import RelationDetails, changed
+from sqlfront_planner.statements.dotted_names import name_parts
+from sqlfront_planner.statements.structs import (
+    ChangeProperties,
+    CommentOnColumn,
+    CommentOnTable,
+    RelationKind,
+)
+from sqlfront_planner.table_changes.named_columns import named_column
+from sqlfront_values.errors import Error, spark_error
+
+#: The property that stands for the comment.
+_COMMENT = "comment"
+
+
+def change_properties(run: StatementRun, statement: ChangeProperties) -> CommandOutcome:
+    """ALTER TABLE or VIEW SET or UNSET TBLPROPERTIES. The property ``comment`` is the relation's comment. A
+    key to remove may be missing, with or without IF EXISTS. Raises EXPECT_TABLE_NOT_VIEW,
+    EXPECT_VIEW_NOT_TABLE or EXPECT_PERMANENT_VIEW_NOT_TEMP for the other kind of relation."""
+    word = "UNSET" if statement.unset else "SET"
+    operation = f"ALTER {statement.kind.name} ... {word} TBLPROPERTIES"
+    if statement.kind is RelationKind.VIEW:
+        check = _check_view
+    else:
+        check = _check_table_not_view
+    return _change(run, statement.name, operation, check, lambda entry: _with_properties(entry, statement))
+
+
+def _with_properties(entry: Entry, statement: ChangeProperties) -> RelationDetails:
+    details, given = details_of(entry), dict(statement.properties)
+    comment = given.pop(_COMMENT, None if _COMMENT in statement.unset else details.comment)
+    return replace(details, comment=comment, properties=changed(details.properties, given, statement.unset))
+
+
+def comment_on_table(run: StatementRun, statement: CommentOnTable) -> CommandOutcome:
+    """COMMENT ON TABLE: change the table's comment. Raises EXPECT_TABLE_NOT_VIEW for a view."""
+    return _change(
+        run,
+        statement.name,
+        "COMMENT ON TABLE",
+        _check_table,
+        lambda entry: replace(details_of(entry), comment=statement.comment),
+    )
+
+
+def comment_on_column(run: StatementRun, statement: CommentOnColumn) -> CommandOutcome:
+    """COMMENT ON COLUMN, or ALTER COLUMN ... COMMENT: change the comment of a table's column. Raises
+    EXPECT_TABLE_NOT_VIEW for a view, UNRESOLVED_COLUMN, and UNSUPPORTED_FEATURE.TABLE_OPERATION for a field
+    inside of a column."""
+    return _change(
+        run,
+        statement.name,
+        statement.operation,
+        _check_table,
+        lambda entry: _with_column_comment(entry, statement),
+    )
+
+
+def _with_column_comment(entry: Entry, statement: CommentOnColumn) -> RelationDetails:
+    assert isinstance(entry, TableEntry)
+    schema, (name, *inner) = entry.table.schema, name_parts(statement.column)
+    column = schema.names[named_column(schema, name)]
+    if inner:
+        raise spark_error(
+            "UNSUPPORTED_FEATURE.TABLE_OPERATION",
+            f"The feature is not supported: Table {_whole(entry)} does not support ALTER COLUMN with "
+            "qualified column.",
+        )
+    return details_of(entry).commented(column, statement.comment)
+
+
+# ---- the change
+
+
+def _change(
+    run: StatementRun,
+    name: str,
+    operation: str,
+    check: Callable[[Entry, str], None],
+    details: Callable[[Entry], RelationDetails],
+) -> CommandOutcome:
+    """Give the relation the ``details`` of the current entry. If another session changes the relation at the
+    same time, the change is made to what that session has left."""
+    catalog = run.context.catalog
+    while True:
+        entry = run.entry(name)
+        if run.spark is not None and run.spark.has(entry):
+            raise FoundElsewhere(f"`{entry.name}` is a copy of a relation of Spark")
+        check(entry, operation)
+        if catalog.exchange(entry, _with(entry, details(entry))):
+            return NOTHING
+
+
+def _with(entry: Entry, details: RelationDetails) -> Entry:
+    """The entry with other details, which belong to the origin of a cached relation."""
+    if isinstance(entry, TableEntry) and isinstance(entry.table, CachedTable):
+        cached = entry.table
+        return replace(entry, table=CachedTable(replace(cached.origin, details=details), cached.copy))
+    return replace(entry, details=details)
+
+
+# ---- the kind of relation
+
+
+def _is_view(entry: Entry) -> bool:
+    """Whether the relation is a view to SQL, as any temporary relation is."""
+    return entry.temporary or isinstance(origin_of(entry), ViewEntry)
+
+
+def _check_table(entry: Entry, operation: str) -> None:
+    if _is_view(entry):
+        raise _no_table(entry, operation, "NO_ALTERNATIVE", "")
+
+
+def _check_table_not_view(entry: Entry, operation: str) -> None:
+    if _is_view(entry):
+        raise _no_table(entry, operation, "USE_ALTER_VIEW", "Please use ALTER VIEW instead.")
+
+
+def _no_table(entry: Entry, operation: str, condition: str, advice: str) -> Error:
+    return spark_error(
+        f"EXPECT_TABLE_NOT_VIEW.{condition}",
+        f"'{operation}' expects a table but {_whole(entry)} is a view. {advice}".rstrip(),
+    )
+
+
+def _check_view(entry: Entry, operation: str) -> None:
+    if entry.temporary:
+        raise spark_error(
+            "EXPECT_PERMANENT_VIEW_NOT_TEMP",
+            f"'{operation}' expects a permanent view but {_whole(entry)} is a temp view.",
+        )
+    if not _is_view(entry):
+        raise spark_error(
+            "EXPECT_VIEW_NOT_TABLE.USE_ALTER_TABLE",
+            f"The table {_whole(entry)} does not support {operation}. Please use ALTER TABLE instead.",
+        )
+
+
+def _whole(entry: Entry) -> str:
+    """The relation's whole name, as messages show it."""
+    return quoted(entry.parts if entry.temporary else (DEFAULT_CATALOG, DEFAULT_DATABASE, entry.name.lower()))

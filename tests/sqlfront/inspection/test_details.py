@@ -1,0 +1,97 @@
+"""Comments, properties and NOT NULL of relations: where they are shown, who keeps them, which writes fail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import sqlfront
+from sqlfront import Connection
+
+
+@pytest.fixture(params=[1, 2])
+def connection(request: pytest.FixtureRequest) -> Iterator[Connection]:
+    with sqlfront.connect(workers=1, members=request.param) as made:
+        made.execute(
+            "CREATE TABLE t (k INT NOT NULL COMMENT 'the key', s STRING) COMMENT 'rows' "
+            "TBLPROPERTIES ('owner.team' = 'x') CLUSTERED BY (k) INTO 4 BUCKETS"
+        )
+        yield made
+
+
+def ask(connection: Connection, query: str) -> list[tuple[object, ...]]:
+    return connection.execute(query).fetchall()
+
+
+def test_information_schema_shows_comments_and_not_null(connection: Connection) -> None:
+    columns = (
+        "SELECT column_name, is_nullable, comment FROM information_schema.columns WHERE table_name = 't'"
+    )
+    assert ask(connection, columns) == [("k", "NO", "the key"), ("s", "YES", None)]
+    tables = "SELECT comment FROM information_schema.tables WHERE table_name = 't'"
+    assert ask(connection, tables) == [("rows",)]
+    connection.execute("COMMENT ON COLUMN t.s IS 'a text'")
+    connection.execute("ALTER TABLE t SET TBLPROPERTIES ('comment' = 'other')")
+    assert ask(connection, columns)[1] == ("s", "YES", "a text")
+    assert ask(connection, tables) == [("other",)]
+
+
+def test_a_copy_in_memory_changes_no_details(connection: Connection) -> None:
+    details = ask(connection, "SHOW CREATE TABLE t")
+    connection.execute("INSERT INTO t VALUES (1, 'x')")
+    connection.execute("CACHE TABLE t")
+    assert ask(connection, "SHOW CREATE TABLE t") == details
+    connection.execute("COMMENT ON TABLE t IS 'cached'")
+    assert ask(connection, "SELECT * FROM t") == [(1, "x")]
+    connection.execute("UNCACHE TABLE t")
+    assert ("Comment", "cached", "") in ask(connection, "DESCRIBE EXTENDED t")
+    assert ask(connection, "SELECT * FROM t") == [(1, "x")]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO t VALUES (2, 'y'), (NULL, 'z')",
+        "INSERT INTO t (s) VALUES ('y')",
+        "INSERT INTO t SELECT if(id = 90, NULL, id), 'y' FROM range(100)",
+        "INSERT OVERWRITE t SELECT NULL, 'y'",
+        "UPDATE t SET k = NULL",
+        "UPDATE t SET K = nullif(k, 1), s = 'y' WHERE s = 'x'",
+    ],
+)
+def test_a_null_in_a_required_column_changes_nothing(connection: Connection, statement: str) -> None:
+    connection.execute("INSERT INTO t VALUES (1, 'x')")
+    with pytest.raises(sqlfront.IntegrityError, match=r"NOT_NULL_ASSERT_VIOLATION.*field: k"):
+        connection.execute(statement)
+    assert ask(connection, "SELECT * FROM t") == [(1, "x")]
+
+
+def test_executemany_checks_required_columns(connection: Connection) -> None:
+    with pytest.raises(sqlfront.IntegrityError, match="field: k"):
+        connection.cursor().executemany("INSERT INTO t VALUES (?, ?)", [(1, "x"), (None, "y")])
+    assert ask(connection, "SELECT * FROM t") == []
+
+
+def test_a_repeated_update_checks_required_columns(connection: Connection) -> None:
+    connection.execute("INSERT INTO t VALUES (1, 'x'), (2, 'y')")
+    for value in (3, 4, 5):
+        connection.execute("UPDATE t SET k = ? WHERE s = 'x'", [value])
+    with pytest.raises(sqlfront.IntegrityError, match="field: k"):
+        connection.execute("UPDATE t SET k = ? WHERE s = 'x'", [None])
+    connection.execute("UPDATE t SET s = ? WHERE k = 5", [None])
+    assert sorted(ask(connection, "SELECT * FROM t"), key=str) == [(2, "y"), (5, None)]
+
+
+def test_simultaneous_changes_lose_none(connection: Connection) -> None:
+    def change(number: int) -> None:
+        connection.execute(f"ALTER TABLE t SET TBLPROPERTIES ('p{number}' = '{number}')")
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(change, range(40)))
+    properties = ask(connection, "SHOW TBLPROPERTIES t")
+    assert {str(key): value for key, value in properties} == {
+        "owner.team": "x",
+        **{f"p{number}": str(number) for number in range(40)},
+    }
