@@ -84,28 +84,9 @@ def view_row(relation: Described) -> Row:
     return (*relation.key, relation.definition, "NONE", "NO", "NO")
 
 
-def column_rows(relation: Described, schema: pa.Schema) -> list[Row]:
-    """The rows of ``columns``, one for each column of the relation's ``schema``."""
-    partition = {name: index for index, name in enumerate(relation.partition, 1)}
-    comments, required = dict(relation.details.column_comments), frozenset(relation.details.required)
-    return [
-        (
-            *relation.key,
-            field.name,
-            position,
-            None,
-            "NO" if field.name in required else "YES",
-            *_type_facts(field.type),
-            partition.get(field.name),
-            comments.get(field.name),
-        )
-        for position, field in enumerate(schema, 1)
-    ]
-
-
 @lru_cache(maxsize=4096)
-def _type_facts(kind: pa.DataType) -> Row:
-    """The values of the columns from ``data_type`` to ``interval_type``."""
+def type_facts(kind: pa.DataType) -> Row:
+    """The values of the columns from ``data_type`` to ``interval_type`` in ``information_schema.columns``."""
     full = ddl(kind)
     if is_interval(kind):
         return ("INTERVAL", full, None, None, None, None, None, None, full.partition(" ")[2].upper())

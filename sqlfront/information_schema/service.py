@@ -16,7 +16,8 @@ import msgspec
 import pyarrow as pa
 
 from sqlfront.information_schema import relations, rows
-from sqlfront.information_schema.columns import COLUMNS, INFORMATION_SCHEMA, INFORMATION_TABLES
+from sqlfront.information_schema.column_batches import DescribedColumns, columns_batch
+from sqlfront.information_schema.columns import INFORMATION_SCHEMA, INFORMATION_TABLES
 from sqlfront.information_schema.rows import Described, Row
 from sqlfront.information_schema.schemas import COMMENTS, SYSTEM_SCHEMAS
 from sqlfront.results.python_values import rows_batch
@@ -48,8 +49,8 @@ class _ColumnRows(msgspec.Struct, frozen=True):
     count: int
 
 
-#: A relation with the lookups and the rows of its columns.
-_Fresh = tuple[Entry, Lookups | None, list[Row]]
+#: A relation with the lookups of its columns, and its columns, which are empty if they aren't known.
+_Fresh = tuple[Entry, Lookups | None, DescribedColumns]
 
 
 class InformationSchema:
@@ -105,7 +106,7 @@ class InformationSchema:
         if name != "columns":
             return (rows_batch(schema, _MAKERS[name](context)),)
         parts = self._own_columns(context)
-        others = rows_batch(COLUMNS, _other_columns(context))
+        others = columns_batch(_other_columns(context))
         (whole,) = pa.Table.from_batches([*_joined(parts), others]).combine_chunks().to_batches()
         self._columns = _placed(parts, whole)
         return (whole,)
@@ -122,8 +123,8 @@ class InformationSchema:
                 kept[id(entry)] = known
                 continue
             schema, lookups = relations.columns_of(entry, context)
-            found = [] if schema is None else rows.column_rows(relations.described(entry), schema)
-            fresh.append((entry, lookups, found))
+            columns = relations.described(entry), pa.schema([]) if schema is None else schema
+            fresh.append((entry, lookups, columns))
         kept.update((id(each.entry), each) for each in _made(fresh))
         return [kept[id(entry)] for entry in entries]
 
@@ -136,11 +137,11 @@ def _is_right(known: _ColumnRows, context: "Context") -> bool:
 
 def _made(fresh: list[_Fresh]) -> Iterator[_ColumnRows]:
     """The rows of several relations as Arrow data, which are made in one go."""
-    whole = rows_batch(COLUMNS, [row for *_, found in fresh for row in found])
+    whole = columns_batch([columns for *_, columns in fresh])
     start = 0
-    for entry, lookups, found in fresh:
-        yield _ColumnRows(entry, lookups, whole, start, len(found))
-        start += len(found)
+    for entry, lookups, (_, schema) in fresh:
+        yield _ColumnRows(entry, lookups, whole, start, len(schema))
+        start += len(schema)
 
 
 def _joined(parts: list[_ColumnRows]) -> Iterator[pa.RecordBatch]:
@@ -179,15 +180,15 @@ def _described(context: "Context") -> list[Described]:
     return [*own, *sparks, *system]
 
 
-def _other_columns(context: "Context") -> list[Row]:
-    """The rows of the columns of relations that aren't the session's own."""
+def _other_columns(context: "Context") -> list[DescribedColumns]:
+    """The relations that aren't the session's own, with their columns."""
     spark = _spark(context)
     found = list(relations.system_relations(SYSTEM_SCHEMAS))
     if spark is not None:
         for relation in relations.sparks_relations(spark):
             schema = relations.sparks_columns(spark, relation)
             found += [] if schema is None else [(relation, schema)]
-    return [row for relation, schema in found for row in rows.column_rows(relation, schema)]
+    return found
 
 
 def _table_rows(context: "Context") -> list[Row]:
