@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from sqlfront.state.spark_beside import SparkBeside
     from sqlfront_planner.statements.structs import Explain
 
-#: Spark's condition for a format of tables that Spark doesn't have, as memory.
-_NO_FORMAT: Final = "DATA_SOURCE_NOT_FOUND"
+#: A part of Spark's message that Spark has no format of tables ``memory``.
+_NO_MEMORY: Final = "Failed to find the data source: memory."
 
 
 class SparkWay:
@@ -56,7 +56,7 @@ class SparkWay:
         knows."""
         ours = self.ours
         is_known_here = ours is not None and ours.condition != SYNTAX and not is_query(request.text)
-        if ours is not None and is_known_here and error.condition in (SYNTAX, _NO_FORMAT):
+        if ours is not None and is_known_here and (error.condition == SYNTAX or _NO_MEMORY in error.message):
             raise ours from None
         raise error
 

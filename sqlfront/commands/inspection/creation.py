@@ -6,7 +6,7 @@ from typing import Final
 import pyarrow as pa
 
 from sqlfront.commands.inspection.details import quoted_columns
-from sqlfront.commands.inspection.names import known_schema, own_relation, quoted
+from sqlfront.commands.inspection.names import known_schema, quoted, relation
 from sqlfront.commands.run import CommandOutcome, StatementRun, origin_of, shown
 from sqlfront_connectors.base import Table
 from sqlfront_connectors.files import FileTable
@@ -22,7 +22,7 @@ _STATEMENT: Final = pa.schema([("createtab_stmt", STRING)])
 def show_create_table(run: StatementRun, statement: ShowCreateTable) -> CommandOutcome:
     """SHOW CREATE TABLE: the statement that would make the table or view anew. Raises
     EXPECT_PERMANENT_VIEW_NOT_TEMP for a temporary relation, FoundElsewhere for a relation of Spark's."""
-    entry = own_relation(run, statement.name)
+    entry = relation(run, statement.name)
     origin = origin_of(entry)
     if entry.temporary:
         raise spark_error(

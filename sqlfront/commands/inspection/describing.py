@@ -12,7 +12,6 @@ from sqlfront.commands.inspection.details import facts, partition_columns
 from sqlfront.commands.inspection.names import (
     checked_database,
     known_schema,
-    own_relation,
     relation,
     schema_of,
     system_schema,
@@ -135,7 +134,7 @@ def show_properties(run: StatementRun, statement: ShowProperties) -> CommandOutc
     """SHOW TBLPROPERTIES: the properties of a table or view, in the order of the keys; for one key its value,
     or the sentence with which Spark answers for a missing key. A temporary relation has none. Raises
     FoundElsewhere for a relation of Spark's."""
-    entry, key = own_relation(run, statement.name), statement.key
+    entry, key = relation(run, statement.name), statement.key
     if entry.temporary:
         return shown(_PROPERTIES, [])
     properties = details_of(entry).properties

@@ -135,23 +135,17 @@ def system_schema(database: str | None) -> str | None:
 def relation(run: StatementRun, name: str) -> Entry:
     """The relation of a dotted name: the catalog's entry, or a system table, or the files of
     ``format.`path```. Raises TABLE_OR_VIEW_NOT_FOUND if there is none, FoundElsewhere for a relation of
-    Spark's."""
+    Spark's and for a copy of it."""
     catalog, parts = run.context.catalog, name_parts(name)
     found = catalog.lookup(parts)
     if found is not None:
+        if run.spark is not None and run.spark.has(found):
+            raise FoundElsewhere(f"`{found.name}` is a copy of a relation of Spark")
         return found
     table = catalog.path_table(parts)
     if table is None:
         raise not_found(name, catalog.names())
     return TableEntry(parts[-1], table, temporary=True, database=parts[:-1])
-
-
-def own_relation(run: StatementRun, name: str) -> Entry:
-    """Like :func:`relation`; a copy of a relation of Spark's is Spark's, too."""
-    entry = relation(run, name)
-    if run.spark is not None and run.spark.has(entry):
-        raise FoundElsewhere(f"`{entry.name}` is a copy of a relation of Spark")
-    return entry
 
 
 def schema_of(run: StatementRun, name: str, entry: Entry) -> pa.Schema:

@@ -95,6 +95,13 @@ def test_an_error_is_of_sparks_class_and_condition(
 
 
 @pytest.mark.spark
+def test_a_format_that_neither_engine_has_is_sparks_error(session: AttachedSession) -> None:
+    with pytest.raises(sqlfront.Error, match="Failed to find the data source: nonsense") as failure:
+        session.sql("CREATE TABLE new (x INT) USING nonsense")
+    assert failure.value.condition == "DATA_SOURCE_NOT_FOUND"
+
+
+@pytest.mark.spark
 def test_an_unknown_table_fails_at_once_and_names_itself(session: AttachedSession) -> None:
     with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND") as failure:
         session.sql("SELECT * FROM nowhere")

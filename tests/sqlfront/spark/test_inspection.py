@@ -74,6 +74,23 @@ def test_statements_about_one_relation_go_where_it_is(connection: Connection) ->
     assert ("comment", "NULL") in ask(connection, "DESCRIBE inspected.theirs a")
 
 
+def test_a_copy_is_described_as_the_relation_of_spark_that_it_is(connection: Connection) -> None:
+    statements = [
+        f"{verb} {name}"
+        for name in ("inspected.theirs", "their_tv")
+        for verb in ("DESCRIBE", "DESCRIBE EXTENDED", "SHOW COLUMNS IN")
+    ]
+    before = [ask(connection, text) for text in statements]
+    for name in ("inspected.theirs", "their_tv"):
+        connection.execute(f"CACHE TABLE {name}")
+    try:
+        assert connection.execute("SELECT x FROM their_tv").stats.lane != "spark"  # type: ignore[union-attr]
+        assert [ask(connection, text) for text in statements] == before
+    finally:
+        for name in ("inspected.theirs", "their_tv"):
+            connection.execute(f"UNCACHE TABLE {name}")
+
+
 def test_lists_hold_the_names_of_both(connection: Connection) -> None:
     views = ask(connection, "SHOW VIEWS IN inspected")
     assert views == [("inspected", "their_view", False), ("", "our_tv", True), ("", "their_tv", True)]
