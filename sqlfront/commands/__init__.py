@@ -2,14 +2,15 @@
 
 ``run`` has the shared parts. ``tables`` (with ``column_comments``), ``alteration``, ``modification`` (with
 ``changes``), ``indexes`` and ``caching`` change tables, views and copies of these; ``inspection`` has SHOW
-and DESCRIBE; ``settings`` has SET and USE; ``killing`` ends other sessions' queries.
+and DESCRIBE; ``settings`` has SET and USE, ``schemas`` CREATE SCHEMA and its like; ``killing`` ends other
+sessions' queries.
 """
 
 import time
 from typing import assert_never
 
-from sqlfront.commands import alteration, caching, indexes, killing, modification, settings, tables
-from sqlfront.commands.inspection import creation, describing, functions, listing
+from sqlfront.commands import alteration, caching, indexes, killing, modification, schemas, settings, tables
+from sqlfront.commands.inspection import as_json, creation, describing, functions, listing, partitions
 from sqlfront.commands.run import CommandOutcome, StatementRun
 from sqlfront.results.result import Result
 from sqlfront_planner.statements.structs import (
@@ -18,6 +19,7 @@ from sqlfront_planner.statements.structs import (
     CommentOnColumn,
     CommentOnTable,
     CreateIndex,
+    CreateSchema,
     CreateTable,
     CreateView,
     Delete,
@@ -28,6 +30,7 @@ from sqlfront_planner.statements.structs import (
     DescribeTable,
     Drop,
     DropIndex,
+    DropSchema,
     Explain,
     Insert,
     KillQuery,
@@ -35,6 +38,7 @@ from sqlfront_planner.statements.structs import (
     RefreshPath,
     RefreshTable,
     RepairTable,
+    SetCatalog,
     SetOption,
     ShowCatalogs,
     ShowColumns,
@@ -42,6 +46,7 @@ from sqlfront_planner.statements.structs import (
     ShowCurrentSchema,
     ShowFunctions,
     ShowIndexes,
+    ShowPartitions,
     ShowProperties,
     ShowSchemas,
     ShowTables,
@@ -78,6 +83,14 @@ def dispatch(run: StatementRun, statement: Statement) -> CommandOutcome:
             return caching.uncache(run, statement)
         case Drop():
             return tables.drop(run, statement)
+        case CreateSchema():
+            return schemas.create_schema(run, statement)
+        case DropSchema():
+            return schemas.drop_schema(run, statement)
+        case SetCatalog():
+            return schemas.set_catalog(run, statement)
+        case ShowPartitions():
+            return partitions.show_partitions(run, statement)
         case ChangeProperties():
             return alteration.change_properties(run, statement)
         case CommentOnTable():
@@ -114,6 +127,8 @@ def dispatch(run: StatementRun, statement: Statement) -> CommandOutcome:
             return creation.show_create_table(run, statement)
         case ShowFunctions():
             return functions.show_functions(run, statement)
+        case DescribeTable(as_json=True):
+            return as_json.describe_as_json(run, statement)
         case DescribeTable():
             return describing.describe_table(run, statement)
         case DescribeColumn():

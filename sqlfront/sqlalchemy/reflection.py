@@ -4,6 +4,7 @@ Everything comes from SHOW and DESCRIBE, which sqlfront answers, and Spark behin
 types of columns come from a query of no rows, since texts of nested types can't name every field.
 """
 
+import json
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -87,6 +88,7 @@ class SqlfrontReflection(DefaultDialect):
         described = self._describe(connection, table_name, schema, **kw)
         comments = {name: comment for name, _, comment in _columns(described)}
         name = self._qualified(table_name, schema)
+        required = _required(connection, name) if _details(described).get("Provider") == "memory" else set()
         rows = connection.exec_driver_sql(f"SELECT * FROM {name} LIMIT 0")
         assert rows.cursor is not None
         description: list[Any] = list(rows.cursor.description)
@@ -94,7 +96,7 @@ class SqlfrontReflection(DefaultDialect):
             {
                 "name": column,
                 "type": column_type(code.arrow),
-                "nullable": True if nullable is None else bool(nullable),
+                "nullable": column not in required and (nullable is None or bool(nullable)),
                 "default": None,
                 "comment": comments.get(column) or None,
             }
@@ -195,6 +197,12 @@ class SqlfrontReflection(DefaultDialect):
     def _qualified(self, name: str, schema: str | None) -> str:
         quote = self.identifier_preparer.quote_identifier
         return quote(name) if schema is None else f"{quote(schema)}.{quote(name)}"
+
+
+def _required(connection: "Connection", name: str) -> set[str]:
+    """The columns of a memory table that are NOT NULL. Other tables take nulls in all columns."""
+    ((text,),) = connection.exec_driver_sql(f"DESCRIBE TABLE EXTENDED {name} AS JSON")
+    return {column["name"] for column in json.loads(text)["columns"] if not column["nullable"]}
 
 
 _NO_INDEXES: Final = "UNSUPPORTED_FEATURE.TABLE_OPERATION"

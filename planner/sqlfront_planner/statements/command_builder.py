@@ -23,6 +23,7 @@ from sqlfront_planner.statements.structs import (
     CommentOnTable,
     CreateIndex,
     CreateMode,
+    CreateSchema,
     CreateTable,
     CreateView,
     DescribeColumn,
@@ -32,6 +33,7 @@ from sqlfront_planner.statements.structs import (
     DescribeTable,
     Drop,
     DropIndex,
+    DropSchema,
     FunctionScope,
     Insert,
     KillQuery,
@@ -40,6 +42,7 @@ from sqlfront_planner.statements.structs import (
     RelationKind,
     RelationScope,
     RepairTable,
+    SetCatalog,
     SetOption,
     ShowCatalogs,
     ShowColumns,
@@ -47,6 +50,7 @@ from sqlfront_planner.statements.structs import (
     ShowCurrentSchema,
     ShowFunctions,
     ShowIndexes,
+    ShowPartitions,
     ShowProperties,
     ShowSchemas,
     ShowTables,
@@ -333,6 +337,28 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
         given.pop("scope", None)
         return Drop(**given)  # type: ignore[arg-type]
 
+    def schema_properties(self, _: Parts) -> Part:
+        return "properties", None
+
+    def create_schema(self, parts: Parts) -> CreateSchema:
+        given = self._once(parts)
+        return CreateSchema(**{key: given[key] for key in ("name", "mode") if key in given})  # type: ignore[arg-type]
+
+    def drop_schema(self, parts: Parts) -> DropSchema:
+        return DropSchema(**_named(parts))  # type: ignore[arg-type]
+
+    def set_catalog(self, parts: Parts) -> SetCatalog:
+        return SetCatalog(str(parts[0]))
+
+    def partition_value(self, parts: Parts) -> tuple[str, str]:
+        return str(parts[0]), str(parts[1])
+
+    def partition_values(self, parts: Parts) -> Part:
+        return "values", _named(parts)
+
+    def show_partitions(self, parts: Parts) -> ShowPartitions:
+        return ShowPartitions(**_named(parts))  # type: ignore[arg-type]
+
     def change_properties(self, parts: Parts) -> ChangeProperties:
         return ChangeProperties(**_named(parts))  # type: ignore[arg-type]
 
@@ -433,7 +459,16 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
     def column_name(self, parts: Parts) -> Part:
         return "column", dotted([str(part) for part in parts])
 
+    def as_json(self, _: Parts) -> Part:
+        return "as_json", True
+
     def describe_column(self, parts: Parts) -> DescribeColumn:
+        if ("as_json", True) in parts:
+            raise spark_error(
+                "UNSUPPORTED_FEATURE.DESC_TABLE_COLUMN_JSON",
+                "The feature is not supported: DESC TABLE COLUMN AS JSON not supported for individual "
+                "columns.",
+            )
         return DescribeColumn(**_named(parts))  # type: ignore[arg-type]
 
     def describe_function(self, parts: Parts) -> DescribeFunction:

@@ -191,6 +191,33 @@ class CommentOnColumn(msgspec.Struct, frozen=True):
     operation: str
 
 
+class CreateSchema(msgspec.Struct, frozen=True):
+    """``CREATE SCHEMA [IF NOT EXISTS] name [...]``; DATABASE and NAMESPACE mean the same."""
+
+    name: str
+    mode: CreateMode = CreateMode.ERROR
+
+
+class DropSchema(msgspec.Struct, frozen=True):
+    """``DROP SCHEMA [IF EXISTS] name [CASCADE | RESTRICT]``; DATABASE and NAMESPACE mean the same."""
+
+    name: str
+    if_exists: bool = False
+
+
+class SetCatalog(msgspec.Struct, frozen=True):
+    """``SET CATALOG name``."""
+
+    name: str
+
+
+class ShowPartitions(msgspec.Struct, frozen=True):
+    """``SHOW PARTITIONS name [PARTITION (column = value, ...)]``; ``values`` has the texts of the values."""
+
+    name: str
+    values: Mapping[str, str] = msgspec.field(default_factory=dict)
+
+
 class CreateIndex(msgspec.Struct, frozen=True):
     """``CREATE INDEX [IF NOT EXISTS] index ON [TABLE] name [USING format] (columns)``; ``name`` is the
     table's."""
@@ -323,10 +350,11 @@ class ShowFunctions(msgspec.Struct, frozen=True):
 
 
 class DescribeTable(msgspec.Struct, frozen=True):
-    """``DESCRIBE [TABLE] [EXTENDED] name``."""
+    """``DESCRIBE [TABLE] [EXTENDED] name [AS JSON]``."""
 
     name: str
     extended: bool = False
+    as_json: bool = False
 
 
 class DescribeColumn(msgspec.Struct, frozen=True):
@@ -409,6 +437,10 @@ Statement = (
     | ChangeProperties
     | CommentOnTable
     | CommentOnColumn
+    | CreateSchema
+    | DropSchema
+    | SetCatalog
+    | ShowPartitions
     | CreateIndex
     | DropIndex
     | ShowIndexes

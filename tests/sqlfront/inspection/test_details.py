@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -95,3 +96,75 @@ def test_simultaneous_changes_lose_none(connection: Connection) -> None:
         "owner.team": "x",
         **{f"p{number}": str(number) for number in range(40)},
     }
+
+
+def test_json_tells_all_about_a_table(connection: Connection) -> None:
+    connection.execute(
+        "CREATE TABLE j (a INT NOT NULL, b DECIMAL(5, 2) COMMENT '\"é😀', c ARRAY<STRUCT<x: STRING>>, "
+        "d MAP<DATE, TIMESTAMP>, e INTERVAL DAY TO SECOND, f INTERVAL YEAR) COMMENT 'c' "
+        "TBLPROPERTIES ('k' = 'v', 'empty' = '') CLUSTERED BY (a) INTO 4 BUCKETS"
+    )
+    ((text,),) = ask(connection, "DESCRIBE EXTENDED j AS JSON")
+    string = {"name": "string", "collation": "UTF8_BINARY"}
+    fields = [{"name": "x", "type": string, "nullable": True}]
+    assert json.loads(str(text)) == {
+        "table_name": "j",
+        "catalog_name": "spark_catalog",
+        "namespace": ["default"],
+        "schema_name": "default",
+        "columns": [
+            {"name": "a", "type": {"name": "int"}, "nullable": False},
+            {
+                "name": "b",
+                "type": {"name": "decimal", "precision": 5, "scale": 2},
+                "nullable": True,
+                "comment": '"é😀',
+            },
+            {
+                "name": "c",
+                "type": {
+                    "name": "array",
+                    "element_type": {"name": "struct", "fields": fields},
+                    "element_nullable": True,
+                },
+                "nullable": True,
+            },
+            {
+                "name": "d",
+                "type": {
+                    "name": "map",
+                    "key_type": {"name": "date"},
+                    "value_type": {"name": "timestamp_ltz"},
+                    "value_nullable": True,
+                },
+                "nullable": True,
+            },
+            {
+                "name": "e",
+                "type": {"name": "interval", "start_unit": "day", "end_unit": "second"},
+                "nullable": True,
+            },
+            {
+                "name": "f",
+                "type": {"name": "interval", "start_unit": "year", "end_unit": "year"},
+                "nullable": True,
+            },
+        ],
+        "num_buckets": 4,
+        "bucket_columns": ["a"],
+        "sort_columns": [],
+        "type": "MANAGED",
+        "provider": "memory",
+        "comment": "c",
+        "table_properties": {"k": "v"},
+        "collation": "UTF8_BINARY",
+    }
+
+
+def test_json_of_temporary_views_names_their_schema(connection: Connection) -> None:
+    connection.execute("CREATE TEMPORARY VIEW tv AS SELECT k FROM t")
+    ((text,),) = ask(connection, "DESCRIBE EXTENDED tv AS JSON")
+    found = json.loads(str(text))
+    assert (found["catalog_name"], found["schema_name"], found["type"]) == ("system", "session", "VIEW")
+    assert [column["comment"] for column in found["columns"]] == ["the key"]
+    assert found["view_text"] == "SELECT k FROM t"

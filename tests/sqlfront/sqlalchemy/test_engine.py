@@ -161,7 +161,9 @@ def test_the_catalog_is_read(engine: Engine, tmp_path: Path) -> None:
         assert "default" in found.get_schema_names()
         assert sorted(found.get_table_names("default")) == ["files", "orders"]
         assert found.get_view_definition("v") == "SELECT 1 AS one"
-        assert [each["name"] for each in found.get_columns("orders")] == ["Order ID", "a%b`c.d"]
+        columns = [(each["name"], each["nullable"], each["comment"]) for each in found.get_columns("orders")]
+        assert columns == [("Order ID", False, None), ("a%b`c.d", True, "it's")]
+        assert found.get_table_comment("orders") == {"text": "all orders"}
         assert found.get_indexes("orders") == [
             {"name": "by_text", "column_names": ["a%b`c.d"], "unique": False}
         ]

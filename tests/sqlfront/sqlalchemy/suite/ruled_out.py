@@ -3,19 +3,16 @@
 from typing import Final
 
 _NAMES = "tables have quotes in their names; Spark allows letters, digits and `_`"
-_NULLABLE = "tables don't keep NOT NULL"
 _UNIQUE = "no index is unique"
 _OPTIONS = "the test expects that there are no options of tables; there are"
 
 #: Reasons by name of class, or of class and test.
 RULED_OUT: Final = {
     "ComponentReflectionTest.test_get_indexes": _UNIQUE,
-    "ComponentReflectionTest.test_get_multi_columns": _NULLABLE,
     "ComponentReflectionTest.test_get_multi_indexes": _UNIQUE,
     "ComponentReflectionTest.test_get_table_options": _OPTIONS,
     "ComponentReflectionTest.test_metadata": "a second schema is expected",
     "ComponentReflectionTest.test_multi_get_table_options": _OPTIONS,
-    "ComponentReflectionTestExtra.test_nullable_reflection": _NULLABLE,
     "ComponentReflectionTestExtra.test_string_length_reflection": "STRING holds texts of any length",
     "CTETest.test_select_recursive_round_trip": "WITH RECURSIVE is for Spark to run",
     "IsolationLevelTest.test_dialect_user_setting_is_restored": "two isolation levels are expected",

@@ -1,0 +1,129 @@
+"""DESCRIBE EXTENDED ... AS JSON: all about a relation as one JSON text, with Spark's fields and order. Fields
+that sqlfront doesn't know, such as the time of creation, are left out."""
+
+import json
+from typing import Final
+
+import pyarrow as pa
+
+from sqlfront.commands.inspection.details import partition_columns
+from sqlfront.commands.inspection.names import known_schema, relation
+from sqlfront.commands.run import CommandOutcome, StatementRun, details_of, origin_of, shown
+from sqlfront_connectors.base import Table
+from sqlfront_connectors.files import FileTable
+from sqlfront_planner.catalog import DEFAULT_CATALOG, DEFAULT_DATABASE, SESSION_SCHEMA, Entry, ViewEntry
+from sqlfront_planner.relation_details import RelationDetails
+from sqlfront_planner.statements.structs import DescribeTable
+from sqlfront_values.errors import spark_error
+from sqlfront_values.types import STRING, TIMESTAMP, ddl, is_decimal, is_interval
+
+_JSON: Final = pa.schema([("json_metadata", STRING)])
+_COLLATION: Final = "UTF8_BINARY"
+Fields = dict[str, object]
+
+
+def describe_as_json(run: StatementRun, statement: DescribeTable) -> CommandOutcome:
+    """DESCRIBE EXTENDED ... AS JSON. Raises DESCRIBE_JSON_NOT_EXTENDED without EXTENDED."""
+    if not statement.extended:
+        raise spark_error(
+            "DESCRIBE_JSON_NOT_EXTENDED",
+            "DESCRIBE TABLE ... AS JSON only supported when [EXTENDED|FORMATTED] is specified.",
+        )
+    entry = relation(run, statement.name)
+    schema, details = known_schema(run, statement.name, entry), details_of(entry)
+    origin = origin_of(entry)
+    fields = {**_place(entry), "columns": _columns(schema, details)}
+    if isinstance(origin, ViewEntry):
+        fields |= _of_view(origin)
+    else:
+        fields |= _of_table(origin.table, details)
+    partition = partition_columns(entry)
+    if partition and not entry.temporary:
+        fields |= {"partition_provider": "Catalog", "partition_columns": list(partition)}
+    fields["collation"] = _COLLATION
+    return shown(_JSON, [(json.dumps(fields, ensure_ascii=False, separators=(",", ":")),)])
+
+
+def _place(entry: Entry) -> Fields:
+    catalog, database = (DEFAULT_CATALOG, DEFAULT_DATABASE)
+    if entry.temporary:
+        catalog, database = (DEFAULT_CATALOG, entry.database[-1]) if entry.database else SESSION_SCHEMA
+    return {
+        "table_name": entry.name if entry.temporary else entry.name.lower(),
+        "catalog_name": catalog,
+        "namespace": [database],
+        "schema_name": database,
+    }
+
+
+def _columns(schema: pa.Schema, details: RelationDetails) -> list[Fields]:
+    found: list[Fields] = []
+    for field in schema:
+        comment = details.comment_of(field.name)
+        column = _field(field) | {"nullable": field.name not in details.required}
+        found.append(column if comment is None else column | {"comment": comment})
+    return found
+
+
+def _of_view(view: ViewEntry) -> Fields:
+    fields: Fields = {"type": "VIEW"}
+    if view.details.comment is not None:
+        fields["comment"] = view.details.comment
+    fields["view_text"] = view.sql
+    if not view.temporary:
+        fields["view_original_text"] = view.sql
+    fields["view_schema_mode"] = "BINDING" if view.temporary else "COMPENSATION"
+    fields["view_catalog_and_namespace"] = f"{DEFAULT_CATALOG}.{DEFAULT_DATABASE}"
+    if view.schema is not None:
+        fields["view_query_output_columns"] = view.schema.names
+    return fields | _properties(view.details)
+
+
+def _of_table(table: Table, details: RelationDetails) -> Fields:
+    fields: Fields = {}
+    placed = table.partitioning
+    if placed is not None:
+        fields["num_buckets"] = placed.count
+        fields["bucket_columns"] = [table.schema.field(column).name for column in placed.columns]
+        fields["sort_columns"] = []
+    files = table if isinstance(table, FileTable) else None
+    if files is not None:
+        fields["location"] = f"file:{files.location}"
+    fields["type"] = "MANAGED" if files is None or files.managed else "EXTERNAL"
+    fields["provider"] = table.format
+    if details.comment is not None:
+        fields["comment"] = details.comment
+    return fields | _properties(details)
+
+
+def _properties(details: RelationDetails) -> Fields:
+    given = {key: value for key, value in details.properties if value}
+    return {"table_properties": given} if given else {}
+
+
+def _field(field: pa.Field) -> Fields:
+    return {"name": field.name, "type": type_json(field.type), "nullable": True}
+
+
+def type_json(kind: pa.DataType) -> Fields:
+    """The type as Spark's JSON describes it.
+
+    >>> type_json(pa.list_(pa.int32()))
+    {'name': 'array', 'element_type': {'name': 'int'}, 'element_nullable': True}
+    """
+    if pa.types.is_struct(kind):
+        fields = [_field(kind.field(place)) for place in range(kind.num_fields)]
+        return {"name": "struct", "fields": fields}
+    if pa.types.is_list(kind):
+        return {"name": "array", "element_type": type_json(kind.value_type), "element_nullable": True}
+    if pa.types.is_map(kind):
+        key, value = type_json(kind.key_type), type_json(kind.item_type)
+        return {"name": "map", "key_type": key, "value_type": value, "value_nullable": True}
+    if is_decimal(kind):
+        return {"name": "decimal", "precision": kind.precision, "scale": kind.scale}
+    if is_interval(kind):
+        first, _, last = ddl(kind).removeprefix("interval ").partition(" to ")
+        return {"name": "interval", "start_unit": first, "end_unit": last or first}
+    if kind == STRING:
+        return {"name": "string", "collation": _COLLATION}
+    return {"name": "timestamp_ltz" if kind == TIMESTAMP else ddl(kind)}
