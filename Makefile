@@ -104,7 +104,7 @@ oracle: $(DEV_READY)  ## Ask a live Spark for every stored answer again, and rea
 	$(BIN)/python -m tests.oracle.complete --check tests/slt tests/demo/flights.slt
 	$(BIN)/python -m tests.tpch.complete --check
 	$(BIN)/python -m tests.oracle.files.run --count 3000 --seed 16
-	$(BIN)/pytest -q -m "spark and cluster" tests/values/functions tests/values/casts
+	$(BIN)/pytest -q -m "cluster and spark" tests/values tests/oracle
 
 soak: $(DEV_READY)  ## Ten thousand seeds of random jobs, and of random writes, with faults, on simulated members; long runs
 	$(BIN)/pytest -q -m soak tests
@@ -118,10 +118,10 @@ cluster: $(DEV_READY)  ## All tests of members in processes of their own, and on
 	$(BIN)/pytest -q -s -m "cluster or not cluster" tests/cluster/launchers tests/cluster/members \
 		tests/sqlfront/test_cluster_command.py tests/sqlfront/test_cluster.py tests/sqlfront/test_process_chaos.py \
 		tests/sqlfront/test_table_chaos.py tests/sqlfront/test_modification_faults.py \
-		tests/sqlfront/test_direct_lane.py $(ARGS)
+		tests/sqlfront/test_direct_lane.py tests/sqlfront/test_large_values.py $(ARGS)
 	$(BIN)/pytest -q -m "cluster and not spark" tests/connectors/spark $(ARGS)
 	$(BIN)/pytest -q -m "cluster and not spark" tests/sqlfront/spark $(ARGS)
-	$(BIN)/pytest -q -m "cluster and spark" tests/sqlfront/spark $(ARGS)
+	$(BIN)/pytest -q -m "cluster and spark" tests/sqlfront/spark tests/connectors/spark $(ARGS)
 	$(BIN)/pytest -q -s -m cluster tests/oracle/test_executors.py -k "tables or tpch" $(ARGS)
 
 beside: $(DEV_READY)  ## Every stored query and TPC-H beside a live Spark, members on its executors (some ten minutes)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def test_a_changed_statement_ends_well() -> None:
-    changed = texts(1_000, 1, fixed_statements())
+    changed = texts(300, 1, fixed_statements())
     faults = [(text, wrong) for text, _, wrong in endings(changed, None) if wrong]
     assert not faults
 
@@ -25,7 +25,7 @@ def test_syntax_errors_are_those_of_sparks_parser(spark: "SparkOracle") -> None:
     from tests.oracle.spark import parser_condition
 
     oracle = partial(parser_condition, spark.new_session())
-    changed = texts(500, 2, fixed_statements())
+    changed = texts(100, 2, fixed_statements())
     faults = [(text, wrong) for text, _, wrong in endings(changed, oracle) if wrong]
     assert not faults
 

@@ -9,7 +9,7 @@ from tests.oracle.complete import SLT_FOLDER
 from tests.oracle.slt import Record
 from tests.oracle.spark import SparkOracle
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.cluster]
 
 
 def test_answers_are_those_of_the_session(spark: SparkOracle) -> None:

@@ -14,6 +14,7 @@ from tests.oracle.gaps import key, known_gaps
 from tests.oracle.slt import Record
 from tests.oracle.spark import SparkOracle
 from tests.oracle.subject import Subject
+from tests.sampling import sampled
 
 SEED = os.environ.get("SQLFRONT_ORACLE_SEED", "0")
 SAMPLE_OF_A_FILE = 2
@@ -29,7 +30,7 @@ def _sample(file: str) -> list[Record]:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("file", RECORDS)
+@pytest.mark.parametrize("file", sampled(RECORDS, 3))
 def test_spark_and_sqlfront_give_the_stored_answers(spark: SparkOracle, file: str) -> None:
     gaps = known_gaps()
     differences = []

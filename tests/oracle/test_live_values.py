@@ -13,6 +13,7 @@ from tests.oracle import random_values
 from tests.oracle.answers import Failure, difference
 from tests.oracle.spark import SparkOracle
 from tests.oracle.subject import Subject
+from tests.sampling import sampled
 
 SEED = os.environ.get("SQLFRONT_ORACLE_SEED", "0")
 ROWS = 300
@@ -45,7 +46,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("name", random.Random(SEED).sample(list(QUERIES), SAMPLE))
+@pytest.mark.parametrize("name", sampled(random.Random(SEED).sample(list(QUERIES), SAMPLE), 3))
 def test_sqlfront_gives_what_spark_gives(spark: SparkOracle, path: Path, name: str) -> None:
     view = f"CREATE OR REPLACE TEMPORARY VIEW v AS SELECT * FROM parquet.`{path}`"
     with Subject() as subject:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from tests.oracle import slt
 from tests.oracle.complete import SLT_FOLDER, files
@@ -57,9 +58,14 @@ def gaps(record: Record) -> dict[Storage, str]:
     return {kind: reason for kind, reason in reasons if reason is not None}
 
 
-@pytest.mark.parametrize(
-    "record", [pytest.param(record, id=record.place) for records in RECORDS.values() for record in records]
-)
+def in_groups() -> Iterator[ParameterSet]:
+    """All records; those of a file go to one worker, so that only one makes its views."""
+    for file, records in RECORDS.items():
+        for record in records:
+            yield pytest.param(record, id=record.place, marks=pytest.mark.xdist_group(file))
+
+
+@pytest.mark.parametrize("record", in_groups())
 def test_answer_is_sparks(runs: Runs, record: Record) -> None:
     differs, known = runs.differences(record), gaps(record)
 

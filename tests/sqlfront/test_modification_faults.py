@@ -7,17 +7,17 @@ import os
 import signal
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from _pytest.mark import ParameterSet
 
 import sqlfront
 from sqlfront.state.cached_table import CachedTable
 from sqlfront_cluster.launchers.local import LocalCluster
 from sqlfront_connectors.memory.spread.table import SpreadTable
 from sqlfront_planner.catalog import TableEntry
+from tests.sampling import shortened
 from tests.sqlfront.held_shares import shares
 from tests.sqlfront.stops import FOLDER, WRITER, Stop, Writer
 from tests.sqlfront.test_cluster import SECRET, address, ask, until
@@ -176,11 +176,6 @@ STEPS = {
 }
 #: All that happens before is as if it had never been.
 BEFORE_PUBLISHING = ("submit", "scanning", "staging", "staged")
-
-
-def shortened(steps: Iterable[str], *kept: str) -> list[ParameterSet]:
-    """The test command does some of the steps only."""
-    return [pytest.param(step, marks=() if step in kept else pytest.mark.cluster) for step in steps]
 
 
 @pytest.mark.parametrize("step", shortened(STEPS, "scanning", "staged", "publish", "published"))

@@ -43,6 +43,7 @@ def test_our_code_runs_where_there_are_four_packages_only(tmp_path: Path) -> Non
     assert answer.stdout.splitlines() == ["Spark put 2 members on 1 executors", "[]"]
 
 
+@pytest.mark.cluster
 @pytest.mark.spark
 def test_a_member_of_a_session_without_executors_is_on_the_driver(spark: SparkOracle) -> None:
     session = spark.new_session()

@@ -104,7 +104,9 @@ def test_rows_are_where_their_keys_are_looked_for(house: House) -> None:
     ]
 
 
-@pytest.mark.parametrize("sql", [SIMPLE, NESTED], ids=["simple", "nested"])
+@pytest.mark.parametrize(
+    "sql", [pytest.param(SIMPLE, marks=pytest.mark.cluster), NESTED], ids=["simple", "nested"]
+)
 def test_every_type_and_any_names(house: House, sql: str) -> None:
     table = house.loaded(sql)
 
@@ -137,6 +139,7 @@ def test_rows_are_added(house: House) -> None:
         assert sorted(row.k for row in frame.data.collect()) == [*range(20)]
 
 
+@pytest.mark.cluster
 def test_no_rows(house: House) -> None:
     table = house.loaded(NUMBERS.format(0), keys=(0,))
 
@@ -145,6 +148,7 @@ def test_no_rows(house: House) -> None:
         assert frame.data.collect() == []
 
 
+@pytest.mark.cluster
 def test_some_columns(house: House) -> None:
     table = house.loaded(NUMBERS.format(100))
 
@@ -165,6 +169,7 @@ def test_spark_knows_how_large_a_table_is(house: House) -> None:
         assert size / 2 < estimate < 3 * size
 
 
+@pytest.mark.cluster
 def test_the_frame_is_of_one_version(house: House) -> None:
     table = house.loaded(NUMBERS.format(100))
     with house.back(table) as frame:
@@ -179,6 +184,7 @@ def test_other_types_are_refused(house: House) -> None:
         house.load(table, house.spark.sql("SELECT 1, 'a', 2.50"))
 
 
+@pytest.mark.cluster
 def test_a_task_that_fails_half_way_leaves_nothing(house: House) -> None:
     table = house.loaded(NUMBERS.format(5), keys=(0,))
     failing = house.spark.sql(NUMBERS.format(300_000)).where("k < 250000 OR raise_error('half-way') IS NULL")

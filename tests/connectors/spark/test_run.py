@@ -160,6 +160,7 @@ def test_a_result_that_is_forgotten_leaves_no_files(link: SparkLink) -> None:
     assert not os.path.exists(directory)
 
 
+@pytest.mark.cluster
 def test_progress_tells_stages_and_tasks(link: SparkLink) -> None:
     run = started(link.run(ENDLESS))
     until(lambda: run.progress().tasks > 0)
@@ -172,6 +173,7 @@ def test_progress_tells_stages_and_tasks(link: SparkLink) -> None:
     assert run.join(LONG)
 
 
+@pytest.mark.cluster
 @pytest.mark.skipif(CONNECT, reason="a quick query may end before the server tells of its progress")
 def test_progress_ends_with_everything_done(link: SparkLink) -> None:
     run = link.run("SELECT id % 2, count(*) FROM range(0, 1000, 1, 3) GROUP BY 1")
@@ -183,6 +185,7 @@ def test_progress_ends_with_everything_done(link: SparkLink) -> None:
     assert progress.tasks == progress.tasks_done >= 3
 
 
+@pytest.mark.cluster
 @pytest.mark.skipif(CONNECT, reason="a thread has no properties over Spark Connect")
 def test_jobs_inherit_what_is_set_for_the_thread_that_asks(link: SparkLink) -> None:
     context = link.spark.sparkContext
@@ -279,6 +282,7 @@ def test_rows_come_before_the_query_ends(link: SparkLink) -> None:
     ended(run)
 
 
+@pytest.mark.cluster
 @pytest.mark.usefixtures("through_memory")
 def test_an_error_after_the_first_rows_is_raised(link: SparkLink) -> None:
     run = link.run(
@@ -304,7 +308,11 @@ def test_rows_keep_the_order_of_partitions_some_of_which_have_none(link: SparkLi
 
 
 @pytest.mark.parametrize(
-    "text", ["VALUES (1), (2), (3), (4)", "SELECT * FROM VALUES (1), (2), (3), (4) AS v(n) LIMIT 4"]
+    "text",
+    [
+        "VALUES (1), (2), (3), (4)",
+        pytest.param("SELECT * FROM VALUES (1), (2), (3), (4) AS v(n) LIMIT 4", marks=pytest.mark.cluster),
+    ],
 )
 def test_rows_that_spark_has_without_a_job_keep_their_order(link: SparkLink, text: str) -> None:
     for _ in range(10):

@@ -33,7 +33,7 @@ def put(session: SparkSession, note: str) -> None:
     frame.createOrReplaceTempView("events")
 
 
-@pytest.fixture(params=["one member", "three members", "processes"])
+@pytest.fixture(params=["one member", "three members", pytest.param("processes", marks=pytest.mark.cluster)])
 def session(request: pytest.FixtureRequest, beside: SparkSession) -> Iterator[AttachedSession]:
     """A session beside it in which ``events`` is cached."""
     config = {
@@ -120,6 +120,7 @@ def test_what_others_have_written_is_read_after_refresh(
         beside.sql("DROP TABLE files")
 
 
+@pytest.mark.cluster
 def test_a_copy_of_what_tells_no_files_goes_with_any_change(
     alone: AttachedSession, beside: SparkSession
 ) -> None:
@@ -137,6 +138,7 @@ def test_a_copy_of_what_tells_no_files_goes_with_any_change(
         beside.sql("DROP TABLE looked_up")
 
 
+@pytest.mark.cluster
 def test_what_stops_a_copy_stops_sparks_jobs(alone: AttachedSession, beside: SparkSession) -> None:
     beside.range(1 << 40).where("sin(id) > 2").createOrReplaceTempView("endless")
     with pytest.raises(OperationalError, match="timeout of 1 s"):
@@ -145,6 +147,7 @@ def test_what_stops_a_copy_stops_sparks_jobs(alone: AttachedSession, beside: Spa
     assert alone.context.catalog.entries() == ()
 
 
+@pytest.mark.cluster
 def test_a_copy_of_nothing(alone: AttachedSession) -> None:
     with pytest.raises(ProgrammingError) as found:
         alone.execute("CACHE TABLE nowhere CLUSTERED BY (id)")
@@ -171,6 +174,7 @@ def test_a_copys_name_is_taken(alone: AttachedSession, beside: SparkSession) -> 
         beside.sql("DROP TABLE default.taken")
 
 
+@pytest.mark.cluster
 def test_a_copy_of_another_database_goes_by_its_whole_name(
     alone: AttachedSession, beside: SparkSession
 ) -> None:
@@ -207,6 +211,7 @@ def test_a_frame_takes_the_place_of_a_view_and_its_copy(alone: AttachedSession, 
         alone.execute("SELECT * FROM events")
 
 
+@pytest.mark.cluster
 def test_a_view_over_a_copy_is_sparks(alone: AttachedSession, beside: SparkSession) -> None:
     beside.range(3).write.saveAsTable("viewed")
     try:

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 import sqlfront
 from sqlfront.spark.attached import AttachedSession
 from sqlfront_connectors.spark.exceptions import of_both
+from tests.sampling import sampled
 from tests.sqlfront.spark.conftest import Sessions
 
 FAILING = (
@@ -80,7 +81,7 @@ def class_of(error: PySparkException) -> str:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("text", FAILING)
+@pytest.mark.parametrize("text", sampled(FAILING, 4))
 def test_an_error_is_of_sparks_class_and_condition(
     session: AttachedSession, beside: SparkSession, text: str
 ) -> None:

@@ -17,6 +17,7 @@ from sqlfront_values.errors import DataError, OperationalError
 from tests.connectors.spark.conftest import jvm_context
 from tests.oracle.answers import difference
 from tests.oracle.subject import answer
+from tests.sampling import sampled
 from tests.sqlfront.spark.conftest import Sessions
 from tests.tpch.answers import NAMES, expected, is_ordered, query
 from tests.tpch.data import TABLES, tpch_folder
@@ -93,7 +94,7 @@ QUERIES: Final = {
 }
 
 
-@pytest.mark.parametrize("text", QUERIES)
+@pytest.mark.parametrize("text", sampled(QUERIES, 3))
 def test_spark_runs_a_part(session: AttachedSession, beside: SparkSession, text: str) -> None:
     found = session.execute(text)
     assert found.stats.lane == "mixed"
@@ -109,6 +110,7 @@ def test_spark_runs_a_part(session: AttachedSession, beside: SparkSession, text:
     assert parts(session, text) == QUERIES[text]
 
 
+@pytest.mark.cluster
 def test_rows_of_a_view_that_differ_each_time_are_read_once(
     session: AttachedSession, beside: SparkSession
 ) -> None:
@@ -136,6 +138,7 @@ def test_parameters_are_values_of_the_part(session: AttachedSession) -> None:
     assert session.sql(text, {"id": 16}).collect() == [("k2", 4)]
 
 
+@pytest.mark.cluster
 def test_what_would_be_much_is_left_to_spark(
     session: AttachedSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,6 +171,7 @@ def test_errors_in_a_part_are_the_querys(session: AttachedSession) -> None:
     assert missing.value.condition == "UNRESOLVED_COLUMN.WITH_SUGGESTION"
 
 
+@pytest.mark.cluster
 def test_rows_that_find_no_partner_do_no_harm(session: AttachedSession) -> None:
     text = (
         "SELECT label, sum(1 DIV (events.kind - 6)) AS s FROM events JOIN kinds ON events.kind = kinds.kind "
@@ -181,6 +185,7 @@ def test_rows_that_find_no_partner_do_no_harm(session: AttachedSession) -> None:
     assert sorted(session.execute("SELECT * FROM sums").collect()) == rows
 
 
+@pytest.mark.cluster
 def test_a_timeout_ends_the_part(
     session: AttachedSession, beside: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

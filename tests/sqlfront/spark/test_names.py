@@ -119,6 +119,7 @@ def test_a_copy_goes_by_any_of_its_names(session: AttachedSession, beside: Spark
     assert session.execute("SELECT max(a) FROM plain").stats.lane == "spark"
 
 
+@pytest.mark.cluster
 def test_another_database_is_the_current_one(session: AttachedSession, beside: SparkSession) -> None:
     session.execute("CACHE TABLE plain CLUSTERED BY (a)")
     text = "SELECT plain.a, current_database() FROM plain"
@@ -138,6 +139,7 @@ def test_another_database_is_the_current_one(session: AttachedSession, beside: S
     assert beside.catalog.currentDatabase() == "default"
 
 
+@pytest.mark.cluster
 def test_a_temporary_view_hides_the_copy_of_a_table(session: AttachedSession, beside: SparkSession) -> None:
     session.execute("CACHE TABLE plain CLUSTERED BY (a)")
     beside.range(9, 10).toDF("a").createOrReplaceTempView("plain")

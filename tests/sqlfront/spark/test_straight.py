@@ -93,6 +93,7 @@ def test_a_table_in_a_statement_of_sparks(session: AttachedSession, beside: Spar
     assert frame.collect() == [(100, 4950, "text 99")]
 
 
+@pytest.mark.cluster
 @pytest.mark.usefixtures("nothing_here")
 def test_files_and_frames_in_a_statement_of_sparks(
     session: AttachedSession, released: SimpleQueue[str], tmp_path: Path
@@ -119,12 +120,16 @@ def test_files_and_frames_in_a_statement_of_sparks(
     ("text", "arguments"),
     [
         ("SELECT * FROM own", None),
-        ("SELECT text AS t, id, id FROM own", None),
+        pytest.param("SELECT text AS t, id, id FROM own", None, marks=pytest.mark.cluster),
         ("SELECT kind, count(*) AS n, sum(id) AS n, min(text) FROM own GROUP BY kind", None),
         ("SELECT id + :more AS id, upper(text) FROM own WHERE id % 2 = :rest", {"more": 1, "rest": 0}),
-        ("SELECT own.id, other.text FROM own JOIN own AS other ON own.id = other.kind", None),
-        ("SELECT id FROM own WHERE id < 0", None),
-        ("SELECT * FROM range(10000)", None),
+        pytest.param(
+            "SELECT own.id, other.text FROM own JOIN own AS other ON own.id = other.kind",
+            None,
+            marks=pytest.mark.cluster,
+        ),
+        pytest.param("SELECT id FROM own WHERE id < 0", None, marks=pytest.mark.cluster),
+        pytest.param("SELECT * FROM range(10000)", None, marks=pytest.mark.cluster),
         ("SELECT map(id, array(id)) AS m, struct(text) AS s, NULL AS n FROM own", None),
     ],
     ids=["all", "columns", "groups", "arguments", "a join", "no rows", "no table", "nested"],
@@ -152,6 +157,7 @@ def test_methods_of_sparks_on_what_members_compute(session: AttachedSession) -> 
     assert session.table("own").where("id = 7").select("text").collect() == [("text 7",)]
 
 
+@pytest.mark.cluster
 @pytest.mark.usefixtures("nothing_here")
 def test_values_that_differ_from_run_to_run_stay_what_they_were(session: AttachedSession) -> None:
     frame = session.sql("SELECT id, rand() AS r FROM own")
@@ -159,6 +165,7 @@ def test_values_that_differ_from_run_to_run_stay_what_they_were(session: Attache
     assert in_order(there.collect()) == in_order(there.collect()) == in_order(frame.collect())
 
 
+@pytest.mark.cluster
 @pytest.mark.usefixtures("nothing_here")
 def test_the_rows_are_those_of_then(session: AttachedSession) -> None:
     session.execute("CREATE TABLE earlier USING memory AS SELECT id FROM own WHERE id < 5000")
@@ -170,6 +177,7 @@ def test_the_rows_are_those_of_then(session: AttachedSession) -> None:
     assert in_order(computed.collect()) == in_order((number,) for number in range(1, 5001))
 
 
+@pytest.mark.cluster
 @pytest.mark.usefixtures("nothing_here")
 def test_closing_a_frame_frees_what_members_hold_for_it(
     session: AttachedSession, released: SimpleQueue[str]
@@ -181,6 +189,7 @@ def test_closing_a_frame_frees_what_members_hold_for_it(
         assert released.get_nowait() == held
 
 
+@pytest.mark.cluster
 @pytest.mark.usefixtures("nothing_here")
 def test_a_version_is_held_for_statements_as_long_as_it_is_the_current_one(
     session: AttachedSession, released: SimpleQueue[str]

@@ -13,6 +13,7 @@ from sqlfront_values.functions import registry
 from sqlfront_values.types import ddl
 from tests.oracle.answers import Answer, Failure
 from tests.oracle.values import text
+from tests.sampling import shortened
 from tests.values.functions import (
     test_dates,
     test_datetime_building,
@@ -69,8 +70,8 @@ TABLES: dict[str, Table] = {
 }
 
 
-#: The tables of which Spark takes longest to say something; `make oracle` asks about these.
-LONG = ("like", "matching", "formatting", "reading", "building", "moving", "formats")
+#: The tables that the test command asks about: each kind of type once. `make oracle` asks about the others.
+SAMPLE = ("lengths", "case", "fields", "intervals", "bytes", "JSON")
 
 
 def portions(items: Sequence[Case], size: int) -> Iterator[list[Case]]:
@@ -80,9 +81,7 @@ def portions(items: Sequence[Case], size: int) -> Iterator[list[Case]]:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.cluster) if name in LONG else name for name in TABLES]
-)
+@pytest.mark.parametrize("name", shortened(TABLES, *SAMPLE))
 def test_the_table_is_sparks(spark: SparkOracle, name: str) -> None:
     everything = cases(TABLES[name])
     failing = [(case, case.answer) for case in everything if isinstance(case.answer, Fails)]
