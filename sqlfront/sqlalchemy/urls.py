@@ -2,12 +2,13 @@
 
 ``sqlfront://`` opens a session of this process, ``sqlfront:///folder`` one with that folder as its warehouse
 (``sqlfront:////folder``: from the root, as in SQLite's URLs), ``sqlfront+cluster://:secret@host:port`` one
-of a running cluster. Options follow a question mark, with the names and values of
-:mod:`sqlfront.configuration.options`; ``spark`` says how to start a Spark session beside the session, and
-``session`` gives the session a name, by which engines share it.
+of a running cluster, ``sqlfront+cluster:///path`` one of the cluster of a socket. Options follow a question
+mark, with the names and values of :mod:`sqlfront.configuration.options`; ``spark`` says how to start a Spark
+session beside the session, and ``session`` gives the session a name, by which engines share it.
 """
 
 from typing import Final
+from urllib.parse import quote
 
 import msgspec
 from sqlalchemy.engine import URL
@@ -48,11 +49,7 @@ def engine_url(url: URL, *, cluster: bool) -> EngineUrl:
 
 
 def _cluster(url: URL) -> dict[str, OptionValue]:
-    host = url.host or ""
-    place = f"[{host}]" if ":" in host else host
-    keywords: dict[str, OptionValue] = {
-        "cluster": f"sqlfront://{place}{'' if url.port is None else f':{url.port}'}"
-    }
+    keywords: dict[str, OptionValue] = {"cluster": f"sqlfront://{_place(url)}"}
     if url.username:
         raise ProgrammingError(
             "a cluster has a secret and no users: write sqlfront+cluster://:secret@host:port"
@@ -60,6 +57,20 @@ def _cluster(url: URL) -> dict[str, OptionValue]:
     if url.password is not None:
         keywords["secret"] = str(url.password)
     return keywords
+
+
+def _place(url: URL) -> str:
+    """Host and port, or the path of a socket, which is absolute as in ``sqlfront+cluster:///path`` of
+    :func:`sqlfront.connect`."""
+    if url.database and url.host:
+        raise ProgrammingError(
+            f"a cluster has no databases ({url.database}); write sqlfront+cluster://:secret@host:port, or"
+            " sqlfront+cluster:///path for a socket"
+        )
+    if url.database:
+        return "/" + quote(url.database.lstrip("/"))
+    host = url.host or ""
+    return (f"[{host}]" if ":" in host else host) + ("" if url.port is None else f":{url.port}")
 
 
 def _own(url: URL) -> dict[str, OptionValue]:

@@ -32,6 +32,11 @@ def _driver(connection: sa.Connection) -> Any:
             {"cluster": "sqlfront://[::1]:2", "secret": "s/", "timeout": 3.0},
         ),
         ("sqlfront+cluster://", {"cluster": "sqlfront://"}),
+        ("sqlfront+cluster:///run/keeper", {"cluster": "sqlfront:///run/keeper"}),
+        (
+            "sqlfront+cluster://:s@/run/a b?timeout=3",
+            {"cluster": "sqlfront:///run/a%20b", "secret": "s", "timeout": 3.0},
+        ),
     ],
 )
 def test_a_url_gives_the_keywords_of_connect(url: str, keywords: dict[str, Any]) -> None:
@@ -46,6 +51,7 @@ def test_a_url_gives_the_keywords_of_connect(url: str, keywords: dict[str, Any])
         ("sqlfront://?members=2&members=3", "the option members 2 times"),
         ("sqlfront://host", r"has no host \(host\); write a cluster as sqlfront\+cluster://"),
         ("sqlfront+cluster://user:pass@host", "a secret and no users"),
+        ("sqlfront+cluster://:pass@host:1/sales", r"a cluster has no databases \(sales\)"),
     ],
 )
 def test_a_url_that_says_nothing_sensible_is_refused(url: str, message: str) -> None:
