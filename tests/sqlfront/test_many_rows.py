@@ -102,10 +102,10 @@ def test_names_in_backticks_and_line_breaks_are_understood() -> None:
 @pytest.mark.parametrize("columns", ["", "(id, price, label)", "(`Label`, ID, Price)"])
 def test_decimals_of_several_digits_are_one_statement_beside_a_column_of_texts(columns: str) -> None:
     """Prices have digits of any number; only in a column of texts would a common scale show."""
-    prices = [Decimal("0.5"), Decimal("0.25"), 3, None]
-    rows = [(place, price, f"r{place}") for place, price in enumerate(prices)]
+    prices: list[Any] = [Decimal("0.5"), Decimal("0.25"), 3, None]
+    rows: list[tuple[Any, ...]] = [(place, price, f"r{place}") for place, price in enumerate(prices)]
     if columns.startswith("(`"):
-        rows = [(label, place, price) for place, price, label in rows]  # type: ignore[misc]
+        rows = [(label, place, price) for place, price, label in rows]
     with sqlfront.connect() as connection:
         connection.execute("CREATE TABLE t (id int, price decimal(10, 2), label string)")
         statement = f"INSERT INTO t {columns} VALUES (?, ?, ?)"
