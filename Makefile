@@ -55,6 +55,8 @@ $(VENV)/.sqlfront-doors-$(KEY): $(VENV)/.sqlfront-dev-$(KEY)
 	@$(PIP) install --editable . --group doors
 	@$(BIN)/python -m venv $(VENV)/harlequin
 	@$(VENV)/harlequin/bin/python -m pip --disable-pip-version-check --quiet install --editable '.[harlequin]' pytest pytest-timeout hypothesis
+	@$(BIN)/python -m venv $(VENV)/doors-sqlalchemy20
+	@$(VENV)/doors-sqlalchemy20/bin/python -m pip --disable-pip-version-check --quiet install --editable . 'sqlalchemy>=2.0,<2.1' pytest pytest-timeout hypothesis
 	@command -v chromium >/dev/null || { apt-get -qq update && apt-get -qq install -y chromium; } >/dev/null
 	@touch $@
 
@@ -96,8 +98,9 @@ docs: $(DOCS_READY)  ## Build the site from docs/ into build/site; a broken link
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 doors: $(DOORS_READY)  ## Real libraries, notebooks, the site in Chromium, and long campaigns at the doors (needs Java)
-	$(BIN)/pytest -q -m doors tests $(ARGS)
+	$(BIN)/pytest -q -m doors --ignore=tests/sqlfront/harlequin tests $(ARGS)
 	$(VENV)/harlequin/bin/python -m pytest -q -m doors tests/sqlfront/harlequin $(ARGS)
+	$(VENV)/doors-sqlalchemy20/bin/python -m pytest -q -m doors tests/sqlfront/sqlalchemy/test_suite.py $(ARGS)
 
 oracle: $(DEV_READY)  ## Ask a live Spark for every stored answer again, and read 3,000 odd files beside it (needs Java)
 	@$(BIN)/python demo/prepare.py
