@@ -287,15 +287,19 @@ class Session(ClosingContext):
 
     def register(self, name: str, frame: "arrow.ArrowSource") -> None:
         """Make Arrow data a temporary view; replaces a view with the same name."""
-        self.context.catalog.add(
-            TableEntry(name, arrow.ArrowTable(name, frame), temporary=True), replace=True
-        )
+        context, table = self.context, arrow.ArrowTable(name, frame)
+        replaces = context.catalog.own((name,)) is not None
+        context.catalog.add(TableEntry(name, table, temporary=True), replace=True)
+        if replaces:
+            context.plans.sweep(context.catalog)  # cached plans keep the rows of the view before
 
     def unregister(self, name: str) -> None:
         """Drop a temporary view; no error if no view has the name."""
-        entry = self.context.catalog.own((name,))
+        context = self.context
+        entry = context.catalog.own((name,))
         if entry is not None and entry.temporary:
-            self.context.catalog.remove((name,))
+            context.catalog.remove((name,))
+            context.plans.sweep(context.catalog)  # cached plans keep the view's rows
 
     def close(self) -> None:
         """Cancel running queries, stop the threads, remove temporary files; closing twice is no error."""
@@ -397,7 +401,14 @@ class PreparedStatement:
         if found is not None:
             cached, literals = found
             self._held = cached, (key, arguments_key(arguments, cached.pinned)), literals
+            context.plans.add_holder(self)
         return result
+
+    def sweep(self, catalog: Catalog) -> None:
+        """See :meth:`~sqlfront_planner.plan_cache.PlanHolder.sweep`."""
+        held = self._held
+        if held is not None and not held[0].is_current(catalog):
+            self._held = None
 
 
 #: The sessions of this process.

@@ -10,7 +10,8 @@ removed.
 import threading
 import time
 from collections.abc import Iterator
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
+from weakref import WeakSet
 
 import msgspec
 import pyarrow as pa
@@ -77,6 +78,13 @@ class _Shape(msgspec.Struct, Generic[PlanT], eq=False):
     plans: dict[object, CachedPlan[PlanT]] = msgspec.field(default_factory=dict)
 
 
+class PlanHolder(Protocol):
+    """A party that holds a plan beside the cache, such as a prepared statement."""
+
+    def sweep(self, catalog: Catalog) -> None:
+        """Let go of a plan that is no longer current."""
+
+
 class PlanCache(Generic[PlanT]):
     """The plans of one session; safe to use from several threads. ``size``: the number of plans that are
     kept, 0 = none."""
@@ -89,6 +97,8 @@ class PlanCache(Generic[PlanT]):
         # The skeleton by its form with normalized white space; the skeleton may have no plans any more.
         self._alike: dict[Skeleton, Skeleton] = {}
         self._count = 0
+        # Changed and copied under the lock only.
+        self._holders: WeakSet[PlanHolder] = WeakSet()
 
     def find(
         self, text: str, arguments: Arguments, settings: object, catalog: Catalog
@@ -199,8 +209,18 @@ class PlanCache(Generic[PlanT]):
         self._shapes[skeleton] = shape
         return shape
 
+    def add_holder(self, holder: PlanHolder) -> None:
+        """Have :meth:`sweep` tell ``holder``, as long as somebody uses the holder."""
+        with self._lock:
+            self._holders.add(holder)
+
     def sweep(self, catalog: Catalog) -> None:
-        """Remove the plans whose tables have changed: such plans keep old versions of the tables alive."""
+        """Remove the plans whose tables have changed or are gone, here and from the holders: such plans keep
+        the tables' rows alive."""
+        with self._lock:
+            holders = tuple(self._holders)
+        for holder in holders:
+            holder.sweep(catalog)
         for skeleton, shape in tuple(self._shapes.items()):
             for key, cached in tuple(shape.plans.items()):
                 if not cached.is_current(catalog):

@@ -89,3 +89,50 @@ def test_a_join_without_rows_ends_when_it_is_told_to(join: str) -> None:
         with pytest.raises(sqlfront.OperationalError, match="cancelled"):
             connection.execute(query)
         closing.join()
+
+
+# ---- rows that no name stands for any more
+
+#: Queries that leave plans of each kind in the cache.
+PLANS = (
+    "SELECT v FROM t WHERE k = 1",
+    "SELECT sum(v) FROM t",
+    "SELECT a.v FROM t AS a JOIN t AS b ON a.k = b.v",
+)
+TABLE = "CREATE TABLE t USING memory CLUSTERED BY (k) AS SELECT id AS k, id AS v FROM range(1000)"
+FRAME = pa.table({"k": [1, 2], "v": [1, 2]})
+LEAVES: dict[str, tuple[Callable[[sqlfront.Connection], object], Callable[[sqlfront.Connection], object]]] = {
+    "DROP TABLE": (lambda session: session.execute(TABLE), lambda session: session.execute("DROP TABLE t")),
+    "unregister": (lambda session: session.register("t", FRAME), lambda session: session.unregister("t")),
+    "register": (
+        lambda session: session.register("t", FRAME),
+        lambda session: session.register("t", pa.table({"k": [1], "v": [1]})),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LEAVES)
+def test_plans_do_not_keep_a_table_that_is_gone(name: str) -> None:
+    """Neither the plans in the cache nor those that prepared statements hold."""
+    make, leave = LEAVES[name]
+    with sqlfront.connect() as connection:
+        make(connection)
+        prepared = [connection.prepare(text) for text in (*PLANS, "SELECT v FROM t WHERE k = ?")]
+        for text in PLANS * 2:
+            connection.execute(text).fetchall()
+        for statement in prepared * 2:
+            statement.execute([1] if "?" in statement.text else None).collect()
+        table = weakref.ref(connection.session.context.catalog.lookup(("t",)).table)  # type: ignore[union-attr]
+        leave(connection)
+        gc.collect()
+
+        assert table() is None
+
+
+def test_a_prepared_statement_without_its_table_s_plan_runs_again() -> None:
+    with sqlfront.connect() as connection:
+        statement = connection.prepare("SELECT v FROM t WHERE k = ?")
+        for shift in (0, 5):
+            connection.execute(TABLE.replace("id AS v", f"id + {shift} AS v"))
+            assert [statement.execute([k]).collect() for k in (1, 2)] == [[(1 + shift,)], [(2 + shift,)]]
+            connection.execute("DROP TABLE t")
