@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
@@ -24,6 +24,24 @@ if TYPE_CHECKING:
     from sqlfront_connectors.arrow import ArrowSource
 else:
     many_rows = lazy_module("sqlfront.many_rows")
+
+
+class Executable(Protocol):
+    """A statement that a cursor runs in place of a text, such as a
+    :class:`~sqlfront.session.PreparedStatement`."""
+
+    @property
+    def text(self) -> str:
+        """The statement's text."""
+
+    def execute(
+        self,
+        parameters: Parameters | None = None,
+        *,
+        timeout: float | None = None,
+        query: QueryRun | None = None,
+    ) -> Result:
+        """Run the statement; see :meth:`sqlfront.session.PreparedStatement.execute`."""
 
 
 class Connection:
@@ -189,7 +207,7 @@ class Cursor(ClosingContext):
 
     def execute(
         self,
-        operation: str | PreparedStatement,
+        operation: str | Executable,
         parameters: Parameters | None = None,
         *,
         timeout: float | None = None,

@@ -6,7 +6,7 @@
 
 import os
 import weakref
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -382,6 +382,20 @@ class PreparedStatement:
         except Exception as error:
             raise session.locate(evaluation_errors.foreign_error(error), self.text) from error
         return self._by_text(arguments, timeout, query, observation)
+
+    def held_plan(
+        self, arguments: Arguments, accept: "Callable[[CachedPlan[Plan]], bool]"
+    ) -> "tuple[CachedPlan[Plan], tuple[object, ...]] | None":
+        """Return the plan that the statement holds, and the values of the text's literals that are
+        parameters; None if the statement holds no current plan for these arguments that ``accept`` takes."""
+        held, context = self._held, self._session.context
+        if held is None:
+            return None
+        cached, key, literals = held
+        now = context.plan_key, arguments_key(arguments, cached.pinned)
+        if key != now or not accept(cached) or not cached.is_current(context.catalog):
+            return None
+        return cached, literals
 
     def _by_text(
         self,

@@ -9,7 +9,7 @@ removed.
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final, Generic, Protocol, TypeVar
 from weakref import WeakSet
 
@@ -31,7 +31,7 @@ PlanT = TypeVar("PlanT")
 Skeleton = tuple[str, ...]
 
 
-class CachedPlan(msgspec.Struct, Generic[PlanT], eq=False):
+class CachedPlan(msgspec.Struct, Generic[PlanT], eq=False, weakref=True):
     """A plan and its dependencies. ``snapshots``: the versions that the plan reads, empty if each run reads
     the current versions; ``pinned``: the positions of the arguments whose values the plan depends on;
     ``literals``: the values of the text's literals that are parameters. ``last_used`` is in nanoseconds,
@@ -101,11 +101,17 @@ class PlanCache(Generic[PlanT]):
         self._holders: WeakSet[PlanHolder] = WeakSet()
 
     def find(
-        self, text: str, arguments: Arguments, settings: object, catalog: Catalog
+        self,
+        text: str,
+        arguments: Arguments,
+        settings: object,
+        catalog: Catalog,
+        accept: Callable[[CachedPlan[PlanT]], bool] | None = None,
     ) -> tuple[CachedPlan[PlanT], tuple[object, ...]] | None:
         """Find the plan for a text. ``settings`` are the session's plan key. Return the plan, and the values
         of the text's literals that are parameters, which follow the arguments' values; None if no current
-        plan exists. A plan that is no longer current is removed."""
+        plan exists. A plan that is no longer current is removed. ``accept``: a condition on the plan, asked
+        before anything else is asked about the plan; None = every plan serves."""
         skeleton, literals = split(text)
         shape = self._shapes.get(skeleton)
         if shape is None:
@@ -126,7 +132,7 @@ class PlanCache(Generic[PlanT]):
             kinds.append(_CODES.get(id(kind)) or _code(kind))
         key = _key(shape, arguments, settings, literals, tuple(kinds))
         cached = shape.plans.get(key)
-        if cached is None:
+        if cached is None or (accept is not None and not accept(cached)):
             return None
         if not cached.is_current(catalog):
             self._remove(skeleton, shape, key)

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Final, Self, TypeVar
 
 import pyarrow as pa
 
+from sqlfront.aio.lookups import Declined, KnownLookup, Lookups
 from sqlfront.aio.threads import THREADS, CallThreads
+from sqlfront.aio.turns import turns_of
 from sqlfront.connection import Connection, Cursor
 from sqlfront.db_types import ColumnDescription
 from sqlfront.results.result import Parameters, Statistics
@@ -42,6 +44,7 @@ class AsyncConnection:
         for statements, None = up to :data:`~sqlfront.aio.threads.THREADS` new ones."""
         self._blocking = connection
         self._threads = CallThreads(THREADS) if threads is None else threads
+        self._lookups = Lookups(connection.session)
 
     @property
     def session(self) -> Session:
@@ -57,7 +60,7 @@ class AsyncConnection:
     def cursor(self) -> "AsyncCursor":
         """A new cursor."""
         self._blocking.check_open()
-        return AsyncCursor(self, self._blocking, self._threads)
+        return AsyncCursor(self, self._blocking, self._threads, self._lookups)
 
     async def execute(
         self,
@@ -148,10 +151,17 @@ class AsyncCursor:
     statement. Made by :meth:`AsyncConnection.cursor`.
     """
 
-    def __init__(self, connection: "AsyncConnection", blocking: Connection, threads: CallThreads) -> None:
+    def __init__(
+        self,
+        connection: "AsyncConnection",
+        blocking: Connection,
+        threads: CallThreads,
+        lookups: Lookups,
+    ) -> None:
         self._connection = connection
         self._blocking = blocking
         self._threads = threads
+        self._lookups = lookups
         self._run = _Run(blocking)
         self._busy = threading.Lock()
         self._closed = False
@@ -202,7 +212,9 @@ class AsyncCursor:
     ) -> Self:
         """Run one statement, and return this cursor; see :meth:`sqlfront.connection.Cursor.execute`."""
         with self._use(begins=True):
-            await self._call(partial(self._run.cursor.execute, operation, parameters, timeout=timeout))
+            lookup = self._lookups.find(operation, parameters)
+            if lookup is None or not await self._look_up(lookup, parameters):
+                await self._call(partial(self._execute, self._run.cursor, operation, parameters, timeout))
         return self
 
     async def executemany(self, operation: str, seq_of_parameters: Sequence[Parameters]) -> Self:
@@ -312,6 +324,34 @@ class AsyncCursor:
             if self._closed:
                 self._run.cursor.close()
             self._busy.release()
+
+    async def _look_up(self, lookup: KnownLookup, parameters: Parameters | None) -> bool:
+        """Run a lookup on the event loop; return False if a thread has to run the statement."""
+        loop = asyncio.get_running_loop()
+        turns = turns_of(loop)
+        if not turns.take(loop):
+            await turns.wait(loop)
+            self._check_open()
+            if not self._lookups.is_ready(lookup.cached):
+                return False
+        try:
+            self._run.cursor.execute(lookup, parameters)
+        except Declined:
+            return False
+        return True
+
+    def _execute(
+        self,
+        cursor: Cursor,
+        operation: str | PreparedStatement,
+        parameters: Parameters | None,
+        timeout: float | None,
+    ) -> None:
+        """Run a statement on this thread, so that the event loop may run the statement next time."""
+        reading = self._lookups.reading(operation, parameters)
+        cursor.execute(operation, parameters, timeout=timeout)
+        if reading is not None and cursor.rows_at_hand:
+            self._lookups.learn(reading)
 
     def _forget_rows(self) -> None:
         if self._run.stopped:

@@ -6,7 +6,6 @@ import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -109,27 +108,6 @@ def test_errors_are_those_of_a_cursor() -> None:
         for use in (cursor.fetchone, cursor.fetchall, lambda: cursor.execute("SELECT 1")):
             with pytest.raises(InterfaceError, match="cursor is closed"):
                 await use()
-
-    run(steps)
-
-
-def test_a_repeated_small_query_takes_one_hop(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def steps(connection: AsyncConnection) -> None:
-        cursor = connection.cursor()
-        await cursor.execute("CREATE TABLE t USING memory CLUSTERED BY (k) AS SELECT id AS k FROM range(100)")
-        await cursor.execute("SELECT k FROM t WHERE k = ?", [1])
-        hops = 0
-        plain = connection._threads.run
-
-        def counted(*given: Any) -> Awaitable[object]:
-            nonlocal hops
-            hops += 1
-            return plain(*given)
-
-        monkeypatch.setattr(connection._threads, "run", counted)
-        for k in range(5):
-            assert await (await cursor.execute("SELECT k FROM t WHERE k = ?", [k])).fetchall() == [(k,)]
-        assert hops == 5
 
     run(steps)
 
