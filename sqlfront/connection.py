@@ -262,16 +262,25 @@ class Cursor(ClosingContext):
 
     def fetchone(self) -> tuple[object, ...] | None:
         """The next row; None after the last row."""
-        return next(self._remaining(), None)
+        row = next(self._remaining(), None)
+        if row is None:
+            self._check_whole()
+        return row
 
     def fetchmany(self, size: int | None = None) -> list[tuple[object, ...]]:
         """The next ``size`` rows (None: ``arraysize`` rows); fewer, or an empty list, at the end."""
         wanted = self.arraysize if size is None else size
-        return list(islice(self._remaining(), wanted))
+        rows = list(islice(self._remaining(), wanted))
+        if not rows:
+            self._check_whole()
+        return rows
 
     def fetchall(self) -> list[tuple[object, ...]]:
         """All remaining rows."""
-        return list(self._remaining())
+        rows = list(self._remaining())
+        if not rows:
+            self._check_whole()
+        return rows
 
     def fetch_arrow_table(self) -> pa.Table:
         """All rows as an Arrow table of logical types. Raises InterfaceError if a row was fetched before."""
@@ -299,7 +308,9 @@ class Cursor(ClosingContext):
         return self._check_result().__arrow_c_stream__(requested_schema)
 
     def __iter__(self) -> Iterator[tuple[object, ...]]:
-        return self._remaining()
+        rows = self._remaining()
+        self._check_whole()
+        return rows
 
     def cancel(self) -> None:
         """Cancel the running statement, which ends with an OperationalError (SQLSTATE HY008). Any thread may
@@ -337,6 +348,11 @@ class Cursor(ClosingContext):
         else:
             self._check_open()
         return self._rows
+
+    def _check_whole(self) -> None:
+        """Raise InterfaceError if an error has ended the rows, which does not look like their end."""
+        if self._result is not None:
+            self._result.check_whole()
 
     def _check_result(self) -> Result:
         self._check_open()

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from sqlfront_engine.jobs.query_run import Progress
     from sqlfront_planner.explain import explanation as explanations
 
+#: What ended the reading of rows if no error of sqlfront did.
+_INTERRUPT: Final = "an interrupt"
 #: The reason for the lane of statements other than queries.
 COMMAND_REASON: Final = "a statement that is not a query"
 #: Arguments of a statement's parameters: values for ``?``, or a mapping for ``:name``.
@@ -81,7 +83,8 @@ class Result(ClosingContext):
     The running job delivers batches on demand. Rows read by :meth:`collect`, :meth:`toArrow`, :meth:`show`
     and similar methods are kept, so that these methods may be called again; :meth:`batches`, :meth:`tuples`
     and iteration hand over rows once, without keeping them, and every method that reads rows raises
-    InterfaceError afterwards. Closing (or dropping) a result before its end cancels its job.
+    InterfaceError afterwards. Closing (or dropping) a result before its end cancels its job. After an error,
+    or an interrupt, methods that need more than the rows kept so far raise InterfaceError.
     """
 
     #: Whether all rows are in memory as Python values, so that :meth:`tuples` waits for nothing.
@@ -120,6 +123,8 @@ class Result(ClosingContext):
     # Whether the rows are handed over once, by a method that doesn't keep them; and whether a row has left.
     _consumed = False
     _handed = False
+    #: The error that ended the reading of rows before the last row; empty if none did.
+    broken = ""
     #: Returns another result with the same rows after an error, as long as no row was handed over; None
     #: if there is no other source of the rows.
     otherwise: "Callable[[Error], Result | None] | None" = None
@@ -219,8 +224,13 @@ class Result(ClosingContext):
             yield from self._kept
             for batch in self._source:
                 yield from to_logical(batch, self._schema)
+        except GeneratorExit:
+            raise
         except Error as error:
-            self._raise(error)
+            self._end_with(error)
+        except BaseException:
+            self.broken = _INTERRUPT
+            raise
         finally:
             self.close()
 
@@ -423,25 +433,11 @@ class Result(ClosingContext):
         self._check_unconsumed()
         have = sum(batch.num_rows for batch in self._kept)
         has_ended = False
-        while rows is None or have < rows:
-            try:
-                batch = next(self._source, None)
-            except (NotSupportedError, OperationalError) as error:
-                self._go_on(error)
-                have = 0
-                continue
-            except Error as error:
-                self._end_reading()
-                self._raise(error)
-            except BaseException:
-                self._end_reading()
-                raise
-            if batch is None:
-                has_ended = True
-                break
-            if batch.num_rows:
-                self._kept += to_logical(batch, self._schema)
-                have += batch.num_rows
+        if rows is None or have < rows:
+            self.check_whole()
+            self.broken = _INTERRUPT  # unless the next line ends
+            have, has_ended = self._read_on(rows, have)
+            self.broken = ""
         self._handed = True
         if self._reading is not None:
             wanted = have if rows is None else rows
@@ -450,7 +446,40 @@ class Result(ClosingContext):
             self.close()
         return self._kept
 
-    def _raise(self, error: Error) -> NoReturn:
+    def _read_on(self, rows: int | None, have: int) -> tuple[int, bool]:
+        """Keep further batches until ``rows`` rows are kept, of which there are ``have``, or the source has
+        ended. Return the number of rows kept, and whether the source has ended."""
+        while rows is None or have < rows:
+            try:
+                batch = next(self._source, None)
+            except (NotSupportedError, OperationalError) as error:
+                self._go_on(error)
+                have = 0
+                continue
+            except Error as error:
+                self._end_with(error)
+            except BaseException:
+                self._end_reading()
+                raise
+            if batch is None:
+                return have, True
+            if batch.num_rows:
+                self._kept += to_logical(batch, self._schema)
+                have += batch.num_rows
+        return have, False
+
+    def check_whole(self) -> None:
+        """Raise InterfaceError if an error, and not the last row, has ended the reading of rows."""
+        if self.broken:
+            raise InterfaceError(
+                f"the rows can't be read any further: reading them ended with {self.broken};"
+                " run the statement again"
+            )
+
+    def _end_with(self, error: Error) -> NoReturn:
+        """End the reading of rows with the error."""
+        self.broken = error.condition or type(error).__name__
+        self._end_reading()
         raise error if self.translate is None else self.translate(error) from error.__cause__
 
     def _go_on(self, error: Error) -> None:
@@ -458,8 +487,7 @@ class Result(ClosingContext):
         if no other source has the rows, or if rows were handed over."""
         other = None if self._handed or self.otherwise is None else self.otherwise(error)
         if other is None:
-            self._end_reading()
-            self._raise(error)
+            self._end_with(error)
         self._kept.clear()
         self.stop_job()
         self._source, self._schema, self._owner = other._source, other._schema, other._owner

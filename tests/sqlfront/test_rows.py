@@ -3,11 +3,14 @@
 import datetime
 from collections.abc import Iterator
 
+import pyarrow as pa
 import pytest
 
 import sqlfront
+from sqlfront.results.result import Result, Statistics
 from sqlfront.results.row import Row
 from sqlfront.session import Session
+from sqlfront_values.errors import DataError, InterfaceError, OperationalError
 
 NESTED = {
     "array(timestamp'2020-01-01 01:02:03')": "[datetime.datetime(2020, 1, 1, 1, 2, 3)]",
@@ -69,3 +72,39 @@ def test_a_row_knows_its_fields() -> None:
     assert ("a" in row, 1 in row) == (True, False)
     assert row.asDict()["d"] == [Row(["b"], [{"c": Row(["col1"], [2])}])]
     assert row.asDict(recursive=True) == {"a": 1, "d": [{"b": {"c": {"col1": 2}}}]}
+
+
+def _broken_off(error: BaseException) -> Iterator[pa.RecordBatch]:
+    """Two rows, and then the error."""
+    yield pa.RecordBatch.from_pydict({"x": pa.array([1, 2], pa.int64())})
+    raise error
+
+
+_ZERO = DataError("Division by zero.", condition="DIVIDE_BY_ZERO")
+
+
+@pytest.mark.parametrize("first", ["collect", "count", "toArrow", "show_string", "toLocalIterator"])
+@pytest.mark.parametrize("error", [_ZERO, OperationalError("stopped"), KeyboardInterrupt()])
+def test_rows_before_an_error_never_pass_for_all_rows(first: str, error: BaseException) -> None:
+    schema = pa.schema([("x", pa.int64())])
+    result = Result(schema, _broken_off(error), Statistics("light", "", 0.0))
+    assert result.take(2) == [(1,), (2,)]
+    with pytest.raises(type(error)):
+        list(getattr(result, first)() if first != "count" else [result.count()])
+    for again in (result.collect, result.count, result.toArrow, lambda: list(result.toLocalIterator())):
+        with pytest.raises(InterfaceError, match="run the statement again"):
+            again()
+    assert result.take(2) == [(1,), (2,)]
+
+
+def test_an_error_is_no_end_of_a_cursor_s_rows() -> None:
+    with sqlfront.connect(workers=1) as connection:
+        cursor = connection.execute("SELECT id AS x FROM range(100000)")
+        assert cursor._result is not None
+        cursor._result._source = _broken_off(_ZERO)
+        with pytest.raises(DataError):
+            cursor.fetchall()
+        for again in (cursor.fetchall, cursor.fetchmany, cursor.fetchone, lambda: list(cursor)):
+            with pytest.raises(InterfaceError, match="DIVIDE_BY_ZERO"):
+                again()
+        assert cursor.execute("SELECT 1").fetchall() == [(1,)]

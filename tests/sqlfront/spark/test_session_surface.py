@@ -24,6 +24,7 @@ INTERNAL = {
     "explanation",
     "rows_at_hand",
     "translate",
+    "otherwise",
     "plan",
     "read_instead",
     "register",
