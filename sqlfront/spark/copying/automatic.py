@@ -49,7 +49,10 @@ class AutomaticCopies:
         entry = self._context.catalog.lookup(name)
         if entry is not None:
             with self._lock:
-                self._made.append(entry)
+                self._made = [*filter(self._is_there, self._made), entry]
+
+    def _is_there(self, entry: Entry) -> bool:
+        return self._context.catalog.own(entry.parts) is entry
 
     def relieve(self) -> bool:
         """Drop the oldest copy that is still there; return whether there was one."""
@@ -58,7 +61,7 @@ class AutomaticCopies:
                 if not self._made:
                     return False
                 entry = self._made.pop(0)
-            if isinstance(entry, TableEntry) and self._context.catalog.own(entry.parts) is entry:
+            if isinstance(entry, TableEntry) and self._is_there(entry):
                 caching.let_go(StatementRun(self._context), (entry,))
                 self._context.plans.clear()  # plans that read the copy hold its rows
                 logger.info("the automatic copy of `%s` made room", entry.name)

@@ -3,7 +3,7 @@
 import threading
 from collections import OrderedDict
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 import msgspec
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from sqlfront.state.context import Context
     from sqlfront.state.spark_beside import SparkBeside
     from sqlfront_planner.statements.structs import Query
+
+T = TypeVar("T")
 
 #: The reading of a relation from which on reasons hold advice: a single reading is no habit.
 _REPEATED: Final = 2
@@ -40,6 +42,27 @@ class _Known(msgspec.Struct):
     advice: Advice | None = None
 
 
+class _EpochSet(Generic[T]):
+    """A set of what is true in one epoch; the next epoch begins with an empty set. Any thread may add."""
+
+    def __init__(self) -> None:
+        # Replaced as a whole.
+        self._held: tuple[object, set[T]] = None, set()
+
+    def has(self, member: T, epoch: object) -> bool:
+        """Whether the member was added in the epoch."""
+        held, members = self._held
+        return held == epoch and member in members
+
+    def add(self, member: T, epoch: object) -> None:
+        """Add a member, and forget the members of other epochs."""
+        held, members = self._held
+        if held != epoch:
+            members = set()
+            self._held = epoch, members
+        members.add(member)
+
+
 class Copier:
     """The adviser of one session about copies. Safe to use from several threads."""
 
@@ -50,10 +73,10 @@ class Copier:
         self._counts = ReadCounts()
         self._lock = threading.Lock()
         self._texts: OrderedDict[str, _Known] = OrderedDict()
-        # Sets of relations about which a reason has held advice, each with the epoch of the advice.
-        self._told: dict[tuple[tuple[str, ...], ...], object] = {}
-        # Relations that could not be copied, each with the epoch of the attempt.
-        self._refused: dict[tuple[str, ...], object] = {}
+        # Sets of relations about which a reason has held advice.
+        self._told = _EpochSet[tuple[tuple[str, ...], ...]]()
+        # Relations that could not be copied.
+        self._refused = _EpochSet[tuple[str, ...]]()
 
     def way(self, request: "StatementRequest", otherwise: SparkWay, *, may_copy: bool) -> "Way":
         """The way of a query that reads relations of Spark's and that Spark would run. The way is
@@ -70,13 +93,13 @@ class Copier:
         readings = min([count(whole) for whole in known.wholes])
         wanted = self._context.options.autocache
         is_due = 0 < wanted <= readings
-        is_told = not known.repeated and self._told.get(known.wholes) == known.epoch
+        is_told = not known.repeated and self._told.has(known.wholes, known.epoch)
         if not is_due and (readings < _REPEATED or is_told):
             return otherwise
         advice = self._advice(known, request)
         if advice is None:
             return otherwise
-        self._told[known.wholes] = known.epoch
+        self._told.add(known.wholes, known.epoch)
         if may_copy and advice.follows and is_due and not self._is_refused(known):
             for whole in known.wholes:
                 self._counts.reset(whole)
@@ -102,6 +125,9 @@ class Copier:
                     self._texts.popitem(last=False)
         else:
             known.repeated = True
+            with self._lock:
+                if text in self._texts:
+                    self._texts.move_to_end(text)
         return known
 
     def _advice(self, known: _Known, request: "StatementRequest") -> Advice | None:
@@ -112,9 +138,9 @@ class Copier:
         return known.advice
 
     def _is_refused(self, known: _Known) -> bool:
-        return any(self._refused.get(whole) == self._spark.epoch for whole in known.wholes)
+        return any(self._refused.has(whole, self._spark.epoch) for whole in known.wholes)
 
     def _refuse(self, known: _Known) -> None:
         """Try no more to copy the relations until something changes in Spark."""
         for whole in known.wholes:
-            self._refused[whole] = self._spark.epoch
+            self._refused.add(whole, self._spark.epoch)

@@ -124,6 +124,16 @@ def test_a_first_reading_may_be_enough(session: AttachedSession) -> None:
 
 
 @pytest.mark.doors
+def test_copies_that_are_gone_are_forgotten(session: AttachedSession) -> None:
+    session.execute("SET sqlfront.autocache = 1")
+    for _ in range(3):
+        assert lane(session) == "light"
+        session.execute("UNCACHE TABLE events")
+    assert session.spark is not None
+    assert len(session.spark._copier._copies._made) == 1
+
+
+@pytest.mark.doors
 @pytest.mark.parametrize("changing", ["rand()", "current_timestamp()", "uuid()", "now()"])
 def test_rows_that_change_by_themselves_are_not_copied(
     session: AttachedSession, beside: SparkSession, changing: str
