@@ -141,7 +141,9 @@ def _environment_speaks() -> bool:
     return any(name.startswith("SQLFRONT_") for name in os.environ)
 
 
-def attach(spark: "SparkSource", config: Config | None = None) -> "attached.AttachedSession":
+def attach(
+    spark: "SparkSource | attached.AttachedSession", config: Config | None = None
+) -> "attached.AttachedSession":
     """A session beside a Spark session, classic or Connect; :func:`sql` uses the new session from now on. The
     session sees Spark's tables and views, and passes statements that it can't run to Spark. The answers are
     ``spark.sql``'s.
@@ -150,8 +152,15 @@ def attach(spark: "SparkSource", config: Config | None = None) -> "attached.Atta
     or a server of Spark Connect (``"sc://host"``). The Spark session then starts in the background when a
     statement first needs Spark; until then no part of PySpark is loaded. A Spark session started here has the
     time zone of ``config`` unless the builder sets another, and stops when the sqlfront session is closed.
+
+    A session that this function has returned stays itself as long as it is open, so that a notebook may run
+    ``spark = sqlfront.attach(spark)`` again; with another ``config`` a session opens beside the same Spark
+    session.
     """
-    session = attached.AttachedSession(spark, config)
+    if isinstance(spark, attached.AttachedSession) and not spark.closed and config in (None, spark.config):
+        session = spark
+    else:
+        session = attached.AttachedSession(spark, config)
     with _lock:
         _default[:] = [session]
     return session

@@ -8,7 +8,7 @@ from sqlfront.results.result import Parameters, Result
 from sqlfront.session import Session
 from sqlfront.spark import straight
 from sqlfront.spark.frame import Frame
-from sqlfront.spark.session_parts import SessionCatalog, SessionConf
+from sqlfront.spark.session_parts import SessionCatalog, SessionConf, written
 from sqlfront.spark.start import SparkSource
 from sqlfront_connectors.forms import to_physical
 from sqlfront_connectors.spark.exceptions import of_both
@@ -38,8 +38,9 @@ class AttachedSession(Session):
     """A session beside a Spark session; made by :func:`sqlfront.attach`. Closing the session leaves Spark
     running, unless Spark was started for the session."""
 
-    def __init__(self, spark: SparkSource, config: Config | None = None) -> None:
-        super().__init__(config, spark=spark)
+    def __init__(self, spark: "SparkSource | AttachedSession", config: Config | None = None) -> None:
+        """``spark``: the Spark session, the means to start one, or a session that is beside one."""
+        super().__init__(config, spark=spark.spark_session if isinstance(spark, AttachedSession) else spark)
         # The sessions that the Spark session keeps alive, once this session is among them.
         self._lenders: set[AttachedSession] = set()
 
@@ -87,8 +88,9 @@ class AttachedSession(Session):
             theirs.stop()
 
     def __getattr__(self, name: str) -> Any:
-        # Notebooks probe for display methods; Spark isn't started for a probe.
-        if name.startswith("_") and name not in _SPARKS_OWN:
+        # Notebooks probe for display methods; Spark isn't started for a probe. A session whose opening has
+        # failed has no Spark to ask.
+        if (name.startswith("_") and name not in _SPARKS_OWN) or name in ("spark", "spark_session"):
             raise AttributeError(
                 f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self
             )
@@ -195,4 +197,4 @@ class AttachedSession(Session):
 
     def table(self, name: str) -> Frame:
         """All rows of a table or view."""
-        return self.sql(f"SELECT * FROM {name}")
+        return self.sql(f"SELECT * FROM {written(name.strip())}")

@@ -123,14 +123,14 @@ class SessionCatalog:
 
     def cacheTable(self, tableName: str, storageLevel: object = None) -> None:
         """Copy a table or view into this session's members; ``storageLevel`` has no effect."""
-        self._session.sql(f"CACHE TABLE {_written(tableName)}")
+        self._session.sql(f"CACHE TABLE {written(tableName)}")
 
     def uncacheTable(self, tableName: str) -> None:
         """Drop this session's copy of a table or view, or Spark's cache of it."""
         if self._session.context.catalog.own(name_parts(tableName)) is None:
             self._session.spark_session.catalog.uncacheTable(tableName)
         else:
-            self._session.sql(f"UNCACHE TABLE {_written(tableName)}")
+            self._session.sql(f"UNCACHE TABLE {written(tableName)}")
 
     def clearCache(self) -> None:
         """Drop all copies of this session, and clear Spark's cache."""
@@ -141,7 +141,7 @@ class SessionCatalog:
 
     def refreshTable(self, tableName: str) -> None:
         """Read the files of a table anew, here and in Spark."""
-        self._session.sql(f"REFRESH TABLE {_written(tableName)}")
+        self._session.sql(f"REFRESH TABLE {written(tableName)}")
 
     def dropTempView(self, viewName: str) -> bool:
         """Drop a temporary view of this session or Spark's. Return whether there was one."""
@@ -188,12 +188,12 @@ def _show_tables(database: str | None, pattern: str | None) -> str:
     """The SHOW TABLES of a listing."""
     text = "SHOW TABLES"
     if database is not None:
-        text += f" IN {_written(database)}"
+        text += f" IN {written(database)}"
     if pattern is not None:
         text += " LIKE '" + pattern.replace("\\", "\\\\").replace("'", "\\'") + "'"
     return text
 
 
-def _written(name: str) -> str:
+def written(name: str) -> str:
     """A dotted name with each part in backticks."""
     return ".".join(map(quoted, name_parts(name)))

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import cast
 
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, Row, SparkSession, functions
 from pyspark.sql.types import StructType
 
@@ -19,6 +20,8 @@ from tests.sqlfront.spark.conftest import Sessions
 #: Methods of Result for sqlfront's own code.
 INTERNAL = {
     "as_local",
+    "broken",
+    "check_whole",
     "job",
     "count_rows",
     "explanation",
@@ -214,3 +217,30 @@ def test_a_new_session_shares_tables_but_no_views(session: AttachedSession) -> N
     with session.newSession() as other:
         assert not other.catalog.tableExists("events")
         assert other.spark_session is not session.spark_session
+
+
+@pytest.mark.spark
+def test_a_cell_that_attaches_may_run_again(
+    session: AttachedSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlfront.api, "_default", [])
+    assert sqlfront.attach(session) is session
+    assert sqlfront.sql("SELECT 1 AS x").collect() == [(1,)]
+    with sqlfront.attach(session, sqlfront.Config(workers=1)) as other:
+        assert other.spark_session is session.spark_session
+    with sqlfront.attach(other) as again:
+        assert again is not other
+        assert again.spark_session is session.spark_session
+
+
+@pytest.mark.spark
+def test_the_name_of_a_table_is_no_text_of_sql(session: AttachedSession) -> None:
+    assert session.table(" kinds ").columns == session.table("`kinds`").columns
+    for name in ("kinds k", "kinds WHERE kind = 1", "kinds, kinds"):
+        with pytest.raises(AnalysisException):
+            session.table(name).collect()
+
+
+def test_a_session_that_could_not_be_opened_has_no_attributes() -> None:
+    with pytest.raises(AttributeError):
+        AttachedSession.__new__(AttachedSession).version  # noqa: B018 - the attribute is asked for
