@@ -5,7 +5,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from sqlfront.commands.inspection.names import own_relation
+from sqlfront.commands.inspection.names import relation
 from sqlfront.commands.run import CommandOutcome, StatementRun, origin_of, shown
 from sqlfront_connectors.files import FileTable
 from sqlfront_connectors.files.locations.partition_directories import NULL_DIRECTORY, RawPartition, escape
@@ -23,7 +23,7 @@ def show_partitions(run: StatementRun, statement: ShowPartitions) -> CommandOutc
     the values. Raises EXPECT_TABLE_NOT_VIEW for a view,
     INVALID_PARTITION_OPERATION.PARTITION_SCHEMA_IS_EMPTY for a table without partition columns,
     PARTITIONS_NOT_FOUND for a column that is no partition column."""
-    entry = own_relation(run, statement.name)
+    entry = relation(run, statement.name)
     table = _partitioned(entry)
     columns = [name.lower() for name in table.partition_columns]
     unknown = [name for name in statement.values if name.lower() not in columns]
