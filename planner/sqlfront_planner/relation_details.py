@@ -10,8 +10,8 @@ Texts = tuple[tuple[str, str], ...]
 
 
 class RelationDetails(msgspec.Struct, frozen=True):
-    """What CREATE, ALTER and COMMENT ON say about a relation beside its columns and rows. ``comment`` is None
-    if no statement gave one. ``properties``: TBLPROPERTIES, by key. ``column_comments``: the comments by the
+    """The comments and properties that CREATE, ALTER and COMMENT ON give a relation. ``comment`` is None if
+    no statement gave one. ``properties``: TBLPROPERTIES, by key. ``column_comments``: the comments by the
     names of columns. ``required``: the names of the columns that are NOT NULL."""
 
     comment: str | None = None

@@ -51,8 +51,8 @@ class Declined(Exception):
 
 
 class _Record(msgspec.Struct):
-    """What is known of a plan: the ``versions`` of its tables that a thread has read by the plan; a count of
-    lookups that took ``long``, from which others are taken off; the runs on threads for which the plan
+    """The experience with a plan: the ``versions`` of its tables that a thread has read by the plan; a count
+    of lookups that took ``long``, from which others are taken off; the runs on threads for which the plan
     ``rests``."""
 
     versions: tuple[int, ...] = ()
@@ -83,7 +83,9 @@ class Lookups:
         found = self._plan(operation, parameters, self.is_ready)
         return None if found is None else KnownLookup(self, operation, self._records[found[0]], *found)
 
-    def reading(self, operation: str | PreparedStatement, parameters: Parameters | None) -> "Reading | None":
+    def reading(
+        self, operation: str | PreparedStatement, parameters: Parameters | None
+    ) -> "ThreadReading | None":
         """Return the versions that a thread is about to read by the statement's plan; None if the plan isn't
         known, or isn't for event loops."""
         found = self._plan(operation, parameters, _never_waits)
@@ -92,9 +94,9 @@ class Lookups:
         cached, _ = found
         if isinstance(operation, str):
             cached.hits -= 1  # the thread finds the plan once more
-        return Reading(cached, _versions(cached.plan))
+        return ThreadReading(cached, _versions(cached.plan))
 
-    def learn(self, reading: "Reading") -> None:
+    def learn(self, reading: "ThreadReading") -> None:
         """Record that a thread has read."""
         record = self._records.setdefault(reading.cached, _Record())
         if record.rests:
@@ -150,7 +152,7 @@ class Lookups:
         return bool(record.versions) and record.versions == _versions(cached.plan)
 
 
-class Reading(msgspec.Struct, frozen=True):
+class ThreadReading(msgspec.Struct, frozen=True):
     """The versions of the tables of a ``cached`` plan that a thread reads."""
 
     cached: _Cached

@@ -65,7 +65,7 @@ def in_groups() -> Iterator[ParameterSet]:
             yield pytest.param(record, id=record.place, marks=pytest.mark.xdist_group(file))
 
 
-@pytest.mark.parametrize("record", in_groups())
+@pytest.mark.parametrize("record", [*in_groups()])
 def test_answer_is_sparks(runs: Runs, record: Record) -> None:
     differs, known = runs.differences(record), gaps(record)
 

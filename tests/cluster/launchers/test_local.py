@@ -3,9 +3,11 @@
 import gc
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -62,15 +64,34 @@ def busy_threads() -> list[str]:
     return [name for name in names if name != "sqlfront-timer"]
 
 
+def open_files() -> int:
+    """The number of this process's open files, without connections to the JVM of a live Spark: py4j opens
+    such connections whenever objects of the JVM become garbage."""
+    descriptors = os.listdir("/proc/self/fd")
+    context = sys.modules.get("pyspark.core.context")
+    gateway = None if context is None else context.SparkContext._gateway
+    if gateway is None:
+        return len(descriptors)
+    port, jvm = f":{gateway.gateway_parameters.port:04X}", set()
+    for table in ("/proc/self/net/tcp", "/proc/self/net/tcp6"):
+        rows = [line.split() for line in Path(table).read_text().splitlines()]
+        jvm |= {f"socket:[{row[9]}]" for row in rows if row[2].endswith(port)}
+    count = 0
+    for descriptor in descriptors:
+        with suppress(FileNotFoundError):  # the list's own
+            count += os.readlink(f"/proc/self/fd/{descriptor}") not in jvm
+    return count
+
+
 @pytest.fixture(autouse=True)
 def nothing_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No thread, open file or temporary file more than before."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     gc.collect()
-    before = len(os.listdir("/proc/self/fd"))
+    before = open_files()
     yield
     until(lambda: not busy_threads(), PATIENCE + KEEP_ALIVE)  # of a test before, too
-    until(lambda: gc.collect() >= 0 and len(os.listdir("/proc/self/fd")) <= before)
+    until(lambda: gc.collect() >= 0 and open_files() <= before)
     assert not list(tmp_path.iterdir())
 
 

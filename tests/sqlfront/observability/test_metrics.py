@@ -13,6 +13,7 @@ import sys
 import threading
 import urllib.request
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -48,6 +49,11 @@ def scraped(address: str | None) -> Samples:
 
 def value(samples: Samples, name: str, **labels: str) -> float:
     return samples.get((name, frozenset(labels.items())), 0.0)
+
+
+def has_two_members(address: str, name: str) -> bool:
+    """Whether the member ``name`` knows of two members."""
+    return value(scraped(address), "sqlfront_members", member=name, role="member") == 2
 
 
 def bare(name: str) -> str:
@@ -282,10 +288,11 @@ def test_members_in_processes_serve_theirs() -> None:
         2, workers=1, service=SERVICE, settings=lambda number: {"metrics": addresses[number]}
     ) as cluster:
         for number, address in enumerate(addresses):
-            samples = scraped(address)
             name = f"local-{number}"
             assert name in cluster.members
-            assert value(samples, "sqlfront_members", member=name, role="member") == 2
+            # The first member hears of the second a moment later.
+            until(partial(has_two_members, address, name))
+            samples = scraped(address)
             owners = [count for (metric, _), count in samples.items() if metric == "sqlfront_partitions"]
             assert sum(owners) == 271
             assert value(samples, "sqlfront_memory_limit_bytes", member=name) > 0
