@@ -3,11 +3,9 @@
 import gc
 import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -58,29 +56,10 @@ def started(tcp: bool = False, size: int = 3) -> LocalCluster:
     return LocalCluster(size, workers=1, tcp=tcp, silence_limit=LIMIT, preload=PRELOAD)
 
 
-def busy_threads() -> list[str]:
+def busy_threads() -> set[threading.Thread]:
     """Threads of the network and of workers; a timer's ends a little later by itself."""
-    names = [thread.name for thread in threading.enumerate() if thread.name.startswith("sqlfront")]
-    return [name for name in names if name != "sqlfront-timer"]
-
-
-def open_files() -> int:
-    """The number of this process's open files, without connections to the JVM of a live Spark: py4j opens
-    such connections whenever objects of the JVM become garbage."""
-    descriptors = os.listdir("/proc/self/fd")
-    context = sys.modules.get("pyspark.core.context")
-    gateway = None if context is None else context.SparkContext._gateway
-    if gateway is None:
-        return len(descriptors)
-    port, jvm = f":{gateway.gateway_parameters.port:04X}", set()
-    for table in ("/proc/self/net/tcp", "/proc/self/net/tcp6"):
-        rows = [line.split() for line in Path(table).read_text().splitlines()]
-        jvm |= {f"socket:[{row[9]}]" for row in rows if row[2].endswith(port)}
-    count = 0
-    for descriptor in descriptors:
-        with suppress(FileNotFoundError):  # the list's own
-            count += os.readlink(f"/proc/self/fd/{descriptor}") not in jvm
-    return count
+    threads = [thread for thread in threading.enumerate() if thread.name.startswith("sqlfront")]
+    return {thread for thread in threads if thread.name != "sqlfront-timer"}
 
 
 @pytest.fixture(autouse=True)
@@ -88,10 +67,10 @@ def nothing_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
     """No thread, open file or temporary file more than before."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     gc.collect()
-    before = open_files()
+    before, threads = len(os.listdir("/proc/self/fd")), busy_threads()
     yield
-    until(lambda: not busy_threads(), PATIENCE + KEEP_ALIVE)  # of a test before, too
-    until(lambda: gc.collect() >= 0 and open_files() <= before)
+    until(lambda: not busy_threads() - threads, PATIENCE + KEEP_ALIVE)
+    until(lambda: gc.collect() >= 0 and len(os.listdir("/proc/self/fd")) <= before)
     assert not list(tmp_path.iterdir())
 
 
