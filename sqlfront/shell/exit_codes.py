@@ -21,4 +21,4 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130
     """Interrupted by Ctrl-C."""
     TERMINATED = 143
-    """Ended by SIGTERM while --output was written."""
+    """Ended by SIGTERM or SIGHUP while --output was written."""

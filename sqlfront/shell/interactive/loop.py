@@ -97,7 +97,9 @@ def ending_signals() -> Iterator[None]:
     and the session closed. An editor that swallows exceptions of signal handlers is asked to end instead."""
 
     def end(number: int, frame: FrameType | None) -> None:
-        if not ("prompt_toolkit" in sys.modules and toolkit.end_editor(HangUp(number))):
+        # There is no editor to end before the module is loaded whole.
+        end_editor = getattr(toolkit, "end_editor", None) if "prompt_toolkit" in sys.modules else None
+        if end_editor is None or not end_editor(HangUp(number)):
             raise HangUp(number)
 
     former = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
