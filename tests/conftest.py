@@ -50,12 +50,6 @@ def on_ci() -> bool:
     return os.environ.get("CI", "").lower() in ("true", "1", "yes")
 
 
-@pytest.hookimpl(optionalhook=True)  # some runs have no pytest-xdist
-def pytest_xdist_auto_num_workers() -> int:
-    """One worker more than there are processors: many tests wait for processes, clocks and the JVM."""
-    return len(os.sched_getaffinity(0)) + 1
-
-
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks at the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep the tests that use the live Spark on one worker, so that only one JVM is started."""
