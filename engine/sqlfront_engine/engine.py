@@ -158,7 +158,8 @@ class Engine(ClosingContext):
         return self._submitted
 
     def call(self, function: Callable[[], None]) -> None:
-        """Have a cooperative worker call ``function`` soon, and return at once; safe in finalizers."""
+        """Have a cooperative worker call ``function`` soon, and return at once; safe in finalizers, and when
+        the engine is closed, since what a job holds is freed by calls as well."""
         self._workers.start()
         self._workers.call(function)
 

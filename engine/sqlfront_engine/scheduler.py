@@ -165,14 +165,15 @@ class CooperativeWorkers:
         self._threads: list[Thread] = []
         # Reentrant, since a finalizer may start the workers.
         self._lock = RLock()
+        self._closed = False
         self.schedule: Callable[[Tasklet], None] = self._runnable.put
 
     def start(self) -> None:
-        """Start the threads unless they run already."""
+        """Start the threads unless they run already, or were closed."""
         if self._threads:
             return
         with self._lock:
-            while len(self._threads) < self.count:
+            while not self._closed and len(self._threads) < self.count:
                 name = f"sqlfront-worker-{len(self._threads)}"
                 thread = Thread(target=self._work, name=name, daemon=True)
                 thread.start()
@@ -202,13 +203,18 @@ class CooperativeWorkers:
             self._runnable.put(None)
 
     def call(self, function: Callable[[], None]) -> None:
-        """Have one of the threads call the function; safe in finalizers."""
+        """Have one of the threads call the function, or, once the threads were closed, a thread that ends
+        with it; safe in finalizers."""
         self._runnable.put(_Function(function))
+        if self._closed:
+            Thread(target=self._run_rest, name="sqlfront-last-worker", daemon=True).start()
 
     def close(self) -> None:
         """End the threads once no tasklet is runnable any more."""
-        for _ in self._threads:
-            self._runnable.put(None)
+        with self._lock:
+            self._closed = True
+            for _ in self._threads:
+                self._runnable.put(None)
 
     @property
     def threads(self) -> int:

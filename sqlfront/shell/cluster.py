@@ -201,6 +201,7 @@ def _keep(options: argparse.Namespace, directory: PrivateFolder) -> None:
     with LocalCluster(
         options.members,
         keeper_address=options.bind,
+        silence_limit=5.0,  # no other code holds up this process
         service=SERVICE,
         settings=partial(observed, options),
         secret=secret,

@@ -67,6 +67,23 @@ def test_a_finalizer_may_call_while_the_workers_are_being_started(monkeypatch: p
     workers.close()
 
 
+@pytest.mark.parametrize("began", [False, True])
+def test_a_closed_engine_still_calls_and_keeps_no_thread(began: bool) -> None:
+    engine, called = Engine(workers=2), threading.Semaphore(0)
+    before = set(threading.enumerate())
+    if began:
+        engine.call(called.release)
+        assert called.acquire(timeout=10)
+    engine.close()
+    for _ in range(5):
+        engine.call(called.release)
+
+    assert all(called.acquire(timeout=10) for _ in range(5))
+    for thread in set(threading.enumerate()) - before:
+        thread.join(10)
+        assert not thread.is_alive()
+
+
 class Taken(deque[Any]):
     """Where somebody takes the last one just when there seems to be one."""
 

@@ -50,11 +50,11 @@ class LocalCluster(KeptCluster):
 
     ``workers``: cooperative threads of each member, None = one per core. ``memory_limit``: bytes for the jobs
     of each member, None = six tenths of the machine's memory. ``silence_limit``: seconds after which a silent
-    member is removed. ``files``: the files that members may open;
-    ``user_code``: whether members run clients' functions. ``preload`` and ``service``: see
-    :class:`~sqlfront_cluster.launchers.child.ChildOrders`; ``settings``: the settings of the service of the
-    member with a given number, from 0 on. Raises OperationalError, with the end of the log,
-    if a member can't be started.
+    member is removed; the default is long because other Python code in this process can hold up the keeper.
+    ``files``: the files that members may open; ``user_code``: whether members run clients' functions.
+    ``preload`` and ``service``: see :class:`~sqlfront_cluster.launchers.child.ChildOrders`; ``settings``: the
+    settings of the service of the member with a given number, from 0 on. Raises OperationalError, with the
+    end of the log, if a member can't be started.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class LocalCluster(KeptCluster):
         memory_limit: int | None = None,
         tcp: bool = False,
         keeper_address: str | None = None,
-        silence_limit: float = 5.0,
+        silence_limit: float = 30.0,
         preload: Sequence[str] = (),
         service: str = "",
         settings: Callable[[int], Mapping[str, str]] = lambda number: {},
