@@ -74,7 +74,7 @@ class Town:
 
     def __init__(self, folder: Path) -> None:
         service = "tests.sqlfront.stops:service"
-        self.cluster = LocalCluster(2, workers=1, service=service, secret=SECRET.encode())
+        self.cluster = LocalCluster(2, workers=1, service=service, secret=SECRET.encode(), silence_limit=5.0)
         self.where = address(self.cluster)
         self.connection = sqlfront.connect(self.where, secret=SECRET, workers=1)
         self.connection.execute("CREATE TABLE t (k BIGINT, n BIGINT) USING memory CLUSTERED BY (k)")
