@@ -88,8 +88,9 @@ def to_physical(array: pa.Array, logical: pa.DataType) -> pa.Array:
     """Convert the array into the physical form of ``logical``, which is the :func:`logical_type` of the
     array's type or a wider type.
 
-    Nanoseconds are cut to microseconds, as in Spark. Dictionaries of strings with int32 indices stay
-    dictionaries, unless a dictionary has a null value: the engine looks for nulls among the indices only.
+    Nanoseconds are cut to microseconds, as in Spark. Dictionaries of strings stay dictionaries and get int32
+    indices. A dictionary with null among its values is encoded anew without that value, and the rows that had
+    it get null as their index: the engine looks for nulls among the indices only.
     """
     form = physical(logical)
     array = without_validity(array)

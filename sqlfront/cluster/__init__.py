@@ -119,8 +119,8 @@ class Cluster:
 
     @property
     def files(self) -> FileAccess:
-        """The files that every member opens for jobs: the roots that all members have in common. All files
-        if no member is limited."""
+        """The files that every member may open for jobs: the files below the root folders that all limited
+        members have in common. All files if no member is limited. Lite members don't count."""
         limits = [info.files.roots for info in self.member_list.members if not info.lite]
         known = [roots for roots in limits if roots is not None]
         if not known:

@@ -34,7 +34,8 @@ class FileReader(Protocol):
         """Return the numbers of the pieces that may hold wanted rows."""
 
     def check(self, piece: int) -> None:
-        """Raise the errors of reading the piece, as far as they are known without reading its rows."""
+        """Raise the errors of reading the piece, as far as they are known without reading its rows; a reader
+        that knows no error before the reading reads the rows."""
 
     def read(self, piece: int) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a piece: the wanted columns that the file has, in the physical form of the
@@ -50,7 +51,7 @@ class WholeText:
         self._read = read
 
     def pieces(self) -> Sequence[int]:
-        """Return 0, the number of the only piece."""
+        """Return a sequence of one number: 0, that of the file's only piece."""
         return (0,)
 
     def check(self, piece: int) -> None:

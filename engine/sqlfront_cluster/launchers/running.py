@@ -51,7 +51,8 @@ class MemberService(Protocol):
 
     @property
     def resources(self) -> Mapping[str, object]:
-        """The member's own objects for the processors of jobs, by key."""
+        """The member's own objects by key: those for the processors of jobs, and the services that answer
+        other members' questions."""
 
     def attach(self, running: "RunningMember") -> None:
         """Give the service its member ``running``; called once, before the member joins its cluster."""

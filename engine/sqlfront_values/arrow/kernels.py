@@ -17,8 +17,8 @@ from typing import Any
 
 
 class Function:
-    """A kernel of Arrow, found by its name at the first use. ``call`` takes the list of the kernel's
-    arguments and passes the kernel's options, if the function has options."""
+    """A kernel of Arrow that is looked up by its name at the first use. ``call`` calls the kernel: it takes
+    the list of the kernel's arguments, and adds the options that :func:`function` was given, if any."""
 
     def __init__(self, name: str, options: str | None, arguments: dict[str, object]) -> None:
         self._name = name

@@ -70,8 +70,8 @@ class SegmentPath:
         self._readers = readers
 
     def find(self, keys: Sequence[Key]) -> list[list[RowValues]]:
-        """Return the rows of each key, in the order of the keys. Raises TooManyRows for more than MOST_FOUND
-        rows."""
+        """Return the rows of each key, in the order of the keys. Raises TooManyRows if all keys together have
+        more than MOST_FOUND rows."""
         locate, readers = self._locate, self._readers
         found = []
         most = MOST_FOUND
@@ -104,8 +104,8 @@ class IntegerPath:
         self._read = read
 
     def find(self, keys: Sequence[Key]) -> list[list[RowValues]]:
-        """Return the rows of each key, in the order of the keys. Raises TooManyRows for more than MOST_FOUND
-        rows."""
+        """Return the rows of each key, in the order of the keys. Raises TooManyRows if all keys together have
+        more than MOST_FOUND rows."""
         values, offsets, count, read = self._values, self._offsets, self._count, self._read
         live = None if self._segment.deleted is None else self._segment.live
         found: list[list[RowValues]] = []

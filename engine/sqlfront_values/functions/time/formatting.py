@@ -70,7 +70,8 @@ def formatter(pattern: str) -> Formatter:
     >>> formatter("EEE, d MMM yyyy h:mm a")(Moment(951827400000000, 0, "UTC"))
     'Tue, 29 Feb 2000 12:30 PM'
 
-    Errors: those of :func:`parse_pattern`; NotSupportedError for a zone's name other than UTC's.
+    Raises the errors of :func:`parse_pattern`. The returned function raises NotSupportedError if the pattern
+    asks for the name of the moment's zone and the zone is neither UTC, GMT nor a fixed offset.
     """
     parts = parse_pattern(pattern, for_parsing=False)
     has_era = _has_era(parts)

@@ -59,8 +59,8 @@ def simplify_expressions(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
 
     NOT moves down to the comparisons, literals disappear from AND, OR, CASE and COALESCE, null-propagating
     calls with a null operand become NULL, casts move from columns to the literals that the columns are
-    compared with, conditions that all branches of an OR share are factored out, and the condition of a filter
-    that no row passes becomes FALSE.
+    compared with, conditions that all branches of an OR share are factored out, the condition of a filter
+    that no row passes becomes FALSE, and a filter that every row passes is removed.
 
     >>> from sqlfront_planner.testing import example
     >>> print(example(simplify_expressions, "select a from t where not (a > 1 or false) or a = 1 and a = 1"))

@@ -56,7 +56,8 @@ class ToolkitPrompt:
         )
 
     def read(self, draft: str) -> str:
-        """See :class:`~sqlfront.shell.interactive.prompt.base.Prompt`."""
+        """Return the next text that the user types; see
+        :meth:`~sqlfront.shell.interactive.prompt.base.Prompt.read`."""
         return self._session.prompt([("class:prompt", self._message)], default=draft)
 
     def _continuation(self, width: int, number: int, wraps: int) -> StyleAndTextTuples:

@@ -36,8 +36,9 @@ class ListResult(Protocol):
 
 
 class CollectedValues(msgspec.Struct, frozen=True):
-    """All non-null values of the logical ``type``. ``result`` computes the final result from the values; None
-    returns the values as an array. With ``unique`` each value counts once."""
+    """An accumulator that collects the non-null values of each group; ``type`` is the values' logical type.
+    ``result`` computes the results of the groups from their lists of values; if ``result`` is None, each
+    group's list is its result. With ``unique`` each value of a group counts once."""
 
     type: pa.DataType
     unique: bool = False

@@ -77,13 +77,14 @@ class InvalidPatternError(Exception):
 
 
 class JavaPattern(msgspec.Struct, frozen=True, dict=True):
-    """A pattern in Java's spelling, in Python's and in RE2's (None if RE2 lacks or reads differently some
-    part of it); ``groups`` counts capturing groups.
+    """A pattern in Java's spelling, in Python's and in RE2's. ``re2`` is None if RE2 lacks some part of the
+    pattern or reads it differently; ``groups`` counts capturing groups.
 
-    ``line_ends``: RE2 agrees only on texts without CR. ``loops`` counts quantifiers that repeat freely;
-    ``nested``: a quantifier repeats a part that may match in several ways. ``anchored``: the pattern has a
-    ``^`` or ``\\A``. ``size``: the number of the pattern's items; an item that is repeated up to n times
-    counts n times.
+    ``line_ends``: the pattern has a ``$`` or ``\\Z``, on which RE2 agrees with Java only in texts without CR.
+    ``loops`` counts the quantifiers that may repeat more than three times. ``nested``: a quantifier repeats a
+    part that may match in several ways, or the pattern has more than twelve choices (alternatives and
+    quantifiers) besides its loops. ``anchored``: the pattern has a ``^`` or ``\\A``. ``size``: the number of
+    the pattern's items; an item that is repeated up to n times counts n times.
     """
 
     java: str
