@@ -44,11 +44,19 @@ class Screen:
 
     async def rows(self, text: str) -> int:
         """Run the text, and return the number of rows that the table shows."""
-        self.app.results_viewer.clear_all_tables()
-        await self.until(lambda: self.app.results_viewer.tab_count == 0)
+        viewer = self.app.results_viewer
+        before = viewer.get_visible_table()
         await self.run(text)
-        await self.until(lambda: self.app.results_viewer.get_visible_table() is not None)
-        return int(self.app.results_viewer.get_visible_table().row_count)
+        await self.until(lambda: viewer.get_visible_table() not in (before, None))
+        table = viewer.get_visible_table()
+        # Harlequin focuses a new table by messages, and fails if the table is gone when the messages arrive.
+        await self.until(lambda: table.has_focus and self.is_idle())
+        return int(table.row_count)
+
+    def is_idle(self) -> bool:
+        """Whether no message waits for Harlequin or one of its widgets."""
+        pumps = (self.app, *self.app.screen.walk_children(with_self=True))
+        return not any(pump.message_queue_size for pump in pumps)
 
     async def error(self, text: str) -> str:
         """Run the text, and return what the window with the error says; close the window."""
