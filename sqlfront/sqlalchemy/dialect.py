@@ -80,6 +80,10 @@ class SqlfrontDialect(SqlfrontReflection):
     tuple_in_values = False
     _cluster = False
 
+    #: The name by which Great Expectations chooses ``regexp_like`` and LIKE, which are Spark's too; it
+    #: refuses patterns for a dialect that has none of the names it knows.
+    TrinoDialect = True
+
     #: Whether other engines share the session.
     _named = False
 
