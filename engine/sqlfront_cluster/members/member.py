@@ -651,7 +651,7 @@ def _init_call(number: int, version: int, dag: DAG, placement: Placement, config
         config.memory_limit,
         config.inline,
         config.statistics,
-        "" if config.query is None else config.query.trace,
+        "" if config.query is None else config.query.trace(),
     )
 
 

@@ -116,9 +116,9 @@ class QueryRun:
         #: The query's jobs on this engine so far, in the order of their start, for an observer. None:
         #: nobody observes the query, and its jobs count no bytes.
         self.jobs: list[MeasuredJob] | None = None
-        #: The context of the trace to which the query belongs, as the header ``traceparent`` of W3C Trace
-        #: Context; empty = none.
-        self.trace = ""
+        #: Returns the context of the trace to which the query belongs, as the header ``traceparent`` of W3C
+        #: Trace Context; empty = none. Only jobs on other members ask for it.
+        self.trace: Callable[[], str] = str
         self._text = text
         self._running = running
         # The query's jobs outside of this engine, in order of their start. Adding and removing are single

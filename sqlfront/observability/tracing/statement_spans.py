@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import lru_cache, partial
 from typing import Final
 
 from opentelemetry import trace
@@ -9,7 +10,7 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from sqlfront.observability.masking import masked, masked_reason
-from sqlfront.observability.observation import PIPELINE, Observation
+from sqlfront.observability.observation import BUSY, PIPELINE, Observation
 from sqlfront_values.settings import Settings
 
 #: The name of the database system in spans.
@@ -50,6 +51,10 @@ _OPERATIONS: Final = frozenset(
 )  # fmt: skip
 _FIRST_WORD: Final = re.compile(r"[\s(;]*(\w+)")
 _PROPAGATOR: Final = TraceContextTextMapPropagator()
+#: The attributes of the phases' seconds.
+_SECONDS: Final = tuple((phase, f"sqlfront.seconds.{phase.name.lower()}") for phase in BUSY)
+
+Value = str | bool | int | float | tuple[str, ...]
 
 
 class StatementSpans:
@@ -63,8 +68,8 @@ class StatementSpans:
 
     def begun(self, observation: Observation) -> None:
         """Begin the statement's span, a child of the caller's current span."""
-        hidden = masked(observation.text)
-        operation, settings = operation_of(hidden), self._settings()
+        hidden, operation = _shown(observation.text)
+        settings = self._settings()
         attributes: dict[str, str | int] = {
             "db.system.name": SYSTEM,
             "db.namespace": f"{settings.catalog}|{settings.database}",
@@ -75,16 +80,14 @@ class StatementSpans:
         span = self._tracer.start_span(operation, kind=SpanKind.CLIENT, attributes=attributes)
         observation.span = span
         if observation.query is not None:
-            observation.query.trace = context_of(span)
+            observation.query.trace = partial(context_of, span)
 
     def ended(self, observation: Observation) -> None:
         """End the statement's span."""
         span, observation.span = observation.span, None
-        if not isinstance(span, Span):
+        if not isinstance(span, Span) or not span.is_recording():
             return
-        for name, value in _facts(observation).items():
-            if value is not None and value != "":
-                span.set_attribute(name, value)
+        span.set_attributes(_facts(observation))
         if observation.error_type:
             span.set_status(Status(StatusCode.ERROR))
         # The observer may tell of a dropped result later.
@@ -116,21 +119,27 @@ def context_of(span: Span) -> str:
     return carrier.get("traceparent", "")
 
 
-def _facts(observation: Observation) -> dict[str, str | bool | int | float | tuple[str, ...] | None]:
-    """The attributes that are known at the end; None or empty: not applicable."""
-    seconds = {
-        f"sqlfront.seconds.{phase.name.lower()}": value for phase, value in observation.times().items()
-    }
-    return {
+@lru_cache(256)
+def _shown(text: str) -> tuple[str, str]:
+    """A text with ``?`` for literals, and the name of its operation."""
+    hidden = masked(text)
+    return hidden, operation_of(hidden)
+
+
+def _facts(observation: Observation) -> dict[str, Value]:
+    """The attributes that are known at the end, without those that don't apply."""
+    times = observation.times()
+    facts: dict[str, Value | None] = {
         "db.response.returned_rows": observation.rows_given,
-        "db.response.status_code": observation.sqlstate,
-        "error.type": observation.error_type,
+        "db.response.status_code": observation.sqlstate or None,
+        "error.type": observation.error_type or None,
         "sqlfront.state": observation.state.value,
-        "sqlfront.lane": observation.lane,
-        "sqlfront.reason": masked_reason(observation.reason),
+        "sqlfront.lane": observation.lane or None,
+        "sqlfront.reason": masked_reason(observation.reason) or None,
         "sqlfront.plan_cached": observation.plan_cached,
         "sqlfront.members": observation.members or None,
         "sqlfront.rows_read": observation.rows_read,
         "sqlfront.rows_written": observation.rows_written,
-        **seconds,
+        **{name: times[phase] for phase, name in _SECONDS},
     }
+    return {name: value for name, value in facts.items() if value is not None}
