@@ -246,7 +246,9 @@ class Cursor(ClosingContext):
         if together is not None:
             session.register(together.view, together.rows)
             try:
-                return self.execute(together.statement)
+                self._query = query = self._begin(operation)  # operators see the user's text
+                self._result = session.execute(together.statement, query=query)
+                return self
             finally:
                 session.unregister(together.view)
         written = 0

@@ -205,7 +205,7 @@ class Session(ClosingContext):
     ) -> Result:
         """Run one statement, and return its result. ``parameters``: a sequence of values for ``?``, or a
         mapping for ``:name``. ``timeout`` in seconds overrides the session's timeout. ``query``: the
-        statement's run from :meth:`begin`, None = a new run.
+        statement's run from :meth:`begin`, whose text operators see; None = a new run.
 
         Raises the errors of PEP 249; an error with a position in the text ends with the line and a caret. A
         failed statement leaves tables and session unchanged; with SQLSTATE 08007 (no answer about a change of
@@ -216,8 +216,8 @@ class Session(ClosingContext):
         observer = self.context.observer
         if observer is None:
             return self._execute(text, parameters, timeout, query)
-        run = partial(self._execute, text, parameters, timeout)
-        return observer.observe(well_formed(text), query or self.begin(text), run)
+        run, query = partial(self._execute, text, parameters, timeout), query or self.begin(text)
+        return observer.observe(well_formed(query.text), query, run)
 
     def _execute(
         self,

@@ -46,6 +46,8 @@ class RowsWay(OwnWay, eq=False, gc=False):
         try:
             rows = self.plan.rows(self.values, settings, request.query)
         except NotByRows:
+            if request.query is not None:
+                request.query.rows_by_programs = None  # a job reads them again
             return _MANY
         return RowsResult(self.plan, self.values, rows, settings, time.perf_counter() - began)
 

@@ -53,9 +53,9 @@ COLUMNS: Final = (
     (
         "rows_read",
         BIGINT,
-        "Rows that scans of tables gave to the statement's jobs; NULL without jobs.",
+        "Rows that the statement read from tables, by scans and by lookups; NULL if it read none so.",
     ),
-    ("bytes_read", BIGINT, "The bytes of these rows, as Arrow data in memory."),
+    ("bytes_read", BIGINT, "The bytes of rows that scans read, as Arrow data in memory; NULL without jobs."),
     ("rows_given", BIGINT, "Rows that the reader got."),
     ("bytes_given", BIGINT, "The bytes of these rows as Arrow data; NULL if they were no Arrow data."),
     ("rows_written", BIGINT, "Rows that the statement wrote; NULL if it writes none."),

@@ -69,7 +69,8 @@ class DecidedWay(Protocol):
 
 
 class JobFigures(msgspec.Struct, frozen=True):
-    """The figures of a statement's jobs; see :class:`Observation`. None = there was no job."""
+    """The figures of a statement's jobs; see :class:`Observation`. None = there was no job, and for
+    ``rows_read`` no row program."""
 
     rows_read: int | None = None
     bytes_read: int | None = None
@@ -96,8 +97,9 @@ class Observation:
     """The facts about one statement. The statement's threads write the facts; any thread may read them.
 
     ``began`` is in seconds since the epoch. Times of phases are in seconds. ``rows_read`` and ``bytes_read``
-    count the rows that scans of tables gave to the statement's jobs, ``rows_given`` and ``bytes_given`` the
-    rows that the reader got. Bytes are the sizes of Arrow batches in memory, None = not counted.
+    count the rows that scans of tables gave to the statement's jobs; ``rows_read`` counts those that a row
+    program has read as well. ``rows_given`` and ``bytes_given`` count the rows that the reader got. Bytes are
+    the sizes of Arrow batches in memory, None = not counted.
     ``rows_written`` is None for a statement that writes none. ``memory_peak``: the most bytes that the
     statement's operators held, on other members at most. An error is kept as the name of its class, Spark's
     condition and the SQLSTATE (empty = none), never as its text, which may quote literals and values of
@@ -228,6 +230,9 @@ class Observation:
         jobs = None if query is None else query.jobs
         if jobs is None:
             return JobFigures(self.rows_read, self.bytes_read, self.memory_peak, self.members)
+        assert query is not None
+        if not jobs:
+            return JobFigures(query.rows_by_programs)
         return _figures([(job.statistics(), job.scans) for job in tuple(jobs)])
 
     # ---- the end
@@ -276,8 +281,6 @@ def state_after(error: BaseException) -> StatementState:
 
 def _figures(runs: Sequence[tuple[JobStatistics, frozenset[str]]]) -> JobFigures:
     """The figures of jobs, each with the names of its vertices that read tables."""
-    if not runs:
-        return JobFigures()
     scanned = [_scanned(found, scans) for found, scans in runs]
     return JobFigures(
         sum(rows for rows, _ in scanned),

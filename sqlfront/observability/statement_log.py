@@ -19,7 +19,7 @@ FIELDS: Final = (
     ("query_reason", "The reason for the lane."),
     ("query_seconds", "Seconds that sqlfront has worked on the statement: the sum of the phases."),
     ("query_phases", "A mapping of `parse`, `plan`, `wait`, `run` and `fetch` to seconds."),
-    ("query_rows_read", "Rows that scans gave to the statement's jobs; None without jobs."),
+    ("query_rows_read", "Rows that the statement read from tables; None if it read none."),
     ("query_rows_given", "Rows that the reader got."),
     ("query_rows_written", "Rows that the statement wrote; None if it writes none."),
     ("query_memory_peak", "Bytes that operators held at most; None without jobs."),

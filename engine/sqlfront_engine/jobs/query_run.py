@@ -88,6 +88,7 @@ class QueryRun:
         "cancelled_by",
         "id",
         "jobs",
+        "rows_by_programs",
         "timeout",
         "trace",
     )
@@ -116,6 +117,9 @@ class QueryRun:
         #: The query's jobs on this engine so far, in the order of their start, for an observer. None:
         #: nobody observes the query, and its jobs count no bytes.
         self.jobs: list[MeasuredJob] | None = None
+        #: Rows that the query's row program has read, which has no job; counted for an observer alone. None:
+        #: no row program ran.
+        self.rows_by_programs: int | None = None
         #: Returns the context of the trace to which the query belongs, as the header ``traceparent`` of W3C
         #: Trace Context; empty = none. Only jobs on other members ask for it.
         self.trace: Callable[[], str] = str
@@ -132,6 +136,11 @@ class QueryRun:
             limit = self._member.limit if self._limit is None else self._limit
             self._budget = MemoryBudget("the query", limit, self._member)
         return self._budget
+
+    @property
+    def text(self) -> str:
+        """The query's text for listings, whole."""
+        return self._text
 
     @property
     def description(self) -> str:

@@ -95,6 +95,9 @@ class RowPlan(msgspec.Struct, frozen=True, eq=False):
             if rows is None:
                 raise NotByRows
             tables.append(rows)
+        if query is not None and query.jobs is not None:  # somebody observes the query
+            query.rows_by_programs = sum(map(len, tables))
+            finds = [_counted(find, query) for find in finds]
         constants = [
             arguments[expression.index]
             if type(expression) is Parameter
@@ -114,6 +117,17 @@ class RowPlan(msgspec.Struct, frozen=True, eq=False):
             return self.program(run)
         except UNFIT:
             raise NotByRows from None
+
+
+def _counted(find: Find, query: QueryRun) -> Find:
+    """The lookup, which adds the rows that it finds to the query's."""
+
+    def counted(keys: Sequence[Row]) -> Sequence[Sequence[Row]]:
+        found = find(keys)
+        query.rows_by_programs = (query.rows_by_programs or 0) + sum(map(len, found))
+        return found
+
+    return counted
 
 
 def _access(table: Table, snapshots: dict[int, RowAccess]) -> RowAccess:

@@ -31,7 +31,7 @@ ATTRIBUTES: Final = (
     ("sqlfront.reason", "The reason for the lane, with `?` for quoted values."),
     ("sqlfront.plan_cached", "Whether the plan was in the cache."),
     ("sqlfront.members", "The members that took part in the statement's jobs."),
-    ("sqlfront.rows_read", "Rows that scans of tables gave to the statement's jobs."),
+    ("sqlfront.rows_read", "Rows that the statement read from tables."),
     ("sqlfront.rows_written", "Rows that the statement wrote."),
     ("sqlfront.seconds.parse", "Seconds in which the text became a statement."),
     ("sqlfront.seconds.plan", "Seconds in which the way and the plan were found or made."),

@@ -41,6 +41,39 @@ def test_a_query_by_rows(connection: Connection) -> None:
     assert found == ("SELECT v FROM numbers WHERE k = ?", "finished", "direct", 1, None, None)
 
 
+@pytest.mark.parametrize(
+    ("query", "read"),
+    [
+        ("SELECT v FROM numbers WHERE k = 7", 1),
+        ("SELECT v FROM numbers WHERE k IN (7, 8, 9, -1)", 3),
+        ("SELECT v FROM numbers WHERE k IN (7, 8, 9) AND v > 14 LIMIT 1", 3),
+        ("SELECT v FROM numbers WHERE k = -1", 0),
+        ("SELECT b.v FROM numbers a JOIN numbers b ON a.v = b.k WHERE a.k = 7", 2),
+        ("SELECT 1", 0),
+    ],
+)
+def test_rows_that_are_read_without_a_job_count(connection: Connection, query: str, read: int) -> None:
+    connection.prepare(query).execute().collect()
+
+    assert last(connection, "rows_read", "bytes_read") == (read, None)
+
+
+def test_rows_of_a_program_that_became_a_job_count_once(connection: Connection) -> None:
+    """A row program handles 10,000 rows at most."""
+    connection.execute("CREATE OR REPLACE TABLE alike (k INT, n BIGINT) USING memory CLUSTERED BY (k)")
+    connection.execute("INSERT INTO alike SELECT 1, id FROM range(15000)")
+    assert len(connection.execute("SELECT n FROM alike WHERE k = 1").fetchall()) == 15000
+
+    assert last(connection, "lane", "rows_read") == ("light", 15000)
+
+
+def test_many_rows_of_one_statement_have_the_users_text(connection: Connection) -> None:
+    connection.execute("CREATE OR REPLACE TABLE told (a INT) USING memory")
+    connection.executemany("INSERT INTO told VALUES (?)", [[4711], [4712]])
+
+    assert last(connection, "text", "rows_written") == ("INSERT INTO told VALUES (?)", 2)
+
+
 def test_a_job_tells_the_rows_and_bytes_that_it_read_and_gave(connection: Connection) -> None:
     connection.execute("SELECT k FROM numbers WHERE v < 200 ORDER BY k").fetchall()
 
