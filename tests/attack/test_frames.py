@@ -13,6 +13,9 @@ from sqlfront_values.errors import OperationalError
 from tests.attack.fort import Fort
 from tests.attack.frames import Frames
 
+# One worker starts the clusters.
+pytestmark = pytest.mark.xdist_group("fort")
+
 
 def stranger(address: str, data: bytes) -> None:
     """Send the bytes, and hear the end."""

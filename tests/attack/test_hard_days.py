@@ -14,6 +14,9 @@ import pytest
 import sqlfront
 from tests.attack.fort import SECRET, Fort, built, until
 
+# One worker starts the clusters.
+pytestmark = pytest.mark.xdist_group("fort")
+
 #: Seconds within which members have to be done with the work of a client that is gone; it is one on an idle
 #: machine.
 AT_ONCE = 3.0

@@ -12,6 +12,9 @@ from sqlfront_cluster.network.frames import HEADER, MAGIC, PROTOCOL_VERSION, Fra
 from sqlfront_cluster.network.handshake import Hello
 from tests.attack.fort import SECRET, Fort
 
+# One worker starts the clusters.
+pytestmark = pytest.mark.xdist_group("fort")
+
 
 def opened(address: str) -> socket.socket:
     host, _, port = address.rpartition(":")

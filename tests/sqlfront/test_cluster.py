@@ -22,6 +22,9 @@ from sqlfront_cluster.members.membership import Membership
 from sqlfront_connectors.memory.spread.documents import TURN
 from tests.sqlfront.held_shares import shares
 
+# One worker starts the members.
+pytestmark = pytest.mark.xdist_group("cluster sessions")
+
 SECRET = "a secret"
 Rows = list[tuple[object, ...]]
 
@@ -34,9 +37,31 @@ def quick_service() -> TableService:
 SERVICE = f"{__name__}:{quick_service.__name__}"
 
 
+def started() -> LocalCluster:
+    return LocalCluster(3, workers=1, service=SERVICE, secret=SECRET.encode(), silence_limit=3.0)
+
+
+@pytest.fixture(scope="module")
+def lasting() -> Iterator[LocalCluster]:
+    """For tests that leave the members as they are."""
+    with started() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def emptied(lasting: LocalCluster) -> Iterator[LocalCluster]:
+    """The lasting cluster; the test's tables and views end with the test."""
+    yield lasting
+    with sqlfront.connect(address(lasting), secret=SECRET, workers=1) as connection:
+        views = {name for _, name, _ in ask(connection, "SHOW VIEWS")}
+        for _, name, _ in ask(connection, "SHOW TABLES"):
+            connection.execute(f"DROP {'VIEW' if name in views else 'TABLE'} {name}")
+
+
 @pytest.fixture
 def cluster() -> Iterator[LocalCluster]:
-    with LocalCluster(3, workers=1, service=SERVICE, secret=SECRET.encode(), silence_limit=3.0) as cluster:
+    """One of the test's own, which may lose members."""
+    with started() as cluster:
         yield cluster
 
 
@@ -45,9 +70,11 @@ def address(cluster: LocalCluster) -> str:
 
 
 @pytest.fixture
-def connect(cluster: LocalCluster) -> Iterator[Callable[[], sqlfront.Connection]]:
-    """Makes sessions of the cluster, which end with the test."""
+def connect(request: pytest.FixtureRequest) -> Iterator[Callable[[], sqlfront.Connection]]:
+    """Makes sessions, which end with the test: of the test's own cluster if it asks for one, else of the
+    lasting one."""
     made: list[sqlfront.Connection] = []
+    cluster = request.getfixturevalue("cluster" if "cluster" in request.fixturenames else "emptied")
 
     def connect() -> sqlfront.Connection:
         made.append(sqlfront.connect(address(cluster), secret=SECRET, workers=1))
@@ -179,11 +206,11 @@ def test_writers_take_turns(connect: Connect) -> None:
     assert [ask(each, "SELECT n FROM t") for each in sessions] == [[(30,)]] * 3
 
 
-def test_a_killed_writers_turn_is_over(cluster: LocalCluster, connect: Connect) -> None:
+def test_a_killed_writers_turn_is_over(lasting: LocalCluster, connect: Connect) -> None:
     connection = connect()
     connection.execute("CREATE TABLE t (n INT) USING memory")
     program = (
-        f"import sqlfront; c = sqlfront.connect({address(cluster)!r}, secret={SECRET!r});"
+        f"import sqlfront; c = sqlfront.connect({address(lasting)!r}, secret={SECRET!r});"
         "t = c.session.context.catalog.lookup(('t',)).table.turn(); t.__enter__();"
         "print('mine', flush=True); input()"
     )

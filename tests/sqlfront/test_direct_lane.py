@@ -26,6 +26,9 @@ from tests.cluster.launchers.stopping import stop
 from tests.cluster.members.probe import resident
 from tests.sqlfront.test_cluster import SECRET, SERVICE, address, kill, until
 
+# One worker starts the members.
+pytestmark = pytest.mark.xdist_group("direct lane")
+
 ROWS = 3000
 MIB = 1 << 20
 #: Whether the path to the rows is known already; `make cluster` has both.

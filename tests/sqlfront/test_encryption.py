@@ -18,6 +18,9 @@ from sqlfront_cluster.network.tls.authority import issue
 from sqlfront_cluster.network.tls.contexts import TlsSettings
 from tests.attack.wiretap import Wiretap
 
+# One worker starts the members.
+pytestmark = pytest.mark.xdist_group("encryption")
+
 SECRET = "a secret of the tests"
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 

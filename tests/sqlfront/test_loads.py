@@ -28,6 +28,9 @@ from sqlfront_values.types import BIGINT, STRING, decimal, physical
 from tests.sqlfront.held_shares import shares, staged
 from tests.sqlfront.test_cluster import SECRET, address, kill, quick_service, until
 
+# One worker starts the members.
+pytestmark = pytest.mark.xdist_group("loads")
+
 Rows = list[tuple[object, ...]]
 #: What is said of a member that isn't there, by who looks for it or by the others.
 LOST = ("08001", "08006", "40001")

@@ -14,6 +14,9 @@ from sqlfront.cluster.processes import SERVICE
 from sqlfront_cluster.launchers.local import LocalCluster
 from sqlfront_values.errors import OperationalError, ProgrammingError
 
+# One worker starts the members.
+pytestmark = pytest.mark.xdist_group("system tables")
+
 #: Runs for ever, on all members if there are several.
 ENDLESS = "SELECT count(*) FROM numbers a CROSS JOIN numbers b CROSS JOIN numbers c WHERE a.k + b.k = -c.k"
 #: Its shared rows alone take for ever.

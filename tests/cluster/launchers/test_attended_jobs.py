@@ -5,6 +5,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import msgspec
 import pytest
@@ -25,18 +26,34 @@ from tests.engine.jobs import Numbers
 TARGET = "local-1"
 
 
-@pytest.fixture
-def cluster() -> Iterator[LocalCluster]:
-    with LocalCluster(3, workers=1, preload=PRELOAD) as cluster:
-        yield cluster
+# One worker starts the members.
+pytestmark = pytest.mark.xdist_group("attended jobs")
 
 
-@pytest.fixture
-def client(cluster: LocalCluster) -> Iterator[RunningMember]:
-    with cluster.client() as client:
+@contextmanager
+def started() -> Iterator[tuple[LocalCluster, RunningMember]]:
+    """Three processes, and a client that has asked them before."""
+    with LocalCluster(3, workers=1, preload=PRELOAD) as cluster, cluster.client() as client:
         for _ in range(5):
             read(submitted(client))
-        yield client
+        yield cluster, client
+
+
+@pytest.fixture(scope="module")
+def lasting() -> Iterator[tuple[LocalCluster, RunningMember]]:
+    """For tests that leave the members as they are."""
+    with started() as made:
+        yield made
+
+
+@pytest.fixture
+def cluster(lasting: tuple[LocalCluster, RunningMember]) -> LocalCluster:
+    return lasting[0]
+
+
+@pytest.fixture
+def client(lasting: tuple[LocalCluster, RunningMember]) -> RunningMember:
+    return lasting[1]
 
 
 def submitted(client: RunningMember, timeout: float | None = None) -> LightJob:
@@ -51,14 +68,16 @@ def read(job: LightJob) -> int:
     return sum(batch.num_rows for batch in job.batches())
 
 
-def test_the_reader_handles_what_other_members_send(client: RunningMember) -> None:
+def test_the_reader_handles_what_other_members_send(
+    client: RunningMember, monkeypatch: pytest.MonkeyPatch
+) -> None:
     received, threads = client.member.received, set[str]()
 
     def note(peer: Peer, message: msgspec.Struct, body: Body) -> None:
         threads.add(threading.current_thread().name)
         received(peer, message, body)
 
-    client.member.received = note  # type: ignore[method-assign]
+    monkeypatch.setattr(client.member, "received", note)
     for _ in range(20):
         assert read(submitted(client)) == 3
 
@@ -110,13 +129,12 @@ def interrupt() -> None:
     os.kill(os.getpid(), signal.SIGINT)  # to the main thread, as a terminal does
 
 
-def test_a_member_that_is_killed_meanwhile_fails_the_job(
-    cluster: LocalCluster, client: RunningMember
-) -> None:
-    process = cluster.processes[TARGET].pid
-    stop(process)
-    job = submitted(client)
-    threading.Timer(0.2, os.kill, (process, signal.SIGKILL)).start()
+def test_a_member_that_is_killed_meanwhile_fails_the_job() -> None:
+    with started() as (cluster, client):
+        process = cluster.processes[TARGET].pid
+        stop(process)
+        job = submitted(client)
+        threading.Timer(0.2, os.kill, (process, signal.SIGKILL)).start()
 
-    with pytest.raises(OperationalError, match=f"member {TARGET} was lost"):
-        read(job)
+        with pytest.raises(OperationalError, match=f"member {TARGET} was lost"):
+            read(job)

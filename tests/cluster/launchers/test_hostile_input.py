@@ -31,6 +31,9 @@ from tests.cluster.members.probe import ask
 from tests.cluster.network.meeting import Member, Note
 from tests.engine.jobs import Numbers
 
+# One worker starts the members.
+pytestmark = pytest.mark.xdist_group("hostile input")
+
 TARGET = "local-0"
 ECHO = "echo"
 Traitor: TypeAlias = tuple[Member, socket.socket]

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 
 import pytest
 
@@ -14,35 +15,41 @@ from tests.cluster.launchers.test_local import EVERYTHING, LIMIT, PRELOAD, excha
 from tests.cluster.members.cluster import Endless
 from tests.cluster.members.probe import ask
 
+# One worker starts the members.
+pytestmark = pytest.mark.xdist_group("lifecycle")
 
-def started() -> LocalCluster:
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[LocalCluster]:
     preload = (*PRELOAD, "tests.cluster.members.probe")
-    return LocalCluster(2, workers=1, silence_limit=LIMIT, preload=preload)
+    with LocalCluster(2, workers=1, silence_limit=LIMIT, preload=preload) as cluster:
+        yield cluster
 
 
 @pytest.mark.parametrize("kind", ["client", "member"])
-def test_a_coordinator_is_killed(kind: str) -> None:
-    with started() as cluster, cluster.client() as client:
+def test_a_coordinator_is_killed(cluster: LocalCluster, kind: str) -> None:
+    name = f"doomed-{kind}"
+    with cluster.client() as client:
         address = ["127.0.0.1:0"] if kind == "member" else []
         command = [sys.executable, "-m", "tests.cluster.launchers.coordinating"]
         process = subprocess.Popen(
-            [*command, cluster.address, cluster.secret.hex(), "doomed", *address],
+            [*command, cluster.address, cluster.secret.hex(), name, *address],
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         )
         assert process.stdout is not None
         assert process.stdout.readline() == b"running\n"
-        assert ("doomed" in cluster.members.data_members) == (kind == "member")
+        assert (name in cluster.members.data_members) == (kind == "member")
         process.kill()
         process.communicate()
 
-        until(lambda: "doomed" not in client.member.members)
+        until(lambda: name not in client.member.members)
         until(lambda: all(each.statistics.participations == 0 for each in ask(client.member).values()))
         assert rows(client.member.submit(exchanged())) == EVERYTHING
 
 
-def test_many_cancel_at_once() -> None:
-    with started() as cluster, cluster.client() as client:
+def test_many_cancel_at_once(cluster: LocalCluster) -> None:
+    with cluster.client() as client:
         job = client.member.submit(exchanged(Endless()))
         reader = job.batches()
         next(reader)

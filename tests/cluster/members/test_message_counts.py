@@ -15,6 +15,9 @@ from tests.cluster.members.probe import ask
 from tests.cluster.members.test_leftovers import PRELOAD, exchanged, lookup
 from tests.engine.jobs import First, Numbers
 
+# One worker starts the members.
+pytestmark = pytest.mark.xdist_group("message counts")
+
 JOBS = 20
 #: What belongs to the membership, and comes by the clock.
 MEMBERSHIP = ("Heartbeat", "HeartbeatAnswer", "ListAdopted", "DocumentsSeen")
