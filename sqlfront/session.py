@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from sqlfront.config import Config, Launcher
 from sqlfront.lanes.request import StatementRequest
 from sqlfront.results.result import Parameters, Result
+from sqlfront.results.spark_names import SESSION_NAMES, NeedsSpark
 from sqlfront.state.context import Context
 from sqlfront.state.home import Home, files_of, files_of_client
 from sqlfront.state.options import Options
@@ -310,6 +311,10 @@ class Session(ClosingContext):
         """Close this copy of the session in a forked process; the session's jobs, threads and files belong to
         the parent process and stay."""
         self._closed = f"{inherited('the session')}; open one here"
+
+
+for _name, _instead in SESSION_NAMES.items():
+    setattr(Session, _name, NeedsSpark(_name, "session", _instead))
 
 
 class PreparedStatement:

@@ -11,10 +11,10 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from sqlfront.results import boxes, notebooks, pandas_frames, run_explained, schema_tree
-from sqlfront.results.dataframe_names import MISSING, NeedsSpark
 from sqlfront.results.python_values import in_zone, rows_batch, slices, tuples
 from sqlfront.results.row import Row
 from sqlfront.results.run_facts import NO_FACTS, RunFacts
+from sqlfront.results.spark_names import MISSING, NeedsSpark
 from sqlfront_engine.closing import ClosingContext
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.plan import QueryPlan

@@ -1,4 +1,4 @@
-"""The methods of Spark's DataFrame that a result lacks without Spark, and the error that says so."""
+"""The methods of Spark's DataFrame and session that are missing without Spark, and the error that says so."""
 
 from typing import Final, NoReturn
 
@@ -108,19 +108,73 @@ MISSING: Final = frozenset(
     )
 )
 
+#: Public names of PySpark 4.3's SparkSession that a session without Spark has no method for, each with what
+#: serves instead, if there is something.
+SESSION_NAMES: Final = dict.fromkeys(
+    (
+        "Builder",
+        "active",
+        "addArtifact",
+        "addArtifacts",
+        "addTag",
+        "builder",
+        "catalog",
+        "clearProgressHandlers",
+        "clearTags",
+        "client",
+        "conf",
+        "copyFromLocalToFs",
+        "createDataFrame",
+        "dataSource",
+        "emptyDataFrame",
+        "getActiveSession",
+        "getTags",
+        "interruptAll",
+        "interruptOperation",
+        "interruptTag",
+        "newSession",
+        "profile",
+        "range",
+        "read",
+        "readStream",
+        "registerProgressHandler",
+        "removeProgressHandler",
+        "removeTag",
+        "sparkContext",
+        "stop",
+        "streams",
+        "table",
+        "tvf",
+        "udf",
+        "udtf",
+        "version",
+    ),
+    "",
+) | {
+    "catalog": "sql('SHOW TABLES') lists tables, and ",
+    "conf": "sql('SET key = value') sets settings, and ",
+    "createDataFrame": "register(name, frame) makes a view of Arrow data and data frames, and ",
+    "range": "sql('SELECT * FROM range(10)') gives numbers, and ",
+    "read": "sql('SELECT * FROM parquet.`path`') reads files, and ",
+    "stop": "close() ends the session, and ",
+    "table": "sql('TABLE name') reads a table, and ",
+    "version": "sql('SELECT version()') tells the version, and ",
+}
+
 
 class NeedsSpark:
-    """The place of a method of Spark's DataFrame in a class without Spark: the attribute is missing, and the
-    error's text tells how to get the methods of Spark's DataFrame. With ``__getattr__`` instead, each read
-    of any attribute takes longer: 1.2 of the 21 us of a lookup."""
+    """The place of a method of Spark's DataFrame, or of another ``owner``, in a class without Spark: the
+    attribute is missing, and the error's text tells how to get Spark's methods; ``instead`` stands before,
+    and says what serves in their place. With ``__getattr__`` instead, each read of any attribute takes
+    longer: 1.2 of the 21 us of a lookup."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, name: str, owner: str = "DataFrame", instead: str = "") -> None:
+        self._name, self._owner, self._instead = name, owner, instead
 
     def __get__(self, result: object, kind: type) -> NoReturn:
         raise AttributeError(
-            f"{kind.__name__!r} object has no attribute {self._name!r}: the methods of Spark's DataFrame need"
-            " Spark (pip install 'sqlfront[spark]', then sqlfront.attach(spark))",
+            f"{kind.__name__!r} object has no attribute {self._name!r}: {self._instead}the methods of Spark's"
+            f" {self._owner} need Spark (pip install 'sqlfront[spark]', then sqlfront.attach(spark))",
             name=self._name,
             obj=result,
         )

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Iterator
+from pathlib import Path
 from typing import cast
 
 import pytest
@@ -10,8 +11,8 @@ from pyspark.sql import DataFrame, Row, SparkSession, functions
 from pyspark.sql.types import StructType
 
 import sqlfront
-from sqlfront.results.dataframe_names import MISSING
 from sqlfront.results.result import Result
+from sqlfront.results.spark_names import MISSING, SESSION_NAMES
 from sqlfront.spark.attached import AttachedSession
 from sqlfront.spark.frame import Frame
 from sqlfront_connectors.spark.types import spark_schema
@@ -74,6 +75,35 @@ def test_a_method_that_needs_spark_says_so(alone: sqlfront.Session, name: str) -
         getattr(result, name)
     assert not hasattr(result, name)
     assert not hasattr(result, "nonsense")
+
+
+def test_the_names_that_a_session_lacks_are_known() -> None:
+    theirs = {name for name in dir(SparkSession) if not name.startswith("_")}
+
+    assert {name for name in theirs if not hasattr(sqlfront.Session, name)} == SESSION_NAMES.keys()
+
+
+@pytest.mark.parametrize("name", sorted(SESSION_NAMES))
+def test_a_part_of_sparks_session_says_that_it_needs_spark(alone: sqlfront.Session, name: str) -> None:
+    with pytest.raises(AttributeError, match=rf"'{name}'.*pip install 'sqlfront\[spark\]'") as caught:
+        getattr(alone, name)
+    assert SESSION_NAMES[name] in str(caught.value)
+    assert not hasattr(alone, "nonsense")
+
+
+@pytest.mark.parametrize("instead", [text for text in SESSION_NAMES.values() if text.startswith("sql(")])
+def test_the_statements_that_stand_for_parts_of_sparks_session_run(
+    alone: sqlfront.Session, instead: str, tmp_path: Path
+) -> None:
+    alone.sql("CREATE OR REPLACE TABLE name AS SELECT 1 AS a")
+    alone.sql(f"CREATE OR REPLACE TABLE f USING parquet LOCATION '{tmp_path}/f' AS SELECT 1 AS a")
+    statement = (
+        instead.split("'")[1]
+        .replace("path", f"{tmp_path}/f")
+        .replace("key = value", "sqlfront.pruning = true")
+    )
+
+    assert alone.sql(statement).collect() is not None
 
 
 def test_methods_of_parameters_are_sparks() -> None:
