@@ -17,6 +17,7 @@ from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_engine.memory import UNLIMITED, MemoryBudget
 from sqlfront_engine.processor import Processor
+from sqlfront_values.errors import OperationalError
 from sqlfront_values.expressions import Expr
 
 
@@ -319,3 +320,11 @@ def insert_all(
         write.abort()
         raise
     return write.commit()
+
+
+def superseded(table: str) -> OperationalError:
+    """The error for a write to a table of that name whose place another table has taken meanwhile, by ADD
+    COLUMN (SQLSTATE 40001: the statement may be run again)."""
+    return OperationalError(
+        f"`{table}` was altered while the statement ran; run the statement again", sqlstate="40001"
+    )

@@ -11,6 +11,7 @@ from typing import Final, Protocol
 
 import msgspec
 import pyarrow as pa
+from msgspec import structs
 
 from sqlfront_connectors.base import Table
 from sqlfront_planner.relation_details import NO_DETAILS, RelationDetails
@@ -115,11 +116,12 @@ class FoundElsewhere(NotSupportedError):
 
 
 class _State(msgspec.Struct, frozen=True):
-    """One version of the catalog; replaced as a whole."""
+    """One version of the catalog; replaced as a whole. ``comment``: that of the schema ``default``."""
 
     version: int
     relations: Mapping[str, Entry]
     temporary: Mapping[str, Entry]
+    comment: str = "default database"
 
 
 class Catalog:
@@ -154,11 +156,12 @@ class Catalog:
     def mapped(self, change: Callable[[Entry], Entry]) -> "PinnedCatalog":
         """Return the current version of the catalog with ``change(entry)`` in the place of each entry."""
         state = self._state
-        groups = [
+        relations, temporary = (
             MappingProxyType({key: change(entry) for key, entry in group.items()})
             for group in (state.relations, state.temporary)
-        ]
-        return PinnedCatalog(self._path_tables, _State(state.version, *groups), elsewhere=self.elsewhere)
+        )
+        changed = structs.replace(state, relations=relations, temporary=temporary)
+        return PinnedCatalog(self._path_tables, changed, elsewhere=self.elsewhere)
 
     @property
     def version(self) -> int:
@@ -169,7 +172,18 @@ class Catalog:
         """Make a new version with the same content, since the other session's names may have changed."""
         with self._lock:
             state = self._state
-            self._state = _State(state.version + 1, state.relations, state.temporary)
+            self._state = structs.replace(state, version=state.version + 1)
+
+    @property
+    def comment(self) -> str:
+        """The comment of the schema ``default``."""
+        return self._state.comment
+
+    def comment_on_schema(self, comment: str) -> None:
+        """Give the schema ``default`` another comment."""
+        with self._lock:
+            state = self._state
+            self._state = structs.replace(state, version=state.version + 1, comment=comment)
 
     def lookup(self, parts: tuple[str, ...], *, temporary: bool = True) -> Entry | None:
         """Return the relation of a dotted name, case-insensitively; None if no relation has the name.
@@ -242,7 +256,7 @@ class Catalog:
         with self._lock:
             state = self._state
             group = state.temporary if entry.temporary else state.relations
-            key = _key(entry.parts) if entry.temporary else entry.name.lower()
+            key = _key_of(entry)
             previous = group.get(key)
             if previous is not None and not replace:
                 raise already_exists(entry)
@@ -250,13 +264,28 @@ class Catalog:
             return previous
 
     def exchange(self, present: Entry, entry: Entry) -> bool:
-        """Put a permanent relation's new entry in the place of the ``present`` one, of the same name. Return
-        whether the present entry was still in the catalog; if not, nothing is changed."""
+        """Put a relation's new entry in the place of the ``present`` one, of the same name. Return whether
+        the present entry was still in the catalog; if not, nothing is changed."""
         with self._lock:
-            key = present.name.lower()
-            if self._state.relations.get(key) is not present:
+            temporary, key = present.temporary, _key_of(present)
+            group = self._state.temporary if temporary else self._state.relations
+            if group.get(key) is not present:
                 return False
-            self._publish({**self._state.relations, key: entry}, temporary=False)
+            self._publish({**group, key: entry}, temporary=temporary)
+            return True
+
+    def rename(self, present: Entry, renamed: Entry) -> bool:
+        """Put the entry ``renamed``, of another name, in the place of the ``present`` one. Return whether the
+        present entry was still in the catalog; if not, nothing is changed. Raises ProgrammingError
+        (TABLE_OR_VIEW_ALREADY_EXISTS) if the new name is taken."""
+        with self._lock:
+            temporary = present.temporary
+            group = dict(self._state.temporary if temporary else self._state.relations)
+            if group.pop(_key_of(present), None) is not present:
+                return False
+            if group.setdefault(_key_of(renamed), renamed) is not renamed:
+                raise name_taken(renamed)
+            self._publish(group, temporary=temporary)
             return True
 
     def remove(self, parts: tuple[str, ...]) -> Entry | None:
@@ -279,10 +308,8 @@ class Catalog:
         """Make a new version of the catalog, with ``group`` as its temporary relations or, without
         ``temporary``, its permanent relations. The caller holds the lock."""
         state, frozen = self._state, MappingProxyType(dict(group))
-        if temporary:
-            self._state = _State(state.version + 1, state.relations, frozen)
-        else:
-            self._state = _State(state.version + 1, frozen, state.temporary)
+        changed = {"temporary" if temporary else "relations": frozen}
+        self._state = structs.replace(state, version=state.version + 1, **changed)
 
 
 class PinnedCatalog(Catalog):
@@ -337,6 +364,10 @@ def _key(parts: tuple[str, ...]) -> str:
     return "\0".join(parts).lower()  # a part may have dots of its own
 
 
+def _key_of(entry: Entry) -> str:
+    return _key(entry.parts) if entry.temporary else entry.name.lower()
+
+
 def is_default(qualifier: tuple[str, ...]) -> bool:
     """Whether a qualifier names the only database.
 
@@ -367,8 +398,14 @@ def already_exists(entry: Entry) -> Exception:
             f"Cannot create the temporary view `{entry.name}` because it already exists. "
             "Choose a different name, drop or replace the existing view.",
         )
+    return name_taken(entry)
+
+
+def name_taken(entry: Entry) -> Exception:
+    """The error for a relation, temporary or not, that can't have its name, since another one has it."""
+    schema = "" if entry.temporary else f"`{DEFAULT_DATABASE}`."
     return spark_error(
         "TABLE_OR_VIEW_ALREADY_EXISTS",
-        f"Cannot create table or view `{DEFAULT_DATABASE}`.`{entry.name}` because it already exists. "
+        f"Cannot create table or view {schema}`{entry.name}` because it already exists. "
         "Choose a different name, drop or replace the existing object, or add the IF NOT EXISTS clause.",
     )

@@ -9,6 +9,7 @@ from functools import partial
 from sqlfront.cluster.documents import Documents
 from sqlfront.cluster.relations import (
     RELATION,
+    SCHEMA,
     FileRelation,
     Relation,
     Tables,
@@ -18,12 +19,20 @@ from sqlfront.cluster.relations import (
     tables_of,
 )
 from sqlfront.state.cached_table import CachedTable
-from sqlfront_connectors.base import Table
+from sqlfront_connectors.base import Table, superseded
 from sqlfront_connectors.files import FileTable
 from sqlfront_connectors.memory.spread.documents import TABLE
 from sqlfront_connectors.memory.spread.table import SpreadTable
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess
-from sqlfront_planner.catalog import Catalog, Entry, PathTables, TableEntry, already_exists, is_default
+from sqlfront_planner.catalog import (
+    Catalog,
+    Entry,
+    PathTables,
+    TableEntry,
+    already_exists,
+    is_default,
+    name_taken,
+)
 
 
 class ClusterCatalog(Catalog):
@@ -53,12 +62,15 @@ class ClusterCatalog(Catalog):
     def begin(self) -> None:
         """Read the existing documents. To be called when :meth:`hear` already receives all further
         changes."""
-        for key in self._documents.keys(RELATION):
+        for key in (*self._documents.keys(RELATION), *self._documents.keys(SCHEMA)):
             self.hear(key)
 
     def hear(self, key: str) -> None:
         """Take over a change of the document ``key``, made by any session: the entries of the catalog that
         depend on the document are replaced."""
+        if key == SCHEMA and (said := self._documents.get(key)) is not None:
+            super().comment_on_schema(said.content.decode())
+            return
         with self._lock:
             if key.startswith(RELATION):
                 document = self._documents.get(key)
@@ -128,11 +140,32 @@ class ClusterCatalog(Catalog):
 
     def exchange(self, present: Entry, entry: Entry) -> bool:
         """See :meth:`~sqlfront_planner.catalog.Catalog.exchange`."""
+        if present.temporary:
+            return super().exchange(present, entry)
         key = relation_key(present.name)
         version, current = self._picture(key)
         if current is not present:
             return False
         return self._documents.put(key, encode_relation(entry, self._identity), version)
+
+    def rename(self, present: Entry, renamed: Entry) -> bool:
+        """See :meth:`~sqlfront_planner.catalog.Catalog.rename`. For a moment the relation has both names; it
+        keeps the old one if this session ends then."""
+        if present.temporary:
+            return super().rename(present, renamed)
+        version, current = self._picture(relation_key(present.name))
+        if current is not present:
+            return False
+        if not self._documents.put(relation_key(renamed.name), encode_relation(renamed, self._identity), 0):
+            raise name_taken(renamed)
+        if self._documents.put(relation_key(present.name), None, version):
+            return True
+        self._documents.put(relation_key(renamed.name), None, None)
+        return False
+
+    def comment_on_schema(self, comment: str) -> None:
+        """See :meth:`~sqlfront_planner.catalog.Catalog.comment_on_schema`."""
+        self._documents.put(SCHEMA, comment.encode(), None)
 
     def remove(self, parts: tuple[str, ...]) -> Entry | None:
         """See :meth:`~sqlfront_planner.catalog.Catalog.remove`."""
@@ -159,13 +192,16 @@ class ClusterCatalog(Catalog):
     def writing(self, table: Table, holder: str) -> Iterator[bool]:
         """A context in which no other session adds files to the table. All sessions know of the files of an
         insert when the insert has committed them, before the insert adds rows to a cached copy; of other
-        files at the end of the context. Yields True if a writer is gone whose rows a copy may lack."""
+        files at the end of the context. Yields True if a writer is gone whose rows a copy may lack. Raises
+        OperationalError (40001) if no name stands for the table any more when the turn comes."""
         files, identity = self._file_identity(table)
         if files is None or identity is None:
             yield False
             return
         token = f"{holder}.{secrets.token_hex(4)}"
         with self._documents.turn(identity, f"`{files.name}`", token) as abandoned:
+            if all(_under_cache(entry) is not files for entry in self.entries()):
+                raise superseded(files.name)
             usual, files.on_insert = files.on_insert, partial(self._republish, files)
             try:
                 yield abandoned

@@ -9,7 +9,7 @@ from sqlfront.cluster import Cluster
 from sqlfront.config import Config
 from sqlfront.observability.tracing.availability import check_tracing
 from sqlfront_cluster.launchers.embedded import EmbeddedCluster
-from sqlfront_connectors.base import Partitioning
+from sqlfront_connectors.base import Partitioning, superseded
 from sqlfront_connectors.memory.segments.table_memory import TableMemory
 from sqlfront_connectors.memory.spread.store import TableStore
 from sqlfront_connectors.memory.spread.table import SpreadTable, TableVersion
@@ -63,6 +63,8 @@ class EmbeddedMembers(Cluster):
 
     def publish(self, table: SpreadTable, version: TableVersion) -> None:
         """See :meth:`~sqlfront_connectors.memory.spread.table.ClusterAccess.publish`."""
+        if table.retired:
+            raise superseded(table.name)
         table.adopt(version)
 
     def dropped(self, table: SpreadTable) -> None:

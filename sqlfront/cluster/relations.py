@@ -20,6 +20,8 @@ from sqlfront_planner.relation_details import NO_DETAILS, RelationDetails
 from sqlfront_values.errors import NotSupportedError
 
 RELATION: Final = "relation:"
+#: The key of the document with the comment of the schema ``default``, in UTF-8.
+SCHEMA: Final = "schema:default"
 
 
 class MemoryRelation(msgspec.Struct, frozen=True, tag=True):

@@ -1,22 +1,37 @@
 """Statements other than queries: their effects on the session, and the rows that they give.
 
-``run`` has the shared parts. ``tables`` (with ``column_comments``), ``alteration``, ``modification`` (with
-``changes``), ``indexes`` and ``caching`` change tables, views and copies of these; ``inspection`` has SHOW
-and DESCRIBE; ``settings`` has SET and USE, ``schemas`` CREATE SCHEMA and its like; ``killing`` ends other
-sessions' queries.
+``run`` has the shared parts. ``tables`` (with ``column_comments``), ``alteration`` (with ``columns`` and
+``renaming``), ``modification`` (with ``changes``), ``indexes`` and ``caching`` change tables, views and
+copies of these; ``inspection`` has SHOW and DESCRIBE; ``settings`` has SET and USE, ``schemas`` CREATE SCHEMA
+and its like; ``killing`` ends other sessions' queries.
 """
 
 import time
 from typing import assert_never
 
-from sqlfront.commands import alteration, caching, indexes, killing, modification, schemas, settings, tables
+from sqlfront.commands import (
+    alteration,
+    caching,
+    columns,
+    indexes,
+    killing,
+    modification,
+    renaming,
+    schemas,
+    settings,
+    tables,
+)
 from sqlfront.commands.inspection import as_json, creation, describing, functions, listing, partitions
 from sqlfront.commands.run import CommandOutcome, StatementRun
 from sqlfront.results.result import Result
 from sqlfront_planner.statements.structs import (
+    AddColumns,
+    AlterView,
     CacheTable,
+    ChangeColumns,
     ChangeProperties,
     CommentOnColumn,
+    CommentOnSchema,
     CommentOnTable,
     CreateIndex,
     CreateSchema,
@@ -37,6 +52,7 @@ from sqlfront_planner.statements.structs import (
     Query,
     RefreshPath,
     RefreshTable,
+    RenameRelation,
     RepairTable,
     SetCatalog,
     SetOption,
@@ -97,6 +113,16 @@ def dispatch(run: StatementRun, statement: Statement) -> CommandOutcome:
             return alteration.comment_on_table(run, statement)
         case CommentOnColumn():
             return alteration.comment_on_column(run, statement)
+        case CommentOnSchema():
+            return schemas.comment_on_schema(run, statement)
+        case RenameRelation():
+            return renaming.rename(run, statement)
+        case AddColumns():
+            return columns.add_columns(run, statement)
+        case ChangeColumns():
+            return columns.change_columns(run, statement)
+        case AlterView():
+            return tables.alter_view(run, statement)
         case CreateIndex():
             return indexes.create_index(run, statement)
         case DropIndex():

@@ -37,9 +37,9 @@ def change_properties(run: StatementRun, statement: ChangeProperties) -> Command
     word = "UNSET" if statement.unset else "SET"
     operation = f"ALTER {statement.kind.name} ... {word} TBLPROPERTIES"
     if statement.kind is RelationKind.VIEW:
-        check = _check_view
+        check = check_view
     else:
-        check = _check_table_not_view
+        check = check_table_not_view
     return _change(run, statement.name, operation, check, lambda entry: _with_properties(entry, statement))
 
 
@@ -55,7 +55,7 @@ def comment_on_table(run: StatementRun, statement: CommentOnTable) -> CommandOut
         run,
         statement.name,
         "COMMENT ON TABLE",
-        _check_table,
+        check_table,
         lambda entry: replace(details_of(entry), comment=statement.comment),
     )
 
@@ -68,7 +68,7 @@ def comment_on_column(run: StatementRun, statement: CommentOnColumn) -> CommandO
         run,
         statement.name,
         statement.operation,
-        _check_table,
+        check_table,
         lambda entry: _with_column_comment(entry, statement),
     )
 
@@ -80,7 +80,7 @@ def _with_column_comment(entry: Entry, statement: CommentOnColumn) -> RelationDe
     if inner:
         raise spark_error(
             "UNSUPPORTED_FEATURE.TABLE_OPERATION",
-            f"The feature is not supported: Table {_whole(entry)} does not support ALTER COLUMN with "
+            f"The feature is not supported: Table {whole_name(entry)} does not support ALTER COLUMN with "
             "qualified column.",
         )
     return details_of(entry).commented(column, statement.comment)
@@ -100,12 +100,19 @@ def _change(
     same time, the change is made to what that session has left."""
     catalog = run.context.catalog
     while True:
-        entry = run.entry(name)
-        if run.spark is not None and run.spark.has(entry):
-            raise FoundElsewhere(f"`{entry.name}` is a copy of a relation of Spark")
+        entry = own_entry(run, name)
         check(entry, operation)
         if catalog.exchange(entry, _with(entry, details(entry))):
             return NOTHING
+
+
+def own_entry(run: StatementRun, name: str) -> Entry:
+    """The catalog's entry of a dotted name. Raises FoundElsewhere for a copy of a relation of Spark's, and
+    the errors of :meth:`~sqlfront.commands.run.StatementRun.entry`."""
+    entry = run.entry(name)
+    if run.spark is not None and run.spark.has(entry):
+        raise FoundElsewhere(f"`{entry.name}` is a copy of a relation of Spark")
+    return entry
 
 
 def _with(entry: Entry, details: RelationDetails) -> Entry:
@@ -124,12 +131,14 @@ def _is_view(entry: Entry) -> bool:
     return entry.temporary or isinstance(origin_of(entry), ViewEntry)
 
 
-def _check_table(entry: Entry, operation: str) -> None:
+def check_table(entry: Entry, operation: str) -> None:
+    """Raise EXPECT_TABLE_NOT_VIEW.NO_ALTERNATIVE for a view, or a temporary relation."""
     if _is_view(entry):
         raise _no_table(entry, operation, "NO_ALTERNATIVE", "")
 
 
-def _check_table_not_view(entry: Entry, operation: str) -> None:
+def check_table_not_view(entry: Entry, operation: str) -> None:
+    """Raise EXPECT_TABLE_NOT_VIEW.USE_ALTER_VIEW for a view, or a temporary relation."""
     if _is_view(entry):
         raise _no_table(entry, operation, "USE_ALTER_VIEW", "Please use ALTER VIEW instead.")
 
@@ -137,23 +146,24 @@ def _check_table_not_view(entry: Entry, operation: str) -> None:
 def _no_table(entry: Entry, operation: str, condition: str, advice: str) -> Error:
     return spark_error(
         f"EXPECT_TABLE_NOT_VIEW.{condition}",
-        f"'{operation}' expects a table but {_whole(entry)} is a view. {advice}".rstrip(),
+        f"'{operation}' expects a table but {whole_name(entry)} is a view. {advice}".rstrip(),
     )
 
 
-def _check_view(entry: Entry, operation: str) -> None:
+def check_view(entry: Entry, operation: str) -> None:
+    """Raise EXPECT_PERMANENT_VIEW_NOT_TEMP for a temporary relation, EXPECT_VIEW_NOT_TABLE for a table."""
     if entry.temporary:
         raise spark_error(
             "EXPECT_PERMANENT_VIEW_NOT_TEMP",
-            f"'{operation}' expects a permanent view but {_whole(entry)} is a temp view.",
+            f"'{operation}' expects a permanent view but {whole_name(entry)} is a temp view.",
         )
     if not _is_view(entry):
         raise spark_error(
             "EXPECT_VIEW_NOT_TABLE.USE_ALTER_TABLE",
-            f"The table {_whole(entry)} does not support {operation}. Please use ALTER TABLE instead.",
+            f"The table {whole_name(entry)} does not support {operation}. Please use ALTER TABLE instead.",
         )
 
 
-def _whole(entry: Entry) -> str:
+def whole_name(entry: Entry) -> str:
     """The relation's whole name, as messages show it."""
     return quoted(entry.parts if entry.temporary else (DEFAULT_CATALOG, DEFAULT_DATABASE, entry.name.lower()))

@@ -1,11 +1,24 @@
-"""CREATE and DROP SCHEMA, and SET CATALOG: a session has the schema ``default`` alone, in one catalog."""
+"""CREATE, DROP and COMMENT ON SCHEMA, and SET CATALOG: a session has the schema ``default`` alone, in one
+catalog."""
 
 from sqlfront.commands.run import NOTHING, CommandOutcome, StatementRun, no_database
 from sqlfront.information_schema.schemas import SYSTEM_SCHEMAS
 from sqlfront_planner.binder.names.shown_names import needs_single_schema, quoted
-from sqlfront_planner.catalog import DEFAULT_CATALOG, DEFAULT_DATABASE, GLOBAL_TEMP, FoundElsewhere
+from sqlfront_planner.catalog import (
+    DEFAULT_CATALOG,
+    DEFAULT_DATABASE,
+    GLOBAL_TEMP,
+    FoundElsewhere,
+    is_default,
+)
 from sqlfront_planner.statements.dotted_names import check_permanent, name_parts
-from sqlfront_planner.statements.structs import CreateMode, CreateSchema, DropSchema, SetCatalog
+from sqlfront_planner.statements.structs import (
+    CommentOnSchema,
+    CreateMode,
+    CreateSchema,
+    DropSchema,
+    SetCatalog,
+)
 from sqlfront_values.errors import NotSupportedError, spark_error
 
 
@@ -46,6 +59,21 @@ def drop_schema(run: StatementRun, statement: DropSchema) -> CommandOutcome:
         )
     if not statement.if_exists:
         raise no_database(statement.name)
+    return NOTHING
+
+
+def comment_on_schema(run: StatementRun, statement: CommentOnSchema) -> CommandOutcome:
+    """COMMENT ON SCHEMA: change the comment of the schema ``default``. Raises SCHEMA_NOT_FOUND,
+    NotSupportedError for a schema of system tables, FoundElsewhere beside Spark."""
+    _check_own(run)
+    parts = name_parts(statement.name)
+    if parts[-1].lower() in SYSTEM_SCHEMAS:
+        raise NotSupportedError(
+            f"The comment of the schema `{parts[-1]}` can't be changed.", sqlstate="0A000"
+        )
+    if not is_default(parts):
+        raise no_database(statement.name)
+    run.context.catalog.comment_on_schema(statement.comment)
     return NOTHING
 
 

@@ -7,6 +7,7 @@ from typing import Final
 import pyarrow as pa
 from msgspec.structs import replace
 
+from sqlfront.commands.alteration import own_entry, whole_name
 from sqlfront.commands.caching import dependents, drop_copy, following, give_up, let_go, recover
 from sqlfront.commands.column_comments import query_comments
 from sqlfront.commands.run import (
@@ -26,16 +27,26 @@ from sqlfront_connectors.base import Table, TableDefinition, WritableTable
 from sqlfront_connectors.files import FileTable
 from sqlfront_connectors.memory.keyed_table import KeyedTable
 from sqlfront_planner.binder import bind_query
-from sqlfront_planner.catalog import GLOBAL_TEMP, Entry, FoundElsewhere, TableEntry, ViewEntry, already_exists
+from sqlfront_planner.catalog import (
+    GLOBAL_TEMP,
+    Catalog,
+    Entry,
+    FoundElsewhere,
+    TableEntry,
+    ViewEntry,
+    already_exists,
+)
 from sqlfront_planner.logical import LogicalPlan
 from sqlfront_planner.relation_details import RelationDetails, changed
 from sqlfront_planner.statements.dotted_names import check_permanent, last_part, name_parts
 from sqlfront_planner.statements.structs import (
+    AlterView,
     CreateMode,
     CreateTable,
     CreateView,
     Drop,
     Insert,
+    Query,
     RelationKind,
     RelationScope,
 )
@@ -226,7 +237,7 @@ def create_view(run: StatementRun, statement: CreateView) -> CommandOutcome:
         _database(statement.scope),
         statement.details,
     )
-    schema = _columns_of_view(run, statement, view)
+    schema = _columns_of_view(run, statement.query, view)
     names = schema if isinstance(schema, tuple) else schema.names
     if statement.columns and len(statement.columns) != len(names):
         raise ProgrammingError(
@@ -252,16 +263,42 @@ def create_view(run: StatementRun, statement: CreateView) -> CommandOutcome:
     return NOTHING
 
 
-def _columns_of_view(
-    run: StatementRun, statement: CreateView, view: ViewEntry
-) -> pa.Schema | tuple[str, ...]:
+def alter_view(run: StatementRun, statement: AlterView) -> CommandOutcome:
+    """ALTER VIEW ... AS: give a view another query; the columns have the query's names and comments, the
+    view's comment and properties stay. Copies of the view, and those that read it, are dropped. Raises
+    EXPECT_VIEW_NOT_TABLE for a table, RECURSIVE_VIEW for a query that reads the view, and the errors of
+    CREATE VIEW."""
+    catalog = run.context.catalog
+    while True:
+        entry = own_entry(run, statement.name)
+        origin = origin_of(entry)
+        if not isinstance(origin, ViewEntry):
+            raise spark_error(
+                "EXPECT_VIEW_NOT_TABLE.NO_ALTERNATIVE",
+                f"The table {whole_name(entry)} does not support ALTER VIEW ... AS.",
+            )
+        view = replace(origin, sql=statement.query.text, columns=())
+        schema = _columns_of_view(run, statement.query, view)
+        names = schema if isinstance(schema, tuple) else schema.names
+        check_unique(names)
+        comments = query_comments(run, statement.query)
+        details = _commented(replace(view.details, column_comments=()), names, comments)
+        known = schema if isinstance(schema, pa.Schema) else None
+        stale = dependents(run, statement.name)
+        if catalog.exchange(entry, replace(view, schema=known, details=details)):
+            drop_copy(entry)
+            let_go(run, stale)
+            return NOTHING
+
+
+def _columns_of_view(run: StatementRun, query: Query, view: ViewEntry) -> pa.Schema | tuple[str, ...]:
     """The columns of the view's query, which is bound here; if the view is temporary and only Spark can run
-    the query, the names alone, from Spark. Raises the binder's error, INVALID_TEMP_OBJ_REFERENCE for a
-    permanent view that reads a temporary one, FoundElsewhere for a permanent view that reads a copy of a
-    relation of Spark's."""
+    the query, the names alone, from Spark. Raises the binder's error, RECURSIVE_VIEW for a view that reads
+    itself, INVALID_TEMP_OBJ_REFERENCE for a permanent view that reads a temporary one, FoundElsewhere for a
+    permanent view that reads a copy of a relation of Spark's."""
     context = run.context
     try:
-        bound = bind_query(statement.query, context.catalog, context.bind_settings, run.arguments)
+        bound = bind_query(query, _with_view(context.catalog, view), context.bind_settings, run.arguments)
     except NotSupportedError:
         spark = context.spark
         if spark is None or not view.temporary or spark.has_view(view.name):
@@ -275,6 +312,16 @@ def _columns_of_view(
     if bound.temporary and not view.temporary:
         raise _refers_to_temporary(view, bound.temporary[0])
     return bound.plan.schema
+
+
+def _with_view(catalog: Catalog, view: ViewEntry) -> Catalog:
+    """The catalog with the view in the place of the relation that the view replaces, so that a query that
+    reads the view itself is refused."""
+    group = catalog.pinned() if view.temporary else catalog.without_temporary()
+    replaced = group.own(view.parts, temporary=view.temporary)
+    if replaced is None or replaced.temporary != view.temporary:
+        return catalog
+    return catalog.mapped(lambda entry: view if entry is replaced else entry)
 
 
 def _refers_to_temporary(view: ViewEntry, name: str) -> Error:

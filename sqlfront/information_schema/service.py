@@ -205,7 +205,7 @@ def _schema_rows(context: "Context") -> list[Row]:
     spark = _spark(context)
     theirs = {} if spark is None else dict.fromkeys(spark.link.schemas)
     catalog = DEFAULT_CATALOG if spark is None else spark.link.database[0]
-    known: dict[str, str | None] = {DEFAULT_DATABASE: "default database", **theirs}
+    known: dict[str, str | None] = {DEFAULT_DATABASE: context.catalog.comment, **theirs}
     known |= {GLOBAL_TEMP[0]: "global temporary views", **COMMENTS}
     if spark is not None and catalog != DEFAULT_CATALOG:
         known.pop(DEFAULT_DATABASE)

@@ -34,7 +34,7 @@ def test_statements_of_hive_are_refused_as_spark_does(sql: str) -> None:
 @pytest.mark.parametrize(
     "sql, name",
     [
-        ("ALTER TABLE t ADD COLUMN a INT", "ALTER TABLE with ADD COLUMN"),
+        ("ALTER TABLE t ADD PARTITION (a = 1)", "ALTER TABLE with PARTITION"),
         ("ANALYZE TABLE t COMPUTE STATISTICS", "ANALYZE TABLE"),
         ("BEGIN SELECT 1; END", "BEGIN"),
         ("CREATE OR REPLACE TEMPORARY FUNCTION f AS 'x'", "CREATE TEMPORARY FUNCTION"),

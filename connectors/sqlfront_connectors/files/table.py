@@ -4,7 +4,8 @@ import contextlib
 import os
 import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Final
 
 import numpy as np
@@ -18,6 +19,7 @@ from sqlfront_connectors.base import (
     ScanPlan,
     ScanRequest,
     TableStatistics,
+    superseded,
 )
 from sqlfront_connectors.files.commits import FolderWrite, Pending, drop_when_unread, finish_dead
 from sqlfront_connectors.files.contents import EXPANSION
@@ -116,7 +118,9 @@ class FileTable:
         self.managed = managed
         self.access = access
         self.on_insert: Callable[[], None] = _nothing
-        self._writer = threading.Lock()
+        # Held by one thread, which may take it again.
+        self._writer = threading.RLock()
+        self._retired = False
         # Invariant: replaced as a whole under _writer; readers take the reference once.
         self._current = FileSnapshot(name, version, access)
 
@@ -138,6 +142,32 @@ class FileTable:
     def snapshot(self) -> FileSnapshot:
         """Return the current version: the files of the last listing, insert or refresh."""
         return self._current
+
+    def turn(self) -> AbstractContextManager[object]:
+        """Return a context manager within which no other thread publishes a version."""
+        return self._writer
+
+    def widened(self, fields: Sequence[pa.Field]) -> "FileTable":
+        """A table over the same files with more columns, before the partition columns that stand last; the
+        files that are there have null in these. The caller has the turn, and retires this table when the
+        other one takes its place."""
+        last = self.version
+        ahead = len(last.schema)
+        while ahead and last.schema.names[ahead - 1] in last.partition_schema.names:
+            ahead -= 1
+        whole = list(last.schema)
+        version = replace(
+            last,
+            number=last.number + 1,
+            data_schema=pa.schema([*last.data_schema, *fields]),
+            schema=pa.schema([*whole[:ahead], *fields, *whole[ahead:]]),
+        )
+        return FileTable(self.name, self.location, version, managed=self.managed, access=self.access)
+
+    def retire(self) -> None:
+        """Refuse all further writes, since another table has taken this one's place. The caller has the
+        turn."""
+        self._retired = True
 
     def refresh(self) -> None:
         """List the files anew (REFRESH TABLE)."""
@@ -220,6 +250,8 @@ class FileTable:
         """Let the written files appear, and publish a version with the present and the written files, or only
         the latter. An overwrite replaces all present files, no matter which program has written them."""
         with self._writer, write.alone() as pending:
+            if self._retired:
+                raise superseded(self.name)
             replaced = self._replaced(pending) if overwrite else ()
             write.commit([file.path for file in replaced])
             last = self.version

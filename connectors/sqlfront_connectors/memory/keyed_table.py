@@ -121,6 +121,8 @@ class KeyedTable(ABC):
     #: Whether the table is filled anew from the source of its rows if members with parts of the table are
     #: lost.
     reloaded = False
+    #: Whether another table has taken this one's place, so that a write would be lost.
+    retired = False
     #: The accounting of the rows and indexes in this process; None = no accounting.
     memory: TableMemory | None = None
 
@@ -144,6 +146,11 @@ class KeyedTable(ABC):
     def turn(self) -> AbstractContextManager[object]:
         """Return a context manager within which no other writer publishes a version; entering it waits for
         the other writers."""
+
+    def retire(self) -> None:
+        """Refuse all further writes, since another table has taken this one's place. The caller has the
+        turn."""
+        self.retired = True
 
     @abstractmethod
     def publish(self, batches: Sequence[pa.RecordBatch], *, overwrite: bool) -> int:

@@ -14,6 +14,7 @@ from sqlfront_connectors.base import (
     RowValues,
     ScanPlan,
     ScanRequest,
+    superseded,
 )
 from sqlfront_connectors.memory.keyed_table import KeyedSnapshot, KeyedTable
 from sqlfront_connectors.memory.scan import MemoryScan
@@ -175,6 +176,8 @@ class MemoryTable(KeyedTable):
         indexes: tuple[IndexDefinition, ...] | None = None,
         gone: Mapping[int, RowNumbers] = NO_ROWS,
     ) -> MemorySnapshot:
+        if self.retired:
+            raise superseded(self.name)
         indexes = self._current.indexes if indexes is None else indexes
         columns = [index.columns for index in indexes]
         together = merged(segments, self.schema, self.partitioning, added, columns, gone)

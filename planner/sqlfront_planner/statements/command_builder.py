@@ -17,9 +17,14 @@ from sqlfront_planner.statements.declarations import (
 from sqlfront_planner.statements.dotted_names import dotted, name_parts
 from sqlfront_planner.statements.query_parser import parse_query
 from sqlfront_planner.statements.structs import (
+    AddColumns,
+    AddedColumn,
+    AlterView,
     CacheTable,
+    ChangeColumns,
     ChangeProperties,
     CommentOnColumn,
+    CommentOnSchema,
     CommentOnTable,
     CreateIndex,
     CreateMode,
@@ -41,6 +46,7 @@ from sqlfront_planner.statements.structs import (
     RefreshTable,
     RelationKind,
     RelationScope,
+    RenameRelation,
     RepairTable,
     SetCatalog,
     SetOption,
@@ -365,12 +371,17 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
     def column_kind(self, _: Parts) -> Part:
         return "kind", None
 
-    def comment_on(self, parts: Parts) -> CommentOnTable | CommentOnColumn:
+    def schema_kind(self, _: Parts) -> Part:
+        return "kind", "schema"
+
+    def comment_on(self, parts: Parts) -> CommentOnTable | CommentOnColumn | CommentOnSchema:
         given = _named(parts)
         comment = next((str(part) for part in parts if isinstance(part, str)), "")
         whole = name_parts(str(given["name"]))
         if given["kind"] is RelationKind.TABLE:
             return CommentOnTable(dotted(whole), comment)
+        if given["kind"] == "schema":
+            return CommentOnSchema(dotted(whole), comment)
         if len(whole) == 1:
             raise spark_error(
                 "INVALID_SQL_SYNTAX.COMMENT_ON_COLUMN_INCORRECT_IDENTIFIER",
@@ -384,6 +395,50 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
         return CommentOnColumn(
             str(given["name"]), str(given["column"]), str(given["comment"]), "ALTER TABLE ... ALTER COLUMN"
         )
+
+    def renamed(self, parts: Parts) -> Part:
+        return "target", dotted([str(part) for part in parts])
+
+    def rename_relation(self, parts: Parts) -> RenameRelation:
+        return RenameRelation(**_named(parts))  # type: ignore[arg-type]
+
+    def position(self, parts: Parts) -> Part:
+        return "after", str(parts[0]) if parts else None
+
+    def added_column(self, parts: Parts) -> AddedColumn:
+        given, kind = _named(parts), parts[1]
+        clauses = [part for part in parts[2:] if part[0] != "after"]  # type: ignore[index]
+        declared = declaration(str(given["column"]), kind, clauses)  # type: ignore[arg-type]
+        return AddedColumn(
+            declared.name,
+            declared.type,
+            declared.comment,
+            declared.required,
+            given.get("after"),  # type: ignore[arg-type]
+        )
+
+    def added_columns(self, parts: Parts) -> Part:
+        return "columns", tuple(parts)
+
+    def add_columns(self, parts: Parts) -> AddColumns:
+        given = _named(parts)
+        return AddColumns(str(given["name"]), given["columns"])  # type: ignore[arg-type]
+
+    def column_names(self, parts: Parts) -> Part:
+        return "columns", tuple(part[1] for part in parts)  # type: ignore[index]
+
+    def drop_columns(self, parts: Parts) -> ChangeColumns:
+        given = _named(parts)
+        given.pop("kind")
+        return ChangeColumns(operation="DROP COLUMN", **given)  # type: ignore[arg-type]
+
+    def rename_column(self, parts: Parts) -> ChangeColumns:
+        given = _named(parts)
+        return ChangeColumns(str(given["name"]), given["columns"], "RENAME COLUMN")  # type: ignore[arg-type]
+
+    def alter_view(self, parts: Parts) -> AlterView:
+        given = _named(parts)
+        return AlterView(str(given["name"]), given["query"])  # type: ignore[arg-type]
 
     def insert(self, parts: Parts) -> Insert:
         query = next(part for part in parts if isinstance(part, Query))

@@ -191,6 +191,58 @@ class CommentOnColumn(msgspec.Struct, frozen=True):
     operation: str
 
 
+class CommentOnSchema(msgspec.Struct, frozen=True):
+    """``COMMENT ON SCHEMA name IS 'comment' | NULL``; DATABASE and NAMESPACE mean the same. The comment of
+    NULL is empty."""
+
+    name: str
+    comment: str
+
+
+class RenameRelation(msgspec.Struct, frozen=True):
+    """``ALTER TABLE | VIEW name RENAME TO target``."""
+
+    kind: RelationKind
+    name: str
+    target: str
+
+
+class AddedColumn(msgspec.Struct, frozen=True):
+    """A column of ADD COLUMN. ``name`` is dotted for a field inside of a column. ``after``: the column that
+    AFTER names, None without AFTER; FIRST is accepted and has no effect, as in Spark."""
+
+    name: str
+    type: pa.DataType
+    comment: str | None = None
+    required: bool = False
+    after: str | None = None
+
+
+class AddColumns(msgspec.Struct, frozen=True):
+    """``ALTER TABLE name ADD COLUMN | COLUMNS (column type [COMMENT text] [FIRST | AFTER column], ...)``."""
+
+    name: str
+    columns: tuple[AddedColumn, ...]
+
+
+class ChangeColumns(msgspec.Struct, frozen=True):
+    """``ALTER TABLE name DROP COLUMN | COLUMNS [IF EXISTS] columns``, or ``... RENAME COLUMN column TO
+    name``. No table does either, as no table of Spark's own catalog does. ``operation`` names the statement
+    for messages."""
+
+    name: str
+    columns: tuple[str, ...]
+    operation: str
+    if_exists: bool = False
+
+
+class AlterView(msgspec.Struct, frozen=True):
+    """``ALTER VIEW name AS query``."""
+
+    name: str
+    query: Query
+
+
 class CreateSchema(msgspec.Struct, frozen=True):
     """``CREATE SCHEMA [IF NOT EXISTS] name [...]``; DATABASE and NAMESPACE mean the same."""
 
@@ -437,6 +489,11 @@ Statement = (
     | ChangeProperties
     | CommentOnTable
     | CommentOnColumn
+    | CommentOnSchema
+    | RenameRelation
+    | AddColumns
+    | ChangeColumns
+    | AlterView
     | CreateSchema
     | DropSchema
     | SetCatalog

@@ -44,7 +44,6 @@ _FACTS: Final = pa.schema([("info_name", STRING), ("info_value", STRING)])
 _PROPERTIES: Final = pa.schema([("key", STRING), ("value", STRING)])
 #: Facts about a column that ANALYZE TABLE computes in Spark: NULL without it.
 _ANALYZED: Final = ("min", "max", "num_nulls", "distinct_count", "avg_col_len", "max_col_len", "histogram")
-_COMMENTS: Final = {DEFAULT_DATABASE: "default database", **COMMENTS}
 
 
 def describe_table(run: StatementRun, statement: DescribeTable) -> CommandOutcome:
@@ -157,7 +156,7 @@ def describe_schema(run: StatementRun, statement: DescribeSchema) -> CommandOutc
     rows = [
         ("Catalog Name", DEFAULT_CATALOG),
         ("Namespace Name", name_parts(statement.name)[-1]),
-        ("Comment", _COMMENTS[name]),
+        ("Comment", COMMENTS.get(name, run.context.catalog.comment)),
         ("Location", "" if warehouse is None else f"file:{warehouse}"),
         ("Owner", getpass.getuser()),
     ]

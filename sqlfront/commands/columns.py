@@ -1,0 +1,145 @@
+"""ALTER TABLE ... ADD COLUMN; and DROP and RENAME COLUMN, which no table does, as in Spark's own catalog."""
+
+from collections.abc import Callable
+from functools import partial
+
+import pyarrow as pa
+from msgspec.structs import replace
+
+from sqlfront.commands.alteration import check_table, own_entry, whole_name
+from sqlfront.commands.caching import dependents, let_go
+from sqlfront.commands.run import NOTHING, CommandOutcome, StatementRun
+from sqlfront.state.cached_table import CachedTable
+from sqlfront_connectors.base import TableDefinition
+from sqlfront_connectors.files import FileTable
+from sqlfront_connectors.memory.keyed_table import KeyedTable
+from sqlfront_planner.catalog import TableEntry
+from sqlfront_planner.logical import LogicalScan
+from sqlfront_planner.relation_details import RelationDetails, changed
+from sqlfront_planner.statements.dotted_names import name_parts
+from sqlfront_planner.statements.structs import AddColumns, AddedColumn, ChangeColumns
+from sqlfront_planner.table_changes.insertion import assign
+from sqlfront_planner.table_changes.named_columns import check_unique, named_column
+from sqlfront_values.errors import Error, NotSupportedError, spark_error
+
+_ADDING = "ALTER TABLE ... ADD COLUMN"
+
+
+def add_columns(run: StatementRun, statement: AddColumns) -> CommandOutcome:
+    """ADD COLUMN: put another table in the place of the present one, with the same rows, null in the new
+    columns, which come last (before partition columns; FIRST and AFTER move nothing, as in Spark). Plans of
+    the present table answer no further query. Rows in memory are copied. A cached table is cached no more.
+
+    Raises EXPECT_TABLE_NOT_VIEW, COLUMN_ALREADY_EXISTS, FIELD_NOT_FOUND for AFTER with an unknown column, and
+    UNSUPPORTED_FEATURE.TABLE_OPERATION for fields inside of columns."""
+    while True:
+        entry = _table_entry(run, statement.name, _ADDING)
+        _check(entry, statement.columns)
+        if isinstance(entry.table, CachedTable):
+            let_go(run, (entry,))
+        elif _add_to(run, entry, statement):
+            return NOTHING
+
+
+def change_columns(run: StatementRun, statement: ChangeColumns) -> CommandOutcome:
+    """DROP or RENAME COLUMN: raise UNSUPPORTED_FEATURE.TABLE_OPERATION, or first the error for a view or an
+    unknown column."""
+    entry = _table_entry(run, statement.name, f"ALTER TABLE ... {statement.operation}")
+    if not statement.if_exists:
+        for column in statement.columns:
+            named_column(entry.table.schema, name_parts(column)[0])
+    raise _unsupported(entry, statement.operation)
+
+
+def _table_entry(run: StatementRun, name: str, operation: str) -> TableEntry:
+    entry = own_entry(run, name)
+    check_table(entry, operation)
+    assert isinstance(entry, TableEntry)
+    return entry
+
+
+def _check(entry: TableEntry, columns: tuple[AddedColumn, ...]) -> None:
+    """Raise the error for columns that the table can't get."""
+    known = entry.table.schema
+    for column in columns:
+        if len(parts := name_parts(column.name)) > 1:
+            named_column(known, parts[0])
+            raise _unsupported(entry, "ADD COLUMN with qualified column")
+        if column.required:
+            raise NotSupportedError(
+                "ADD COLUMN with NOT NULL is not supported: the rows that are there have no value.",
+                condition="_LEGACY_ERROR_TEMP_1052",
+            )
+        if column.after is not None and column.after.lower() not in map(str.lower, known.names):
+            raise spark_error(
+                "FIELD_NOT_FOUND", f"No such struct field `{column.after}` in {', '.join(known.names)}."
+            )
+    check_unique((*known.names, *map(_name, columns)))
+
+
+def _unsupported(entry: TableEntry, operation: str) -> Error:
+    return spark_error(
+        "UNSUPPORTED_FEATURE.TABLE_OPERATION",
+        f"The feature is not supported: Table {whole_name(entry)} does not support {operation}.",
+    )
+
+
+def _name(column: AddedColumn) -> str:
+    return name_parts(column.name)[0]
+
+
+# ---- the wider table
+
+
+def _add_to(run: StatementRun, entry: TableEntry, statement: AddColumns) -> bool:
+    """Put the wider table in the place of the entry's. Return whether the entry was still in the catalog; if
+    not, nothing is changed."""
+    table, columns = entry.table, statement.columns
+    fields = [pa.field(_name(column), column.type) for column in columns]
+    if isinstance(table, FileTable) and table.format != "text":  # which has one column
+        make: Callable[[], FileTable | KeyedTable] = partial(table.widened, fields)
+    elif isinstance(table, KeyedTable):
+        make = partial(_copied, run, entry.name, table, fields)
+    else:
+        raise _unsupported(entry, "ADD COLUMN")
+    stale = dependents(run, statement.name)
+    with run.writing(table), table.turn():
+        wide = make()
+        done = run.context.catalog.exchange(
+            entry, replace(entry, table=wide, details=_details(entry, columns))
+        )
+        if done:
+            table.retire()
+    if isinstance(table, KeyedTable):
+        (table if done else wide).drop()
+    if done:
+        let_go(run, stale)
+    return done
+
+
+def _copied(run: StatementRun, name: str, table: KeyedTable, fields: list[pa.Field]) -> KeyedTable:
+    """A memory table with the rows of another one and more columns, placed and indexed alike."""
+    names, placed = table.schema.names, table.partitioning
+    wide = run.memory_table(
+        TableDefinition(
+            name,
+            pa.schema([*table.schema, *fields]),
+            clustered_by=() if placed is None else tuple(names[ordinal] for ordinal in placed.columns),
+            buckets=None if placed is None else placed.count,
+        )
+    )
+    try:
+        snapshot = table.snapshot()
+        rows = LogicalScan(name, table, snapshot, tuple(range(len(names))))
+        run.store(wide, assign(rows, name, wide.schema, tuple(names)))
+        wide.set_indexes(snapshot.indexes)
+    except BaseException:
+        wide.drop()
+        raise
+    return wide
+
+
+def _details(entry: TableEntry, columns: tuple[AddedColumn, ...]) -> RelationDetails:
+    comments = {_name(column): column.comment for column in columns if column.comment is not None}
+    details = entry.details
+    return replace(details, column_comments=changed(details.column_comments, comments))

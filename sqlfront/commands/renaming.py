@@ -1,0 +1,76 @@
+"""ALTER TABLE and ALTER VIEW ... RENAME TO."""
+
+from msgspec.structs import replace
+
+from sqlfront.commands.alteration import check_table_not_view, check_view, own_entry
+from sqlfront.commands.caching import dependents, drop_copy, let_go
+from sqlfront.commands.run import NOTHING, CommandOutcome, StatementRun, origin_of
+from sqlfront.state.cached_table import CachedTable
+from sqlfront_planner.binder.names.shown_names import quoted
+from sqlfront_planner.catalog import DEFAULT_DATABASE, Entry, TableEntry, ViewEntry
+from sqlfront_planner.statements.dotted_names import check_permanent, dotted, last_part, name_parts
+from sqlfront_planner.statements.structs import RelationKind, RenameRelation
+from sqlfront_values.errors import ProgrammingError, spark_error
+
+
+def rename(run: StatementRun, statement: RenameRelation) -> CommandOutcome:
+    """RENAME TO: give a relation another name. A cached table or view stays cached, a temporary one doesn't;
+    copies that read the relation by its old name are dropped. Raises TABLE_OR_VIEW_ALREADY_EXISTS,
+    EXPECT_TABLE_NOT_VIEW or EXPECT_VIEW_NOT_TABLE for the other kind of relation, and the errors of the new
+    name."""
+    catalog = run.context.catalog
+    while True:
+        entry = own_entry(run, statement.name)
+        _check_kind(entry, statement.kind)
+        _check_target(entry, statement.target)
+        if isinstance(origin_of(entry), ViewEntry) and not entry.temporary:
+            run.all_rows(statement.name, origin_of(entry))  # as in Spark, the query has to be valid
+        catalog.lookup(name_parts(statement.target))  # raises FoundElsewhere for a relation of Spark's
+        stale = dependents(run, statement.name)
+        renamed = _renamed(entry, last_part(statement.target))
+        if catalog.rename(entry, renamed):
+            if entry.temporary:
+                drop_copy(entry)
+            let_go(run, stale)
+            return NOTHING
+
+
+def _check_kind(entry: Entry, kind: RelationKind) -> None:
+    """Raise the error for the other kind of relation; a temporary relation may be called either."""
+    if not entry.temporary:
+        check = check_view if kind is RelationKind.VIEW else check_table_not_view
+        check(entry, f"ALTER {kind.name} ... RENAME TO")
+
+
+def _check_target(entry: Entry, target: str) -> None:
+    """Raise the error for a name that the relation can't have: one in another schema, or, for a permanent
+    relation, one with other characters than letters, digits and underscores."""
+    *qualifier, name = name_parts(target)
+    if len(qualifier) > 1:
+        raise spark_error(
+            "IDENTIFIER_TOO_MANY_NAME_PARTS",
+            f"{quoted(name_parts(target))} is not a valid identifier as it has more than 2 name parts.",
+        )
+    home = entry.database or (DEFAULT_DATABASE,)
+    if qualifier and qualifier[0].lower() != home[0]:
+        raise spark_error(
+            "RENAME_TABLE_SOURCE_DESTINATION_DATABASE_MISMATCH",
+            f"RENAME TABLE source and destination databases do not match: `{home[0]}` != `{qualifier[0]}`.",
+        )
+    if qualifier and entry.temporary and not entry.database:
+        raise ProgrammingError(
+            f"RENAME TEMPORARY VIEW from `{entry.name}` to {target}: a temporary view has no schema.",
+            condition="_LEGACY_ERROR_TEMP_1074",
+        )
+    if not entry.temporary:
+        check_permanent(dotted((name,)))
+
+
+def _renamed(entry: Entry, name: str) -> Entry:
+    """The entry under another name; of a cached temporary relation only the origin, since copies of these are
+    followed by their names."""
+    if not isinstance(entry, TableEntry) or not isinstance(entry.table, CachedTable):
+        return replace(entry, name=name)
+    cached = entry.table
+    origin = replace(cached.origin, name=name)
+    return origin if entry.temporary else replace(entry, name=name, table=CachedTable(origin, cached.copy))
