@@ -56,8 +56,9 @@ class TableEntry(msgspec.Struct, frozen=True, eq=False):
 class ViewEntry(msgspec.Struct, frozen=True, eq=False):
     """A view: the text of its query, bound again at each use. ``columns`` rename the query's columns, if any
     are given. ``database`` is the qualifier of a global temporary view. ``details``: comments and properties.
-    ``schema``: the query's columns at the view's creation, which describe the view when its query is no
-    longer valid; None if the columns weren't known."""
+    ``schema``: the query's columns at the view's creation, which the view keeps whatever its tables get; None
+    if the columns weren't known. ``sees``: the temporary relations that the query of a temporary view read
+    then, in lower case; other names mean permanent relations for all time. None = all temporary ones."""
 
     name: str
     sql: str
@@ -66,6 +67,7 @@ class ViewEntry(msgspec.Struct, frozen=True, eq=False):
     database: tuple[str, ...] = ()
     details: RelationDetails = NO_DETAILS
     schema: pa.Schema | None = None
+    sees: frozenset[str] | None = None
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -147,6 +149,10 @@ class Catalog:
     def without_temporary(self) -> "PinnedCatalog":
         """The current version as a permanent view sees it, without temporary relations."""
         return self.pinned().without_temporary()
+
+    def seen_by(self, view: ViewEntry) -> "PinnedCatalog":
+        """The current version as the query of a view sees it."""
+        return self.pinned().seen_by(view)
 
     def with_elsewhere(self) -> "PinnedCatalog":
         """Return the current version of the catalog, in which the names of the other session's relations are
@@ -283,8 +289,9 @@ class Catalog:
             group = dict(self._state.temporary if temporary else self._state.relations)
             if group.pop(_key_of(present), None) is not present:
                 return False
-            if group.setdefault(_key_of(renamed), renamed) is not renamed:
+            if _key_of(renamed) in (_key_of(present), *group):
                 raise name_taken(renamed)
+            group[_key_of(renamed)] = renamed
             self._publish(group, temporary=temporary)
             return True
 
@@ -323,11 +330,13 @@ class PinnedCatalog(Catalog):
         *,
         temporary: bool = True,
         elsewhere: Elsewhere | None = None,
+        sees: frozenset[str] | None = None,
     ) -> None:
         super().__init__(path_tables)
         self.elsewhere = elsewhere
         self._state = state
         self._temporary = temporary
+        self._sees = sees
         self._lookups = {} if lookups is None else lookups
 
     def pinned(self) -> "PinnedCatalog":
@@ -344,9 +353,17 @@ class PinnedCatalog(Catalog):
         state = _State(self._state.version, self._state.relations, MappingProxyType({}))
         return type(self)(self._path_tables, state, self._lookups, temporary=False, elsewhere=self.elsewhere)
 
+    def seen_by(self, view: ViewEntry) -> "PinnedCatalog":
+        """The same version as the query of a view sees it."""
+        if not view.temporary:
+            return self.without_temporary()
+        return type(self)(
+            self._path_tables, self._state, self._lookups, elsewhere=self.elsewhere, sees=view.sees
+        )
+
     def lookup(self, parts: tuple[str, ...], *, temporary: bool = True) -> Entry | None:
         """Look up and record, see :meth:`Catalog.lookup`."""
-        seen = temporary and self._temporary
+        seen = temporary and self._temporary and (self._sees is None or parts[-1].lower() in self._sees)
         entry = self._lookups[parts, seen] = super().lookup(parts, temporary=seen)
         return entry
 

@@ -359,7 +359,7 @@ def _names(run: StatementRun, entry: TableEntry) -> frozenset[str]:
     if isinstance(origin, TableEntry):
         return frozenset()
     try:
-        seen = context.catalog if origin.temporary else context.catalog.without_temporary()
+        seen = context.catalog.seen_by(origin)
         bound = bind_query(parse_query(origin.sql), seen, context.bind_settings, run.arguments)
     except Error:
         return frozenset()

@@ -13,6 +13,7 @@ from sqlfront.state.cached_table import CachedTable
 from sqlfront_connectors.base import TableDefinition
 from sqlfront_connectors.files import FileTable
 from sqlfront_connectors.memory.keyed_table import KeyedTable
+from sqlfront_planner.binder.names.shown_names import quoted
 from sqlfront_planner.catalog import TableEntry
 from sqlfront_planner.logical import LogicalScan
 from sqlfront_planner.relation_details import RelationDetails, changed
@@ -63,7 +64,11 @@ def _check(entry: TableEntry, columns: tuple[AddedColumn, ...]) -> None:
     known = entry.table.schema
     for column in columns:
         if len(parts := name_parts(column.name)) > 1:
-            named_column(known, parts[0])
+            if not pa.types.is_struct(known.field(named_column(known, parts[0])).type):
+                raise spark_error(
+                    "INVALID_FIELD_NAME",
+                    f"Field name {quoted(parts)} is invalid: {quoted(parts[:-1])} is not a struct.",
+                )
             raise _unsupported(entry, "ADD COLUMN with qualified column")
         if column.required:
             raise NotSupportedError(

@@ -10,7 +10,7 @@ from sqlfront_planner.binder.names.shown_names import quoted
 from sqlfront_planner.catalog import DEFAULT_DATABASE, Entry, TableEntry, ViewEntry
 from sqlfront_planner.statements.dotted_names import check_permanent, dotted, last_part, name_parts
 from sqlfront_planner.statements.structs import RelationKind, RenameRelation
-from sqlfront_values.errors import ProgrammingError, spark_error
+from sqlfront_values.errors import spark_error
 
 
 def rename(run: StatementRun, statement: RenameRelation) -> CommandOutcome:
@@ -58,9 +58,10 @@ def _check_target(entry: Entry, target: str) -> None:
             f"RENAME TABLE source and destination databases do not match: `{home[0]}` != `{qualifier[0]}`.",
         )
     if qualifier and entry.temporary and not entry.database:
-        raise ProgrammingError(
-            f"RENAME TEMPORARY VIEW from `{entry.name}` to {target}: a temporary view has no schema.",
-            condition="_LEGACY_ERROR_TEMP_1074",
+        raise spark_error(
+            "RENAME_TEMP_VIEW_WITH_DATABASE",
+            f"RENAME TEMPORARY VIEW from `{entry.name}` to {quoted(name_parts(target))}: cannot specify "
+            f"database name `{qualifier[0]}` in the destination table.",
         )
     if not entry.temporary:
         check_permanent(dotted((name,)))

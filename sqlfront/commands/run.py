@@ -22,6 +22,7 @@ from sqlfront_engine.jobs.light_job import LightJob
 from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_planner.binder import Arguments, bind
 from sqlfront_planner.binder.names import shown_names
+from sqlfront_planner.binder.relations.view_columns import as_created
 from sqlfront_planner.catalog import DEFAULT_DATABASE, Entry, TableEntry, is_default
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.logical import LogicalPlan, LogicalProject, LogicalScan, all_nodes
@@ -180,8 +181,8 @@ class StatementRun(msgspec.Struct, frozen=True):
             table = origin.table
             return LogicalScan(name, table, table.snapshot(), tuple(range(len(table.schema))))
         catalog, settings = self.context.catalog, self.context.bind_settings
-        seen = catalog if origin.temporary else catalog.without_temporary()
-        plan = bind(parse_query(origin.sql), seen, settings, self.arguments)
+        plan = bind(parse_query(origin.sql), catalog.seen_by(origin), settings, self.arguments)
+        plan = as_created(plan, plan.schema.names, origin)
         if not origin.columns:
             return plan
         columns = tuple(Column(field.type, index, field.name) for index, field in enumerate(plan.schema))

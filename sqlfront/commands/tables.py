@@ -74,11 +74,6 @@ def create_table(run: StatementRun, statement: CreateTable) -> CommandOutcome:
         check_single_schema(statement.name)
         check_permanent(statement.name)
     present = None if is_temporary else catalog.lookup(name_parts(statement.name))
-    if present is not None and not present.temporary:
-        if mode is CreateMode.SKIP:
-            return NOTHING
-        if mode is CreateMode.ERROR:
-            raise already_exists(present)
     if present is None and _is_sparks(run, statement):
         raise NotSupportedError("Spark makes tables that have neither USING memory nor a LOCATION.")
     in_memory = (statement.format or "").lower() == DEFAULT_FORMAT
@@ -89,6 +84,11 @@ def create_table(run: StatementRun, statement: CreateTable) -> CommandOutcome:
     schema = _storable(query.schema) if query is not None else statement.schema
     if not is_temporary:
         check_unique(() if schema is None else schema.names)
+        if present is not None and not present.temporary:
+            if mode is CreateMode.SKIP:
+                return NOTHING
+            if mode is CreateMode.ERROR:
+                raise already_exists(present)
         check_new_home(run, statement.name)
     table = _make(run, statement, schema)
     written = None
@@ -237,7 +237,7 @@ def create_view(run: StatementRun, statement: CreateView) -> CommandOutcome:
         _database(statement.scope),
         statement.details,
     )
-    schema = _columns_of_view(run, statement.query, view)
+    schema, sees = _columns_of_view(run, statement.query, view)
     names = schema if isinstance(schema, tuple) else schema.names
     if statement.columns and len(statement.columns) != len(names):
         raise ProgrammingError(
@@ -250,7 +250,7 @@ def create_view(run: StatementRun, statement: CreateView) -> CommandOutcome:
     if isinstance(schema, pa.Schema):
         comments = query_comments(run, statement.query)
         details = _commented(view.details, statement.columns or names, comments)
-        view = replace(view, schema=schema, details=details)
+        view = replace(view, schema=schema, details=details, sees=sees)
     spark = run.context.spark
     if spark is not None and view.temporary and statement.mode is CreateMode.REPLACE:
         spark.drop_view(view.name)
@@ -278,27 +278,33 @@ def alter_view(run: StatementRun, statement: AlterView) -> CommandOutcome:
                 f"The table {whole_name(entry)} does not support ALTER VIEW ... AS.",
             )
         view = replace(origin, sql=statement.query.text, columns=())
-        schema = _columns_of_view(run, statement.query, view)
+        schema, sees = _columns_of_view(run, statement.query, view)
         names = schema if isinstance(schema, tuple) else schema.names
         check_unique(names)
         comments = query_comments(run, statement.query)
         details = _commented(replace(view.details, column_comments=()), names, comments)
         known = schema if isinstance(schema, pa.Schema) else None
         stale = dependents(run, statement.name)
-        if catalog.exchange(entry, replace(view, schema=known, details=details)):
+        if catalog.exchange(entry, replace(view, schema=known, details=details, sees=sees)):
             drop_copy(entry)
             let_go(run, stale)
             return NOTHING
 
 
-def _columns_of_view(run: StatementRun, query: Query, view: ViewEntry) -> pa.Schema | tuple[str, ...]:
-    """The columns of the view's query, which is bound here; if the view is temporary and only Spark can run
-    the query, the names alone, from Spark. Raises the binder's error, RECURSIVE_VIEW for a view that reads
-    itself, INVALID_TEMP_OBJ_REFERENCE for a permanent view that reads a temporary one, FoundElsewhere for a
-    permanent view that reads a copy of a relation of Spark's."""
+def _columns_of_view(
+    run: StatementRun, query: Query, view: ViewEntry
+) -> tuple[pa.Schema | tuple[str, ...], frozenset[str] | None]:
+    """The columns of the view's query, which is bound here, and the temporary relations that the query reads
+    (None for a permanent view). If the view is temporary and only Spark can run the query, the names alone,
+    from Spark. Raises the binder's error, RECURSIVE_VIEW for a view that reads itself,
+    INVALID_TEMP_OBJ_REFERENCE for a permanent view that reads a temporary one, FoundElsewhere for a permanent
+    view that reads a copy of a relation of Spark's."""
     context = run.context
     try:
-        bound = bind_query(query, _with_view(context.catalog, view), context.bind_settings, run.arguments)
+        bound = bind_query(query, context.catalog, context.bind_settings, run.arguments)
+        if view.name.lower() in map(str.lower, bound.relations):
+            itself = _with_view(context.catalog, replace(view, schema=None, sees=None))
+            bind_query(query, itself, context.bind_settings, run.arguments)
     except NotSupportedError:
         spark = context.spark
         if spark is None or not view.temporary or spark.has_view(view.name):
@@ -306,12 +312,12 @@ def _columns_of_view(run: StatementRun, query: Query, view: ViewEntry) -> pa.Sch
         theirs = spark.columns_of(view.sql)
         if theirs is None:
             raise
-        return tuple(theirs)
+        return tuple(theirs), None
     if not view.temporary and context.spark is not None:
         context.spark.check_view(bound.plan)
     if bound.temporary and not view.temporary:
         raise _refers_to_temporary(view, bound.temporary[0])
-    return bound.plan.schema
+    return bound.plan.schema, frozenset(map(str.lower, bound.temporary)) if view.temporary else None
 
 
 def _with_view(catalog: Catalog, view: ViewEntry) -> Catalog:

@@ -11,6 +11,7 @@ from sqlfront.state.cached_table import CachedTable
 from sqlfront_connectors.base import Table
 from sqlfront_connectors.files import FileTable
 from sqlfront_planner.binder import bind_query
+from sqlfront_planner.binder.relations.view_columns import as_created
 from sqlfront_planner.catalog import (
     DEFAULT_CATALOG,
     DEFAULT_DATABASE,
@@ -82,12 +83,12 @@ def columns_of(entry: Entry, context: "Context") -> tuple[pa.Schema | None, Look
     ``parquet.`path```."""
     if isinstance(entry, TableEntry):
         return entry.table.schema, {}
-    catalog = context.catalog if entry.temporary else context.catalog.without_temporary()
+    catalog = context.catalog.seen_by(entry)
     try:
         bound = bind_query(parse_query(entry.sql), catalog, context.bind_settings)
+        schema = as_created(bound.plan, bound.plan.schema.names, entry).schema
     except Error:
         return entry.columns_at_creation, None
-    schema = bound.plan.schema
     if len(entry.columns) == len(schema):
         schema = pa.schema(list(map(pa.field, entry.columns, schema.types)))
     return schema, bound.lookups if bound.repeatable else None

@@ -222,3 +222,45 @@ def test_views_and_the_schemas_comment_are_the_clusters(two: tuple[Connection, C
     other.execute("COMMENT ON SCHEMA default IS 'said by other'")
     assert ("Comment", "said by other") in ask(one, "DESCRIBE SCHEMA default")
     other.execute("COMMENT ON SCHEMA default IS 'default database'")
+
+
+def test_a_star_means_the_columns_of_the_views_creation(connection: Connection) -> None:
+    made(connection, "memory")
+    connection.execute("CREATE VIEW v AS SELECT * FROM t")
+    connection.execute("CREATE VIEW named (x, y) AS SELECT * FROM t")
+    connection.execute("CREATE TEMPORARY VIEW tv AS SELECT * FROM t")
+    connection.execute("ALTER TABLE t ADD COLUMN c INT")
+    for view in ("v", "named", "tv"):
+        assert sorted(ask(connection, f"SELECT * FROM {view}")) == [(1, "x"), (2, "y")]
+        assert len(ask(connection, f"DESCRIBE {view}")) == 2
+        connection.execute(f"CACHE TABLE {view}")
+        assert sorted(ask(connection, f"SELECT * FROM {view}")) == [(1, "x"), (2, "y")]
+    columns_of = "SELECT column_name FROM information_schema.columns WHERE table_name = 'v'"
+    assert ask(connection, columns_of) == [("a",), ("b",)]
+
+
+def test_a_view_keeps_its_types_and_misses_its_columns(connection: Connection) -> None:
+    connection.execute("CREATE TABLE t USING memory AS SELECT 1 AS a, 'x' AS b")
+    connection.execute("CREATE VIEW v AS SELECT * FROM t")
+    connection.execute("DROP TABLE t")
+    connection.execute("CREATE TABLE t USING memory AS SELECT 'x' AS B, 2L AS a, 3 AS c")
+    assert connection.execute("SELECT * FROM v").fetch_arrow_table().schema.types == ["int32", "string"]
+    connection.execute("DROP TABLE t")
+    connection.execute("CREATE TABLE t USING memory AS SELECT 1 AS a")
+    with pytest.raises(sqlfront.Error) as raised:
+        connection.execute("SELECT * FROM v")
+    assert raised.value.condition == "INCOMPATIBLE_VIEW_SCHEMA_CHANGE"
+
+
+def test_a_temporary_view_reads_what_it_read_when_it_was_made(connection: Connection) -> None:
+    made(connection, "memory")
+    connection.execute("CREATE TEMPORARY VIEW reader AS SELECT count(*) AS n FROM t")
+    connection.execute("CREATE TEMPORARY VIEW t AS SELECT a FROM t WHERE a = 1")
+    prepared = connection.prepare("SELECT n FROM reader")
+    assert prepared.execute().collect() == [(2,)]
+    assert ask(connection, "SELECT * FROM t") == [(1,)]
+    connection.execute("INSERT INTO default.t VALUES (3, 'z')")
+    assert prepared.execute().collect() == [(3,)]
+    connection.execute("CREATE TEMPORARY VIEW second AS SELECT * FROM t")
+    connection.execute("CREATE OR REPLACE TEMPORARY VIEW t AS SELECT 7 AS a")
+    assert ask(connection, "SELECT * FROM second") == [(7,)]

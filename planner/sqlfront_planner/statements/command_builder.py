@@ -303,7 +303,13 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
 
     def create_view(self, parts: Parts) -> CreateView:
         _check_mode(parts)
-        given = _detailed(self._once(parts))
+        clauses = self._once(parts)
+        if "scope" in clauses and "properties" in clauses:
+            raise ProgrammingError(
+                "Operation not allowed: TBLPROPERTIES can't coexist with CREATE TEMPORARY VIEW.",
+                condition="_LEGACY_ERROR_TEMP_0035",
+            )
+        given = _detailed(clauses)
         declared = given.pop("declared", ())
         given["columns"] = tuple(column.name for column in declared)  # type: ignore[attr-defined]
         given.pop("schema_mode", None)

@@ -13,6 +13,7 @@ from sqlfront_connectors.base import Table
 from sqlfront_connectors.files import FileTable
 from sqlfront_planner.catalog import DEFAULT_CATALOG, DEFAULT_DATABASE, SESSION_SCHEMA, Entry, ViewEntry
 from sqlfront_planner.relation_details import RelationDetails
+from sqlfront_planner.statements.dotted_names import last_part
 from sqlfront_planner.statements.structs import DescribeTable
 from sqlfront_values.errors import spark_error
 from sqlfront_values.types import STRING, TIMESTAMP, ddl, is_decimal, is_interval
@@ -32,7 +33,7 @@ def describe_as_json(run: StatementRun, statement: DescribeTable) -> CommandOutc
     entry = relation(run, statement.name)
     schema, details = known_schema(run, statement.name, entry), details_of(entry)
     origin = origin_of(entry)
-    fields = {**_place(entry), "columns": _columns(schema, details)}
+    fields = {**_place(entry, last_part(statement.name)), "columns": _columns(schema, details)}
     if isinstance(origin, ViewEntry):
         fields |= _of_view(origin)
     else:
@@ -44,12 +45,13 @@ def describe_as_json(run: StatementRun, statement: DescribeTable) -> CommandOutc
     return shown(_JSON, [(json.dumps(fields, ensure_ascii=False, separators=(",", ":")),)])
 
 
-def _place(entry: Entry) -> Fields:
+def _place(entry: Entry, written: str) -> Fields:
+    """The names: of a permanent relation as the statement writes it."""
     catalog, database = (DEFAULT_CATALOG, DEFAULT_DATABASE)
     if entry.temporary:
         catalog, database = (DEFAULT_CATALOG, entry.database[-1]) if entry.database else SESSION_SCHEMA
     return {
-        "table_name": entry.name if entry.temporary else entry.name.lower(),
+        "table_name": entry.name if entry.temporary else written,
         "catalog_name": catalog,
         "namespace": [database],
         "schema_name": database,

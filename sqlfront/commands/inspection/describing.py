@@ -139,7 +139,7 @@ def show_properties(run: StatementRun, statement: ShowProperties) -> CommandOutc
     properties = details_of(entry).properties
     if key is None:
         return shown(_PROPERTIES, properties)
-    whole = f"{DEFAULT_CATALOG}.{DEFAULT_DATABASE}.{entry.name.lower()}"
+    whole = f"{DEFAULT_CATALOG}.{DEFAULT_DATABASE}.{name_parts(statement.name)[-1]}"
     missing = f"Table {whole} does not have property: {key}"
     return shown(_PROPERTIES, [(key, dict(properties).get(key, missing))])
 

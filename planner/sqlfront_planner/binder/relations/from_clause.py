@@ -17,6 +17,7 @@ from sqlfront_planner.binder.expressions.literals import literal_of
 from sqlfront_planner.binder.names import shown_names
 from sqlfront_planner.binder.protocols import Queries
 from sqlfront_planner.binder.relations import joins, table_functions
+from sqlfront_planner.binder.relations.view_columns import as_created
 from sqlfront_planner.binder.scope import BoundQuery, Relation, Scope, ScopeColumn, named, relation
 from sqlfront_planner.binder.trees.handlers import failure, refuse_unknown, span, unparenthesized, unsupported
 from sqlfront_planner.catalog import TableEntry, ViewEntry
@@ -137,12 +138,14 @@ def _view_query(queries: Queries, entry: ViewEntry, node: exp.Table) -> BoundQue
         raise failure("RECURSIVE_VIEW", f"Recursive view {shown_names.quoted((entry.name,))} detected.", node)
     before, catalog, literals = context.views_open, context.catalog, context.literals
     context.views_open, context.literals = (*before, name), {}  # positions refer to the view's text
-    if not entry.temporary:  # a permanent view means the same in every session
-        context.catalog = catalog.without_temporary()
+    context.catalog = catalog.seen_by(entry)
     try:
         bound = queries.alone().bind(parse_query(entry.sql).tree)
     finally:
         context.views_open, context.catalog, context.literals = before, catalog, literals
+    plan = as_created(bound.plan, bound.names, entry)
+    if plan is not bound.plan:
+        bound = BoundQuery(plan, tuple(plan.schema.names))
     if varies_by_order_only(bound.plan):
         context.views[name] = bound
     return bound
