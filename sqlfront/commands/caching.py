@@ -14,6 +14,9 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from msgspec.structs import replace
+
+from sqlfront.commands.parameters import with_arguments
 from sqlfront.commands.run import (
     NOTHING,
     CommandOutcome,
@@ -64,6 +67,8 @@ def cache(run: StatementRun, statement: CacheTable) -> CommandOutcome:
     """CACHE TABLE: make a copy in memory of a table or view of this session or Spark's, or of a query's
     rows, and put the copy in the entry's place in the catalog. The outcome has the number of rows copied."""
     catalog = run.context.catalog
+    if statement.query is not None:
+        statement = replace(statement, query=with_arguments(statement.query, run.arguments))
     origin: Entry
     if statement.query is not None and (elsewhere := _query_elsewhere(run, statement)) is not None:
         origin, plan = elsewhere, run.all_rows(statement.name, elsewhere)

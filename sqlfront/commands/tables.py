@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from sqlfront.commands.alteration import own_entry, whole_name
 from sqlfront.commands.caching import dependents, drop_copy, following, give_up, let_go, recover
 from sqlfront.commands.column_comments import query_comments
+from sqlfront.commands.parameters import with_arguments
 from sqlfront.commands.run import (
     NOTHING,
     CommandOutcome,
@@ -223,7 +224,7 @@ def _is_permuted(table: Table, query: LogicalPlan) -> bool:
 def create_view(run: StatementRun, statement: CreateView) -> CommandOutcome:
     """CREATE VIEW: bind the view's query once, so that an invalid query is refused here, and add the view to
     the catalog. Copies that read a replaced relation are dropped."""
-    catalog = run.context.catalog
+    catalog, query = run.context.catalog, with_arguments(statement.query, run.arguments)
     if statement.scope.is_temporary:
         _give_way(run, statement)
     else:
@@ -231,13 +232,13 @@ def create_view(run: StatementRun, statement: CreateView) -> CommandOutcome:
         check_permanent(statement.name)
     view = ViewEntry(
         last_part(statement.name),
-        statement.query.text,
+        query.text,
         statement.columns,
         statement.scope.is_temporary,
         _database(statement.scope),
         statement.details,
     )
-    schema, sees = _columns_of_view(run, statement.query, view)
+    schema, sees = _columns_of_view(run, query, view)
     names = schema if isinstance(schema, tuple) else schema.names
     if statement.columns and len(statement.columns) != len(names):
         raise ProgrammingError(
@@ -248,7 +249,7 @@ def create_view(run: StatementRun, statement: CreateView) -> CommandOutcome:
     if not view.temporary:
         check_new_home(run, statement.name)
     if isinstance(schema, pa.Schema):
-        comments = query_comments(run, statement.query)
+        comments = query_comments(run, query)
         details = _commented(view.details, statement.columns or names, comments)
         view = replace(view, schema=schema, details=details, sees=sees)
     spark = run.context.spark
@@ -268,7 +269,7 @@ def alter_view(run: StatementRun, statement: AlterView) -> CommandOutcome:
     view's comment and properties stay. Copies of the view, and those that read it, are dropped. Raises
     EXPECT_VIEW_NOT_TABLE for a table, RECURSIVE_VIEW for a query that reads the view, and the errors of
     CREATE VIEW."""
-    catalog = run.context.catalog
+    catalog, query = run.context.catalog, with_arguments(statement.query, run.arguments)
     while True:
         entry = own_entry(run, statement.name)
         origin = origin_of(entry)
@@ -277,11 +278,11 @@ def alter_view(run: StatementRun, statement: AlterView) -> CommandOutcome:
                 "EXPECT_VIEW_NOT_TABLE.NO_ALTERNATIVE",
                 f"The table {whole_name(entry)} does not support ALTER VIEW ... AS.",
             )
-        view = replace(origin, sql=statement.query.text, columns=())
-        schema, sees = _columns_of_view(run, statement.query, view)
+        view = replace(origin, sql=query.text, columns=())
+        schema, sees = _columns_of_view(run, query, view)
         names = schema if isinstance(schema, tuple) else schema.names
         check_unique(names)
-        comments = query_comments(run, statement.query)
+        comments = query_comments(run, query)
         details = _commented(replace(view.details, column_comments=()), names, comments)
         known = schema if isinstance(schema, pa.Schema) else None
         stale = dependents(run, statement.name)

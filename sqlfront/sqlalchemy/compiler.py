@@ -6,9 +6,9 @@ from sqlalchemy import types as sqltypes
 from sqlalchemy.sql import operators
 from sqlalchemy.sql.compiler import SQLCompiler
 
+from sqlfront.literal_texts import literal_of, string_literal
 from sqlfront.sqlalchemy.elements import AnyType, Element, Option, Value
 from sqlfront.sqlalchemy.types import MAP, STRUCT
-from sqlfront.sqlalchemy.values import literal_of, string_literal
 from sqlfront_values.errors import DataError
 
 

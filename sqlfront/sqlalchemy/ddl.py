@@ -12,8 +12,8 @@ from typing import Any, Final
 from sqlalchemy import exc, schema
 from sqlalchemy.sql.compiler import DDLCompiler
 
+from sqlfront.literal_texts import string_literal
 from sqlfront.sqlalchemy.elements import Element, Option
-from sqlfront.sqlalchemy.values import string_literal
 
 #: The options of a table, with their defaults, as ``Dialect.construct_arguments`` has them.
 TABLE_OPTIONS: Final[dict[str, Any]] = {

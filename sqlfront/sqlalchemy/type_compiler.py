@@ -9,9 +9,9 @@ from collections.abc import Callable
 from sqlalchemy import exc
 from sqlalchemy.sql.compiler import GenericTypeCompiler
 
+from sqlfront.literal_texts import type_text
 from sqlfront.sqlalchemy.elements import AnyType, Element, Option
 from sqlfront.sqlalchemy.types import INTERVAL, arrow_type, decimal_digits, is_single
-from sqlfront.sqlalchemy.values import type_text
 
 
 def _always(text: str) -> Callable[..., str]:

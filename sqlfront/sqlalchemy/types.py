@@ -14,6 +14,7 @@ from sqlalchemy.sql import operators, sqltypes
 from sqlalchemy.sql.expression import column
 from sqlalchemy.sql.type_api import NativeForEmulated
 
+from sqlfront.literal_texts import type_text
 from sqlfront.sqlalchemy import values
 from sqlfront.sqlalchemy.elements import AnyType, Element, Option, Processor, TypeOrClass
 from sqlfront_values import types as sql_types
@@ -50,7 +51,7 @@ class _ArrowTyped:
 
     @property
     def _static_cache_key(self) -> Element:
-        return (type(self), values.type_text(self.arrow))
+        return (type(self), type_text(self.arrow))
 
     def bind_processor(self, dialect: "Dialect") -> Processor | None:
         """Return the function from Python values to Arrow scalars."""

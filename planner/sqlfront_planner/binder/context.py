@@ -127,6 +127,21 @@ class Arguments(msgspec.Struct, frozen=True):
             return place if self.names is None and place < self.given else None
         return self.names.index(name) if self.names is not None and name in self.names else None
 
+    def bound_place(self, name: str) -> int:
+        """As :meth:`place`; raises ProgrammingError (UNBOUND_SQL_PARAMETER) for a parameter without an
+        argument."""
+        place = self.place(name)
+        if place is None:
+            shown = f"?{name.position + 1}" if isinstance(name, PositionalParameter) else name
+            message = f"Found the unbound parameter: {shown}. {self._known()}"
+            raise spark_error("UNBOUND_SQL_PARAMETER", message)
+        return place
+
+    def _known(self) -> str:
+        if self.names:
+            return f"There are arguments for {', '.join(':' + name for name in self.names)}."
+        return "There is 1 argument." if self.given == 1 else f"There are {self.given or 'no'} arguments."
+
 
 NO_ARGUMENTS: Final = Arguments()
 
@@ -327,12 +342,7 @@ class StatementContext(msgspec.Struct):
 
         Raises ProgrammingError (UNBOUND_SQL_PARAMETER) for a parameter without an argument.
         """
-        place = self.arguments.place(name)
-        if place is None:
-            shown = f"?{name.position + 1}" if isinstance(name, PositionalParameter) else name
-            raise spark_error(
-                "UNBOUND_SQL_PARAMETER", f"Found the unbound parameter: {shown}. {self._known()}"
-            )
+        place = self.arguments.bound_place(name)
         data_type = self.arguments.types[place]
         if data_type == types.VOID:
             return Literal(types.VOID, self.pin(place))
@@ -400,10 +410,3 @@ class StatementContext(msgspec.Struct):
         if isinstance(expression, Parameter):
             return Literal(expression.type, self.pin(expression.index))
         return expression
-
-    def _known(self) -> str:
-        arguments = self.arguments
-        if arguments.names:
-            return f"There are arguments for {', '.join(':' + name for name in arguments.names)}."
-        count = arguments.given
-        return "There is 1 argument." if count == 1 else f"There are {count or 'no'} arguments."

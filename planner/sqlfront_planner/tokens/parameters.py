@@ -1,12 +1,13 @@
 """The parameters of a text: ``?`` by position, ``:name`` by name."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
 import msgspec
 
 from sqlfront_planner.syntax.lexer import tokens_of
-from sqlfront_values.errors import ProgrammingError
+from sqlfront_planner.tokens.marks import PositionalParameter
+from sqlfront_values.errors import NotSupportedError, ProgrammingError
 
 
 class _Parameters(msgspec.Struct, frozen=True):
@@ -46,6 +47,34 @@ def parameter_names(text: str) -> frozenset[str]:
     ['a', 'c']
     """
     return _parameters(text).names
+
+
+def with_values(text: str, markers: Sequence[str], write: Callable[[str], str]) -> str:
+    """The text with a value in the place of each marker. ``markers``: the names of the text's markers as its
+    tree has them, a :class:`~sqlfront_planner.tokens.marks.PositionalParameter` for ``?``, once per marker.
+    ``write`` gives a name's text. Raises NotSupportedError if the text has more that looks like a marker.
+
+    >>> with_values("SELECT :a, ':a'", ["a"], {"a": "1"}.__getitem__)
+    "SELECT 1, ':a'"
+    """
+    tokens, wanted = tokens_of(text), set(markers)
+    by_position = [name for name in markers if isinstance(name, PositionalParameter)]
+    positional = iter(sorted(by_position, key=lambda name: name.position))
+    pieces, copied, found = list[str](), 0, 0
+    for place, kind in enumerate(tokens.kinds):
+        if kind == "?":
+            name, end = next(positional, ""), tokens.ends[place]
+        elif kind == ":" and place + 1 < len(tokens.kinds):
+            end = tokens.ends[place + 1]
+            name = text[tokens.starts[place + 1] : end].strip("`")
+        else:
+            continue
+        if name in wanted:
+            pieces += [text[copied : tokens.starts[place]], write(name)]
+            copied, found = end, found + 1
+    if found != len(markers):
+        raise NotSupportedError("a parameter marker in this text can't be told from a field's name")
+    return "".join([*pieces, text[copied:]])
 
 
 @lru_cache(maxsize=1024)
