@@ -82,8 +82,8 @@ def batches() -> Iterator[_Batches]:
     url, frame = "sqlfront://?session=great-expectations", _frame()
     engine = sa.create_engine(url)
     frame.to_sql("orders", engine, index=False)
-    context = gx.get_context(mode="ephemeral")
-    context.variables.progress_bars = {"globally": False}  # type: ignore[assignment]
+    context: Any = gx.get_context(mode="ephemeral")
+    context.variables.progress_bars = {"globally": False}
     source = context.data_sources.add_sql("sqlfront", connection_string=url)
     table = source.add_table_asset("table", table_name="orders")
     query = source.add_query_asset("query", query="SELECT * FROM orders")

@@ -6,6 +6,7 @@ from typing import Final
 _NAMES = "tables have quotes in their names; Spark allows letters, digits and `_`"
 _UNIQUE = "no index is unique"
 _ORDER = "an order is expected without ORDER BY"
+_MADE_KEY = "the database is expected to make a key, as with autoincrement"
 _OPTIONS = "the test expects that there are no options of tables; there are"
 
 #: Reasons by name of class, or of class and test.
@@ -17,6 +18,8 @@ RULED_OUT: Final = {
     "ComponentReflectionTest.test_multi_get_table_options": _OPTIONS,
     "ComponentReflectionTestExtra.test_string_length_reflection": "STRING holds texts of any length",
     "CTETest.test_select_recursive_round_trip": "WITH RECURSIVE is for Spark to run",
+    "InsertBehaviorTest.test_insert_from_select_autoinc": _MADE_KEY,
+    "InsertBehaviorTest.test_no_results_for_non_returning_insert": _MADE_KEY,
     "IsolationLevelTest.test_dialect_user_setting_is_restored": "two isolation levels are expected",
     "QuotedNameArgumentTest": _NAMES,
     "ServerSideCursorsTest": "the test knows the cursors of some drivers by name",
