@@ -109,7 +109,8 @@ def test_the_tree_is_read_level_by_level(connection: Any) -> None:
             rows(connection, f"SELECT * FROM {name}")
     connection.execute("DROP TABLE planes")
     assert planes.fetch_children() == []
-    assert [item.label for item in broken.fetch_children()] == ["tail"]  # a view keeps its columns, as in Spark
+    # A view keeps its columns, as in Spark.
+    assert [item.label for item in broken.fetch_children()] == ["tail"]
 
 
 def test_completions_and_checks(connection: Any) -> None:
