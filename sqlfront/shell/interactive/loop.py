@@ -4,10 +4,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib.util import find_spec
-from types import FrameType
 from typing import TYPE_CHECKING, Final
 
 from sqlfront.configuration import load
@@ -15,7 +12,8 @@ from sqlfront.session import Session
 from sqlfront.shell.interactive.commands.registry import COMMANDS, run_text
 from sqlfront.shell.interactive.commands.state import known_format
 from sqlfront.shell.interactive.display.screen import Paint, Screen
-from sqlfront.shell.interactive.prompt.base import PROMPT, HangUp, Prompt
+from sqlfront.shell.interactive.prompt.base import PROMPT, Prompt
+from sqlfront.shell.interactive.prompt.ending_signals import EndingSignals, HangUp
 from sqlfront.shell.interactive.prompt.plain import PlainPrompt
 from sqlfront.shell.interactive.shell import Shell
 from sqlfront.shell.interactive.text.command_lines import is_farewell
@@ -49,8 +47,10 @@ def run(session: Session, format_name: str | None = None) -> int:
         print(f"sqlfront: {error}", file=sys.stderr)
         return 2
     try:
-        with Shell(session, screen, options, format_name) as shell, ending_signals():
-            _talk(shell, _prompt(shell))
+        with Shell(session, screen, options, format_name) as shell, EndingSignals() as signals:
+            with signals.held():
+                prompt = _prompt(shell, signals)
+            _talk(shell, prompt)
     except HangUp as ended:
         return 128 + ended.number
     except OSError:  # the terminal is gone
@@ -58,7 +58,7 @@ def run(session: Session, format_name: str | None = None) -> int:
     return 0
 
 
-def _prompt(shell: Shell) -> Prompt:
+def _prompt(shell: Shell, signals: EndingSignals) -> Prompt:
     """The editor, or without the extra ``shell`` a plain prompt and a line that says what to install."""
     missing = [name for name in _EXTRA if find_spec(name) is None]
     if missing:
@@ -70,7 +70,8 @@ def _prompt(shell: Shell) -> Prompt:
     commands = {name: command.help for name, command in COMMANDS.items()}
     names = candidates.Candidates(shell.session, commands)
     threading.Thread(target=names.warm, name="sqlfront-completion", daemon=True).start()
-    return toolkit.ToolkitPrompt(shell.options, shell.screen, names, history.history_path(os.environ))
+    kept = history.history_path(os.environ)
+    return toolkit.ToolkitPrompt(shell.options, shell.screen, names, kept, signals)
 
 
 def _talk(shell: Shell, prompt: Prompt) -> None:
@@ -89,22 +90,3 @@ def _talk(shell: Shell, prompt: Prompt) -> None:
             run_text(shell, text)
         except KeyboardInterrupt:
             shell.screen.say("")
-
-
-@contextmanager
-def ending_signals() -> Iterator[None]:
-    """A context in which SIGTERM and SIGHUP raise HangUp in the main thread, so that the terminal is restored
-    and the session closed. An editor that swallows exceptions of signal handlers is asked to end instead."""
-
-    def end(number: int, frame: FrameType | None) -> None:
-        # There is no editor to end before the module is loaded whole.
-        end_editor = getattr(toolkit, "end_editor", None) if "prompt_toolkit" in sys.modules else None
-        if end_editor is None or not end_editor(HangUp(number)):
-            raise HangUp(number)
-
-    former = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in former.items():
-            signal.signal(number, handler)

@@ -1,4 +1,4 @@
-"""The contract of a prompt, and the end of the process by a signal."""
+"""The contract of a prompt."""
 
 from typing import Final, Protocol
 
@@ -13,11 +13,3 @@ class Prompt(Protocol):
         """Return the next text, complete statements or a command; the editor begins with ``draft``. Raises
         EOFError if the user leaves, KeyboardInterrupt if the user gives the text up, HangUp at SIGTERM and
         SIGHUP."""
-
-
-class HangUp(BaseException):
-    """The end of the shell by a signal; ``number`` is the signal's."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number

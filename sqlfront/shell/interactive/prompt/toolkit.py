@@ -1,12 +1,11 @@
 """The editor of the prompt, on prompt_toolkit: several lines, completion, colours, history with search."""
 
 from collections.abc import Iterable
-from functools import partial
 from pathlib import Path
 from typing import Final
 
 from prompt_toolkit import PromptSession
-from prompt_toolkit.application import get_app_or_none
+from prompt_toolkit.application import Application, get_app_or_none
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion, ThreadedCompleter
 from prompt_toolkit.document import Document
 from prompt_toolkit.enums import EditingMode
@@ -25,6 +24,7 @@ from sqlfront.shell.interactive.completion.candidates import Candidates
 from sqlfront.shell.interactive.display.screen import Screen
 from sqlfront.shell.interactive.display.visible import cells_of, visible
 from sqlfront.shell.interactive.prompt.base import PROMPT
+from sqlfront.shell.interactive.prompt.ending_signals import EndingSignals
 from sqlfront.shell.interactive.prompt.highlighting import SparkSqlLexer
 from sqlfront.shell.interactive.prompt.history import KeptHistory
 from sqlfront.shell.interactive.text.statements import is_complete
@@ -37,7 +37,15 @@ _STYLE: Final = Style.from_dict({"prompt": "bold", "completion-menu.meta.complet
 class ToolkitPrompt:
     """The prompt on prompt_toolkit."""
 
-    def __init__(self, options: ShellOptions, screen: Screen, candidates: Candidates, history: Path) -> None:
+    def __init__(
+        self,
+        options: ShellOptions,
+        screen: Screen,
+        candidates: Candidates,
+        history: Path,
+        signals: EndingSignals,
+    ) -> None:
+        self._signals = signals
         self._message = visible(options.prompt or PROMPT)
         self._session: PromptSession[str] = PromptSession(
             history=KeptHistory(history, lambda text: screen.say(f"sqlfront: {text}")),
@@ -58,7 +66,10 @@ class ToolkitPrompt:
     def read(self, draft: str) -> str:
         """Return the next text that the user types; see
         :meth:`~sqlfront.shell.interactive.prompt.base.Prompt.read`."""
-        return self._session.prompt([("class:prompt", self._message)], default=draft)
+        with self._signals.held(_end_editor):
+            return self._session.prompt(
+                [("class:prompt", self._message)], default=draft, pre_run=self._signals.repeat
+            )
 
     def _continuation(self, width: int, number: int, wraps: int) -> StyleAndTextTuples:
         text = "" if wraps else "...> "
@@ -104,11 +115,15 @@ def _key_bindings() -> Bindings:
     return bindings
 
 
-def end_editor(ended: BaseException) -> bool:
-    """Have the editor end with an exception, from a signal handler: the editor's loop would swallow the
-    exception if the handler raised it. Return False if no editor is at work."""
+def _end_editor(ended: BaseException) -> None:
+    """Have the editor end with an exception, from a signal handler: the editor's loop would swallow an
+    exception that the handler raised. Does nothing if no editor is at work."""
     app = get_app_or_none()
-    if app is None or not app.is_running or app.loop is None:
-        return False
-    app.loop.call_soon_threadsafe(partial(app.exit, exception=ended))
-    return True
+    if app is not None and app.loop is not None:
+        app.loop.call_soon_threadsafe(_exit, app, ended)
+
+
+def _exit(app: Application[object], ended: BaseException) -> None:
+    """End an editor, unless it is ending by itself."""
+    if app.future is not None and not app.future.done():
+        app.exit(exception=ended)
