@@ -1,5 +1,6 @@
 """The line that shows how far a running statement is."""
 
+import threading
 import time
 from typing import Final
 
@@ -16,11 +17,13 @@ _CLEAR: Final = "\r\x1b[K"
 
 class RunLine:
     """A line in the terminal with a statement's progress: the stages and tasks of a job of Spark, or the rows
-    that a job of the engine has read. The line appears after a second; :meth:`close` clears it."""
+    that a job of the engine has read. The line appears after a second; :meth:`close`, which any thread may
+    call, clears it."""
 
     def __init__(self, screen: Screen, query: QueryRun) -> None:
         self._screen, self._query = screen, query
         self._began = time.perf_counter()
+        self._lock = threading.Lock()
         self._drawn = False
         self._closed = not screen.out.isatty()
 
@@ -30,8 +33,10 @@ class RunLine:
         if self._closed or seconds < _PATIENCE:
             return
         text = f"{self._progress()}, {duration(seconds)} (Ctrl-C cancels)"
-        self._screen.write(_CLEAR + cut(text, self._screen.size.columns - 1))
-        self._drawn = True
+        with self._lock:
+            if not self._closed:
+                self._screen.write(_CLEAR + cut(text, self._screen.size.columns - 1))
+                self._drawn = True
 
     def _progress(self) -> str:
         try:
@@ -45,8 +50,8 @@ class RunLine:
 
     def close(self) -> bool:
         """End the line, and clear it. Return whether there was a line."""
-        drawn = self._drawn
-        if drawn:
-            self._screen.write(_CLEAR)
-        self._drawn, self._closed = False, True
+        with self._lock:
+            drawn, self._drawn, self._closed = self._drawn, False, True
+            if drawn:
+                self._screen.write(_CLEAR)
         return drawn

@@ -36,6 +36,8 @@ from sqlfront_values.errors import Error, OperationalError, ProgrammingError
 _PATIENCE: Final = 0.2
 #: Formats that the shell draws itself.
 _DRAWN: Final = ("table", "vertical")
+#: Lines between two looks at whether the user wants more.
+_AT_ONCE: Final = 500
 
 
 def run_statement(shell: Shell, text: str, place: str = "") -> bool:
@@ -112,11 +114,9 @@ def _shown(shell: Shell, result: Result, worker: Worker, line: RunLine) -> _Answ
     if shell.output is not None:
         return _to_file(shell, result, worker, line)
     command = pager_command(shell.options.pager, os.environ)
-    with PagedOutput(shell.screen, command) as output:
+    with PagedOutput(shell.screen, command, line.close, result.close) as output:
         if _is_plan(result):
-            lines = worker.call(partial(_plan_lines, result, shell.screen), line.tick)
-            line.close()
-            output.write(lines)
+            output.write(worker.call(partial(_plan_lines, result, shell.screen), line.tick))
             answer = _Answer()
         elif shell.format not in _DRAWN:
             answer = _formatted(shell, result, output, worker, line)
@@ -150,13 +150,12 @@ def _drawn(shell: Shell, result: Result, output: PagedOutput, worker: Worker, li
     screen, null = Screen(shell.screen.out, coloured), shell.null
     blocks = blocks_of(result)
     first = worker.call(partial(next, blocks, None), line.tick)
-    line.close()
     table = TableLayout(headings, screen.size.columns, null, screen)
     layout: Layout = table
     if _is_vertical(shell, table, first or []):
         layout = VerticalLayout(headings, null, screen)
     answer = _Answer(0)
-    for block in _rest(first if first is not None else [], blocks, worker):
+    for block in _rest(first if first is not None else [], blocks, worker, line):
         output.write(list(layout.lines(block)))
         answer.rows = (answer.rows or 0) + len(block)
         if output.left:
@@ -173,11 +172,11 @@ def _is_vertical(shell: Shell, table: TableLayout, first: Sequence[ShownRow]) ->
 
 
 def _rest(
-    first: list[ShownRow], blocks: Iterator[list[ShownRow]], worker: Worker
+    first: list[ShownRow], blocks: Iterator[list[ShownRow]], worker: Worker, line: RunLine
 ) -> Iterator[list[ShownRow]]:
     """The first block, then the others as the worker reads them."""
     read: Callable[[], list[ShownRow] | None] = partial(next, blocks, None)
-    return chain([first], iter(partial(worker.call, read), None))
+    return chain([first], iter(partial(worker.call, read, line.tick), None))
 
 
 def _formatted(shell: Shell, result: Result, output: PagedOutput, worker: Worker, line: RunLine) -> _Answer:
@@ -185,10 +184,10 @@ def _formatted(shell: Shell, result: Result, output: PagedOutput, worker: Worker
     if format_named(shell.format).binary:
         raise ProgrammingError(rf"format {shell.format} is not for a terminal; \o FILE sends it to a file")
     lines = _PagedLines(output)
-    line.close()
     write = partial(write_result, result, shell.format, cast("BinaryIO", lines), _output_options(shell))
+    worker.call(result.wait, line.tick)  # a header would end the progress
     try:
-        rows = worker.call(write)
+        rows = worker.call(write, line.tick)
         lines.finish()
     except BrokenPipeError:
         return _Answer(whole=False)
@@ -224,10 +223,11 @@ class _PagedLines(io.RawIOBase):
         self._pass_on([rest] if rest else [])
 
     def _pass_on(self, lines: Sequence[bytes]) -> None:
-        texts = (line.decode("utf-8", "replace").split("\t") for line in lines)
-        self._output.write(["\t".join(map(visible, parts)) for parts in texts])
-        if self._output.left:
-            raise BrokenPipeError
+        for start in range(0, len(lines), _AT_ONCE):
+            texts = (line.decode("utf-8", "replace").split("\t") for line in lines[start : start + _AT_ONCE])
+            self._output.write(["\t".join(map(visible, parts)) for parts in texts])
+            if self._output.left:
+                raise BrokenPipeError
 
 
 def _to_file(shell: Shell, result: Result, worker: Worker, line: RunLine) -> _Answer:

@@ -91,6 +91,20 @@ class Terminal:
         self._stream.feed(found)
         return True
 
+    def drain(self, count: int = 0, until: bytes = b"") -> bytes:
+        """Take the output without drawing the screen, which takes longer than most programs: at least
+        ``count`` bytes, and up to the text ``until``. Return the output; what follows ``until`` is drawn."""
+        deadline, found = time.monotonic() + PATIENCE, b""
+        while len(found) < count or until not in found:
+            assert time.monotonic() < deadline, found[-1000:]
+            try:
+                found += self._child.read_nonblocking(65536, 0.2)
+            except pexpect.TIMEOUT:
+                continue
+        self.written += found
+        self._stream.feed(found[found.rfind(until) if until else len(found) :])
+        return found
+
     def text(self) -> str:
         """The lines on the screen, without blanks at their ends."""
         return "\n".join(line.rstrip() for line in self.screen.display).rstrip()

@@ -14,6 +14,8 @@ from sqlfront_values.types import is_numeric
 #: Rows of the first block, so that a screen appears at once, and of the later blocks.
 _FIRST: Final = 200
 _LATER: Final = 2_000
+#: Bytes of values that a block has at most, unless a single row has more.
+_BYTES: Final = 1 << 20
 
 #: A row of texts that are safe to print; None is a null.
 ShownRow = tuple[str | None, ...]
@@ -37,9 +39,14 @@ def blocks_of(result: Result) -> Iterator[list[ShownRow]]:
     for batch in result.batches():
         start = 0
         while start < batch.num_rows:
-            piece = batch.slice(start, most)
+            piece = batch.slice(start, _fitting(batch, most))
             yield _rows(piece, result)
             start, most = start + piece.num_rows, _LATER
+
+
+def _fitting(batch: pa.RecordBatch, most: int) -> int:
+    """The rows of the batch that make a block: ``most`` at most."""
+    return min(most, max(1, batch.num_rows * _BYTES // max(1, batch.nbytes)))
 
 
 def _rows(batch: pa.RecordBatch, result: Result) -> list[ShownRow]:
