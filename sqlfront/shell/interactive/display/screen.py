@@ -18,7 +18,7 @@ class Paint(Enum):
     """Names of columns."""
     ERROR = "1;31"
     """An error, and the caret below its place."""
-    HOT = "1;33"
+    HOT = "1;35"
     """The step of a plan that took most of the time."""
 
 

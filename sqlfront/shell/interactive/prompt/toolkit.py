@@ -9,15 +9,20 @@ from prompt_toolkit.application import Application, get_app_or_none
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion, ThreadedCompleter
 from prompt_toolkit.document import Document
 from prompt_toolkit.enums import EditingMode
-from prompt_toolkit.filters import completion_is_selected, has_focus, is_searching
+from prompt_toolkit.filters import (
+    completion_is_selected,
+    emacs_mode,
+    has_focus,
+    is_searching,
+    vi_navigation_mode,
+)
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.key_binding import KeyBindings as Bindings
 from prompt_toolkit.key_binding import KeyPressEvent
 from prompt_toolkit.lexers import PygmentsLexer
 from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.shortcuts import CompleteStyle
-from prompt_toolkit.styles import Style, merge_styles, style_from_pygments_cls
-from pygments.styles import get_style_by_name
+from prompt_toolkit.styles import Style, merge_styles, style_from_pygments_dict
 
 from sqlfront.configuration import KeyBindings, ShellOptions
 from sqlfront.shell.interactive.completion.candidates import Candidates
@@ -25,12 +30,14 @@ from sqlfront.shell.interactive.display.screen import Screen
 from sqlfront.shell.interactive.display.visible import cells_of, visible
 from sqlfront.shell.interactive.prompt.base import PROMPT
 from sqlfront.shell.interactive.prompt.ending_signals import EndingSignals
-from sqlfront.shell.interactive.prompt.highlighting import SparkSqlLexer
+from sqlfront.shell.interactive.prompt.highlighting import COLOURS, SparkSqlLexer
 from sqlfront.shell.interactive.prompt.history import KeptHistory
 from sqlfront.shell.interactive.text.statements import is_complete
 
 #: Lines below the prompt that the menu of completions may take.
 _MENU: Final = 8
+#: Seconds after which the byte of Esc is the key, and not the begin of an arrow's, for the editor vi.
+_VI_ESCAPE: Final = 0.05
 _STYLE: Final = Style.from_dict({"prompt": "bold", "completion-menu.meta.completion": "italic"})
 
 
@@ -58,10 +65,12 @@ class ToolkitPrompt:
             prompt_continuation=self._continuation,
             key_bindings=_key_bindings(),
             editing_mode=EditingMode.VI if options.keys is KeyBindings.VI else EditingMode.EMACS,
-            style=merge_styles([style_from_pygments_cls(get_style_by_name("default")), _STYLE]),
+            style=merge_styles([style_from_pygments_dict(COLOURS), _STYLE]),
             color_depth=None if screen.coloured else ColorDepth.DEPTH_1_BIT,
             enable_open_in_editor=False,
         )
+        if options.keys is KeyBindings.VI:
+            self._session.app.ttimeoutlen = _VI_ESCAPE
 
     def read(self, draft: str) -> str:
         """Return the next text that the user types; see
@@ -90,12 +99,12 @@ class _MenuCompleter(Completer):
 
 
 def _key_bindings() -> Bindings:
-    """Enter runs a complete text and else begins a line; Alt-Enter runs the text as it is; Enter on a chosen
-    completion only takes it."""
+    """Enter runs a complete text and else begins a line; Alt-Enter, and Enter among vi's commands, runs the
+    text as it is; Enter on a chosen completion only takes it."""
     bindings = Bindings()
     typing = has_focus("DEFAULT_BUFFER") & ~is_searching
 
-    @bindings.add("enter", filter=typing & ~completion_is_selected)
+    @bindings.add("enter", filter=typing & ~completion_is_selected & ~vi_navigation_mode)
     def _(event: KeyPressEvent) -> None:
         buffer = event.current_buffer
         at_end = "\n" not in buffer.text or not buffer.document.text_after_cursor.strip()
@@ -108,7 +117,9 @@ def _key_bindings() -> Bindings:
     def _(event: KeyPressEvent) -> None:
         event.current_buffer.complete_state = None
 
-    @bindings.add("escape", "enter", filter=typing)
+    # Alt-Enter is Esc and Enter, which vi's Esc doesn't wait for.
+    @bindings.add("escape", "enter", filter=typing & emacs_mode)
+    @bindings.add("enter", filter=typing & vi_navigation_mode)
     def _(event: KeyPressEvent) -> None:
         event.current_buffer.validate_and_handle()
 
