@@ -1,9 +1,10 @@
 """The split of a script into statements, by the rules of Spark's lexer.
 
 A semicolon ends a statement outside of quotes (``'``, ``"``, backticks, raw strings, ``$tag$`` texts),
-comments (bracketed ones nest; a backslash at the end of a line continues a line comment) and compound
-statements (``BEGIN ... END``). A text that isn't closed reaches to the end of the script. The script may come
-in pieces: :class:`ScriptSplitter` holds no more of it than the statement that isn't complete yet.
+comments (bracketed ones nest; outside of them ``*/`` is a sign; a backslash at the end of a line continues a
+line comment) and compound statements (``BEGIN ... END``). A text that isn't closed reaches to the end of the
+script. The script may come in pieces: :class:`ScriptSplitter` holds no more of it than the statement that
+isn't complete yet.
 """
 
 import re
@@ -74,9 +75,9 @@ class _Mode(Enum):
 
 #: Signs that matter outside of blocks, what stands before them, and all words and signs, which matter in
 #: blocks and where a block may begin.
-_SIGN: Final = re.compile(r"""--|/\*(?!\+)|['"`;]|\$\w*\$""")
-_SKIPPED: Final = re.compile(r"""(?:[^-/'"`;$]++|'[^'\\]*+'|"[^"\\]*+"|-(?!-)|/(?!\*))*+""")
-_TOKEN: Final = re.compile(r"""\w+|--|/\*(?!\+)|['"`;:]|\$\w*\$|\S""")
+_SIGN: Final = re.compile(r"""--|\*/|/\*(?!\+)|['"`;]|\$\w*\$""")
+_SKIPPED: Final = re.compile(r"""(?:[^-/*'"`;$]++|'[^'\\]*+'|"[^"\\]*+"|-(?!-)|/(?!\*)|\*(?!/))*+""")
+_TOKEN: Final = re.compile(r"""\w+|--|\*/|/\*(?!\+)|['"`;:]|\$\w*\$|\S""")
 #: The end of a piece that may be a part of a sign or word; longer words are no keywords.
 _UNSURE: Final = re.compile(r"[\w$/*-]*\Z")
 _LONGEST: Final = 64
@@ -170,9 +171,11 @@ class ScriptSplitter:
             token, place = match[0], match.end()
             if token == ";" and not blocks.depth:
                 return place, True
-            if self._opens(token, text[max(begin, match.start() - 2) : match.start()]):
+            opens = self._opens(token, text[max(begin, match.start() - 2) : match.start()])
+            if not opens or self._mode is _Mode.QUOTED:
+                blocks.see(token)
+            if opens:
                 return place, False
-            blocks.see(token)
 
     def _opens(self, token: str, before: str) -> bool:
         """Enter the text that the token opens; return whether it opens one."""

@@ -1,5 +1,6 @@
 """The split of scripts: by Spark's lexer, whole or in pieces."""
 
+import itertools
 import random
 
 import pytest
@@ -11,6 +12,8 @@ from sqlfront_planner.script import (
     placed_statements,
     split_statements,
 )
+from sqlfront_planner.statements.query_parser import lead
+from sqlfront_planner.syntax.lexer import tokens_of
 from tests.oracle.spark import SparkOracle
 
 WORDS = [
@@ -37,6 +40,8 @@ def random_script(chance: random.Random) -> str:
         ("select $$a;b$$, $x$;$$;$x$; select 2", ("select $$a;b$$, $x$;$$;$x$", "select 2")),
         ("; ;; -- nothing\n; /* at all */", ()),
         ("select 'open; select 2", ("select 'open; select 2",)),
+        ("a */* b; c */*/*/; /* d */* e; f", ("a */* b", "c */*/*/", "/* d */* e", "f")),
+        ("'a' begin; `l`: begin x; end; b", ("'a' begin", "`l`: begin x; end", "b")),
         ("begin select 1; select 2; end; select 3", ("begin select 1; select 2; end", "select 3")),
         ("a: begin select 1; end a; select 3", ("a: begin select 1; end a", "select 3")),
         (
@@ -92,8 +97,8 @@ def test_statements_are_where_they_say() -> None:
 
 @pytest.mark.spark
 def test_spark_splits_scripts_likewise(spark: SparkOracle) -> None:
-    """Without backticks, raw strings, continued comments and hints: Spark's lexer knows these, and the
-    splitter of Spark's command doesn't."""
+    """Without backticks, raw strings, continued comments, hints, and ``*/`` outside of a comment: Spark's
+    lexer knows these, and the splitter of Spark's command doesn't."""
     jvm = spark.new_session()._jvm
     assert jvm is not None
     strings = jvm.org.apache.spark.sql.catalyst.util.StringUtils
@@ -101,10 +106,36 @@ def test_spark_splits_scripts_likewise(spark: SparkOracle) -> None:
     words = [word for word in WORDS if word not in ("`", "r", "begin", "\\", "+", "$a$")]
     for _ in range(400):
         script = "".join(chance.choices([*words, "\\'", "\\\\"], k=12))
+        if "*/" in tokens_of(script).kinds:
+            continue
         found = strings.splitSemiColon(script, False)
         theirs = [found.apply(place) for place in range(found.size())]
         expected = [text.strip() for text in theirs if split_statements(text)]
         assert list(split_statements(script)) == expected, script
+
+
+@pytest.mark.spark
+def test_statements_end_at_the_semicolons_of_sparks_lexer(spark: SparkOracle) -> None:
+    """Without blocks, whose semicolons the parser tells apart, and without texts that aren't closed, behind
+    whose beginning Spark's lexer goes on."""
+    jvm = spark.new_session()._jvm
+    assert jvm is not None
+    parser, streams = jvm.org.apache.spark.sql.catalyst.parser, jvm.org.antlr.v4.runtime.CharStreams
+    chance, compared = random.Random(19), 0
+    words = [word for word in WORDS if word != "begin"]
+    for _ in range(150):
+        script = "".join(chance.choices([*words, "*/*", "/*+", "'a;'", "$$;$$", "$a$"], k=8))
+        lexer = parser.SqlBaseLexer(parser.UpperCaseCharStream(streams.fromString(script)))
+        found = [(token.getType(), token.getStartIndex()) for token in lexer.getAllTokens()]
+        if parser.SqlBaseLexer.UNRECOGNIZED in dict(found):
+            continue
+        ends = [place for kind, place in found if kind == parser.SqlBaseLexer.SEMICOLON]
+        pairs = itertools.pairwise([-1, *ends, len(script)])
+        texts = [script[before + 1 : end].strip() for before, end in pairs]
+        assert list(split_statements(script)) == [text for text in texts if lead(text)], script
+        compared += 1
+
+    assert compared > 30
 
 
 def test_a_statement_comes_as_soon_as_its_semicolon() -> None:

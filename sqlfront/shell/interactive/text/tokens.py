@@ -1,6 +1,8 @@
 """Tokens of a text that may be half typed."""
 
+import re
 from bisect import bisect_left
+from typing import Final
 
 import msgspec
 
@@ -10,6 +12,9 @@ from sqlfront_planner.syntax.lexer import tokens_of
 OPERAND_ENDS = frozenset(
     {")", "]", "<quoted>", "<string>", "<integer>", "<decimal>", "<long>", "<number>", "?"}
 )
+
+#: The begin of a quote, block of code or comment.
+_OPENING: Final = re.compile(r"""['"`]|/\*|\$\w*\$""")
 
 
 class TextToken(msgspec.Struct, frozen=True):
@@ -46,7 +51,7 @@ def text_tokens(text: str) -> list[TextToken]:
 def opens_quote(text: str, start: int) -> bool:
     """Whether an ``<unknown>`` token at the offset ``start`` is an unclosed quote, block of code or
     comment."""
-    return text[start] in "'\"`" or text.startswith(("/*", "$$"), start)
+    return _OPENING.match(text, start) is not None
 
 
 def position_of(tokens: list[TextToken], offset: int) -> int:
