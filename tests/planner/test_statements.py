@@ -312,3 +312,27 @@ def test_script_is_split_outside_quotes_and_comments() -> None:
         "select ';', \"a;\", `b;` -- c;",
         "/* d; */ select r'\\'",
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("create table t (select int)", ["select"]),
+        (
+            "create table if not exists a.`b c` ( with int, from decimal(3, 2) not null) using csv",
+            ["with", "from"],
+        ),
+        ("create table t (select int, b)", None),
+        ("create table t (select a b)", None),
+        ("create table t as (select int)", None),
+        ("create table t using csv (select int)", None),
+    ],
+)
+def test_brackets_behind_a_new_tables_name_hold_columns_if_they_can(
+    text: str, columns: list[str] | None
+) -> None:
+    statement = parse(text)
+
+    assert isinstance(statement, CreateTable)
+    assert (None if statement.schema is None else statement.schema.names) == columns
+    assert (statement.query is None) is (columns is not None)

@@ -6,7 +6,9 @@ The grammar is Spark's (``statements.lark``), extended by KILL QUERY.
 whole text.
 """
 
+import re
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from importlib.resources import files
 from typing import Final
@@ -57,6 +59,13 @@ _GRAMMAR_WORDS: Final = frozenset(
 _NAME_ENDS: Final = frozenset({"FROM", "SELECT", "VALUES", "WITH", "(", "<string>"})
 #: Words that name a statement at most, as in ``SHOW CREATE TABLE``.
 _NAME_WORDS: Final = 3
+#: A new table's name and a bracket, behind which a query may begin, or a column with the name of a keyword.
+_PERHAPS_COLUMNS: Final = (
+    r"(?i)\s*CREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?(?:`[^`]*`|[\w.])+\s*\(\s*"
+    r"(?:SELECT|WITH|VALUES|FROM|TABLE)\s+\w"
+)
+#: The alternative of the grammar's QUERY that begins with a bracket.
+_BRACKETED_QUERY: Final = r"|\((?=[\s(]*(?:SELECT|WITH|VALUES|FROM|TABLE)\b)[\s\S]*"
 _EXPLAIN_DETAILS: Final = ("EXTENDED", "ANALYZE")
 _OTHER_DETAILS: Final = ("CODEGEN", "COST", "FORMATTED", "LOGICAL")
 #: The mode of EXPLAIN, by the presence of EXTENDED and of ANALYZE.
@@ -90,7 +99,7 @@ def parse_command(sql: str, word: str, start: int, parse_from: ParseFrom) -> Sta
         raise _not_built(sql, start)
     try:
         # A setting's value is the rest of the text, comments included.
-        tree = _parser().parse((sql if word == "SET" else without_comments(sql))[start:])
+        tree = _tree((sql if word == "SET" else without_comments(sql))[start:])
     except lark.UnexpectedInput as error:
         raise _not_built(sql, start, _place(error, sql, start)) from None
     try:
@@ -104,9 +113,21 @@ def parse_command(sql: str, word: str, start: int, parse_from: ParseFrom) -> Sta
     return statement
 
 
+def _tree(text: str) -> lark.ParseTree:
+    """The grammar's tree of a statement. As in Spark, brackets behind a table's name hold columns if they can
+    be read so: ``CREATE TABLE t (select INT)`` has a column ``select``."""
+    if re.match(_PERHAPS_COLUMNS, text) is not None:
+        with suppress(lark.UnexpectedInput):
+            return _parser(bracketed_queries=False).parse(text)
+    return _parser().parse(text)
+
+
 @cache
-def _parser() -> lark.Lark:
+def _parser(*, bracketed_queries: bool = True) -> lark.Lark:
+    """The parser of the grammar. ``bracketed_queries``: whether a bracket may begin a query."""
     grammar = files("sqlfront_planner.statements").joinpath("statements.lark").read_text(encoding="utf-8")
+    if not bracketed_queries:
+        grammar = grammar.replace(_BRACKETED_QUERY, "")
     return lark.Lark(grammar, parser="lalr", lexer="contextual", maybe_placeholders=False)
 
 
