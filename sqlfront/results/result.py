@@ -4,6 +4,7 @@ import datetime
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
+from types import FunctionType
 from typing import TYPE_CHECKING, Final, NoReturn, cast
 
 import msgspec
@@ -514,6 +515,14 @@ for _name in MISSING:
     setattr(Result, _name, NeedsSpark(_name))
 
 
+def _name_as_result(kind: type[Result]) -> None:
+    """Have Python's own errors, as of an unknown attribute, name a class as ``Result``, which users know."""
+    methods = [value for value in vars(kind).values() if isinstance(value, FunctionType)]
+    for each in (kind, *methods):
+        each.__qualname__ = each.__qualname__.replace(kind.__name__, Result.__name__)
+    kind.__name__ = Result.__name__
+
+
 class RowsResult(Result):
     """The result of a row program, which has all rows as Python values. An Arrow batch of the rows is made
     only for readers of Arrow data."""
@@ -574,6 +583,9 @@ class RowsResult(Result):
             return self._values
         zone = self._zone(naive=naive)
         return [in_zone(values, places, zone, naive=naive) for values in self._values]
+
+
+_name_as_result(RowsResult)
 
 
 def command_result(
