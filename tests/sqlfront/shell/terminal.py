@@ -29,9 +29,11 @@ class Terminal:
         columns: int = 100,
         environment: Mapping[str, str] | None = None,
         program: Sequence[str] = (sys.executable, "-m", "sqlfront"),
+        patience: float | None = None,
     ) -> None:
-        """Start ``program`` with the ``arguments`` in ``folder``, which is its home,
-        too."""
+        """Start ``program`` with the ``arguments`` in ``folder``, which is its home, too. ``patience``:
+        seconds until what is waited for has to be there, None = :data:`PATIENCE`."""
+        self._patience = PATIENCE if patience is None else patience
         inherited = {
             name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "PAGER", "LESS")
         }
@@ -47,7 +49,7 @@ class Terminal:
             cwd=str(folder),
             env={**inherited, **own, **(environment or {})},
             dimensions=(lines, columns),
-            timeout=PATIENCE,
+            timeout=self._patience,
         )
         self._child.delaybeforesend = None
 
@@ -94,7 +96,7 @@ class Terminal:
     def drain(self, count: int = 0, until: bytes = b"") -> bytes:
         """Take the output without drawing the screen, which takes longer than most programs: at least
         ``count`` bytes, and up to the text ``until``. Return the output; what follows ``until`` is drawn."""
-        deadline, found = time.monotonic() + PATIENCE, b""
+        deadline, found = time.monotonic() + self._patience, b""
         while len(found) < count or until not in found:
             assert time.monotonic() < deadline, found[-1000:]
             try:
@@ -113,7 +115,7 @@ class Terminal:
         """Wait until a text is on the screen (``gone``: no longer), or a condition holds for it; return the
         screen. AssertionError, with the screen, if that doesn't happen."""
         holds = what if callable(what) else (lambda text: (what in text) is not gone)
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + self._patience
         changed = True
         while time.monotonic() < deadline:
             if changed and holds(text := self.text()):
@@ -156,7 +158,7 @@ class Terminal:
     def ended(self) -> int | None:
         """Wait for the program's end; return its exit code, or the negative number of the signal that ended
         it."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + self._patience
         while self._child.isalive() and time.monotonic() < deadline:
             self.pump()
         assert not self._child.isalive(), self.text()

@@ -5,16 +5,10 @@ import time
 
 import pytest
 
-from tests.sqlfront.spark.terminal import LONG, Terminal
+from tests.sqlfront.spark.terminal import ENDLESS, LONG, PIVOT, Terminal
 
 pytestmark = [pytest.mark.spark, pytest.mark.cluster]
 
-#: Never ends by itself; sqlfront has no PIVOT.
-ENDLESS = (
-    "SELECT * FROM (SELECT id % 2 AS k FROM range(0, 1000000000000, 1, 4) WHERE sin(id) > 2) "
-    "PIVOT (count(*) FOR k IN (0, 1))"
-)
-PIVOT = "SELECT * FROM (SELECT 1 AS a) PIVOT (count(*) FOR a IN (1, 2))"
 #: How long Spark may take to end what was interrupted (s), and how often that is tried: what else the machine
 #: does must not decide.
 SOON = 0.5
