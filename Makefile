@@ -102,11 +102,12 @@ doors: $(DOORS_READY)  ## Real libraries, notebooks, the site in Chromium, and l
 	$(VENV)/harlequin/bin/python -m pytest -q -m doors tests/sqlfront/harlequin $(ARGS)
 	$(VENV)/doors-sqlalchemy20/bin/python -m pytest -q -m doors tests/sqlfront/sqlalchemy/test_suite.py $(ARGS)
 
-oracle: $(DEV_READY)  ## Ask a live Spark for every stored answer again, and read 3,000 odd files beside it (needs Java)
+oracle: $(DEV_READY)  ## Ask a live Spark for every stored answer again; 3,000 odd files and random DDL beside it (needs Java)
 	@$(BIN)/python demo/prepare.py
 	$(BIN)/python -m tests.oracle.complete --check tests/slt tests/demo/flights.slt
 	$(BIN)/python -m tests.tpch.complete --check
 	$(BIN)/python -m tests.oracle.files.run --count 3000 --seed 16
+	$(BIN)/python -m tests.oracle.ddl.run --count 60 --seed 1
 	$(BIN)/pytest -q -m "cluster and spark" tests/values tests/oracle
 
 soak: $(DEV_READY)  ## Ten thousand seeds of random jobs, and of random writes, with faults, on simulated members; long runs

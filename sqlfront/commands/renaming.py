@@ -19,6 +19,7 @@ def rename(run: StatementRun, statement: RenameRelation) -> CommandOutcome:
     EXPECT_TABLE_NOT_VIEW or EXPECT_VIEW_NOT_TABLE for the other kind of relation, and the errors of the new
     name."""
     catalog = run.context.catalog
+    _check_parts(statement.target)
     while True:
         entry = own_entry(run, statement.name)
         _check_kind(entry, statement.kind)
@@ -42,15 +43,18 @@ def _check_kind(entry: Entry, kind: RelationKind) -> None:
         check(entry, f"ALTER {kind.name} ... RENAME TO")
 
 
-def _check_target(entry: Entry, target: str) -> None:
-    """Raise the error for a name that the relation can't have: one in another schema, or, for a permanent
-    relation, one with other characters than letters, digits and underscores."""
-    *qualifier, name = name_parts(target)
-    if len(qualifier) > 1:
+def _check_parts(target: str) -> None:
+    if len(name_parts(target)) > 2:
         raise spark_error(
             "IDENTIFIER_TOO_MANY_NAME_PARTS",
             f"{quoted(name_parts(target))} is not a valid identifier as it has more than 2 name parts.",
         )
+
+
+def _check_target(entry: Entry, target: str) -> None:
+    """Raise the error for a name that the relation can't have: one in another schema, or, for a permanent
+    relation, one with other characters than letters, digits and underscores."""
+    *qualifier, name = name_parts(target)
     home = entry.database or (DEFAULT_DATABASE,)
     if qualifier and qualifier[0].lower() != home[0]:
         raise spark_error(

@@ -61,6 +61,8 @@ from sqlfront_values.types import VOID
 DEFAULT_FORMAT: Final = "memory"
 #: The condition of the error for an existing name.
 TAKEN: Final = "TABLE_OR_VIEW_ALREADY_EXISTS"
+#: The sub-condition of too few or (True) too many columns of a view's query.
+_ARITY: Final = ("NOT_ENOUGH_DATA_COLUMNS", "TOO_MANY_DATA_COLUMNS")
 
 
 def create_table(run: StatementRun, statement: CreateTable) -> CommandOutcome:
@@ -243,7 +245,7 @@ def create_view(run: StatementRun, statement: CreateView) -> CommandOutcome:
     if statement.columns and len(statement.columns) != len(names):
         raise ProgrammingError(
             f"view `{view.name}` names {len(statement.columns)} columns, its query gives {len(names)}",
-            condition="CREATE_VIEW_COLUMN_ARITY_MISMATCH",
+            condition=f"CREATE_VIEW_COLUMN_ARITY_MISMATCH.{_ARITY[len(statement.columns) < len(names)]}",
         )
     check_unique(statement.columns or names)
     if not view.temporary:

@@ -12,6 +12,7 @@ verdict. Read in this order:
 - `beside`: both answer the same statements, Spark from its tables, sqlfront from copies of them;
   `test_beside` does that in one process, `test_executors` (`make beside`) with members on Spark's executors
   and with all queries there are;
+- `ddl`: `python -m tests.oracle.ddl.run` has both answer random sequences of DDL, SHOW and DESCRIBE;
 - `ways`: `python -m tests.oracle.ways` writes the lane, the reason and EXPLAIN of every statement of the
   `.slt` files and of TPC-H, and compares two such texts: before and after a change that must move no plan.
 """

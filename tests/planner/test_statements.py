@@ -216,7 +216,9 @@ def test_describe_query() -> None:
     assert isinstance(parse("describe select 1"), DescribeQuery)
 
 
-@pytest.mark.parametrize("sql", ["merge into t using u on true", "call f()", "alter table t rename to u"])
+@pytest.mark.parametrize(
+    "sql", ["merge into t using u on true", "call f()", "alter table t recover partitions"]
+)
 def test_what_is_not_built_is_refused_by_name(sql: str) -> None:
     error = failure(sql)
 

@@ -256,7 +256,8 @@ def _split(definition: TableDefinition, found: tuple[pa.Field, ...]) -> tuple[pa
     if missing:
         raise ProgrammingError(
             f"table {definition.name}: PARTITIONED BY names no column `{missing[0]}`; "
-            f"its columns are {', '.join(definition.schema.names)}"
+            f"its columns are {', '.join(definition.schema.names)}",
+            condition="COLUMN_NOT_DEFINED_IN_TABLE",
         )
     extra = {field.name.lower(): field for field in found if field.name.lower() not in declared}
     partition = [(declared | extra)[name] for name in dict.fromkeys([*wanted, *extra])]

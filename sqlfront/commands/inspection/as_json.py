@@ -46,12 +46,12 @@ def describe_as_json(run: StatementRun, statement: DescribeTable) -> CommandOutc
 
 
 def _place(entry: Entry, written: str) -> Fields:
-    """The names: of a permanent relation as the statement writes it."""
+    """The names, the relation's as it is ``written`` in the statement."""
     catalog, database = (DEFAULT_CATALOG, DEFAULT_DATABASE)
     if entry.temporary:
         catalog, database = (DEFAULT_CATALOG, entry.database[-1]) if entry.database else SESSION_SCHEMA
     return {
-        "table_name": entry.name if entry.temporary else written,
+        "table_name": written,
         "catalog_name": catalog,
         "namespace": [database],
         "schema_name": database,
