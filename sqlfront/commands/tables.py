@@ -225,7 +225,8 @@ def _is_permuted(table: Table, query: LogicalPlan) -> bool:
 
 def create_view(run: StatementRun, statement: CreateView) -> CommandOutcome:
     """CREATE VIEW: bind the view's query once, so that an invalid query is refused here, and add the view to
-    the catalog. Copies that read a replaced relation are dropped."""
+    the catalog. Copies that read a replaced relation are dropped. Raises EXPECT_VIEW_NOT_TABLE for OR REPLACE
+    of a table."""
     catalog, query = run.context.catalog, with_arguments(statement.query, run.arguments)
     if statement.scope.is_temporary:
         _give_way(run, statement)
@@ -258,12 +259,29 @@ def create_view(run: StatementRun, statement: CreateView) -> CommandOutcome:
     if spark is not None and view.temporary and statement.mode is CreateMode.REPLACE:
         spark.drop_view(view.name)
     present = catalog.lookup(view.parts)
-    if statement.mode is CreateMode.SKIP and present is not None and not present.temporary:
+    if statement.mode is CreateMode.SKIP and catalog.own(view.parts, temporary=False) is not None:
         return NOTHING
     stale = () if present is None else dependents(run, view.name)
-    drop_copy(catalog.add(view, replace=statement.mode is CreateMode.REPLACE))
+    drop_copy(_add_view(catalog, view, replace=statement.mode is CreateMode.REPLACE))
     let_go(run, stale)
     return NOTHING
+
+
+def _add_view(catalog: Catalog, view: ViewEntry, *, replace: bool) -> Entry | None:
+    """Add the view to the catalog; return the entry that the view replaces. Raises the errors of
+    :meth:`~sqlfront_planner.catalog.Catalog.add`, and EXPECT_VIEW_NOT_TABLE for a permanent view in the place
+    of a table."""
+    while replace and not view.temporary and (present := catalog.own(view.parts, temporary=False)):
+        if isinstance(origin_of(present), TableEntry):
+            raise _view_expected(present, "CREATE OR REPLACE VIEW")
+        if catalog.exchange(present, view):
+            return present
+    return catalog.add(view, replace=replace and view.temporary)
+
+
+def _view_expected(entry: Entry, operation: str) -> Error:
+    message = f"The table {whole_name(entry)} does not support {operation}."
+    return spark_error("EXPECT_VIEW_NOT_TABLE.NO_ALTERNATIVE", message)
 
 
 def alter_view(run: StatementRun, statement: AlterView) -> CommandOutcome:
@@ -276,10 +294,7 @@ def alter_view(run: StatementRun, statement: AlterView) -> CommandOutcome:
         entry = own_entry(run, statement.name)
         origin = origin_of(entry)
         if not isinstance(origin, ViewEntry):
-            raise spark_error(
-                "EXPECT_VIEW_NOT_TABLE.NO_ALTERNATIVE",
-                f"The table {whole_name(entry)} does not support ALTER VIEW ... AS.",
-            )
+            raise _view_expected(entry, "ALTER VIEW ... AS")
         view = replace(origin, sql=query.text, columns=())
         schema, sees = _columns_of_view(run, query, view)
         names = schema if isinstance(schema, tuple) else schema.names
