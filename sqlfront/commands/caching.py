@@ -33,12 +33,20 @@ from sqlfront_connectors.files.locations.paths import local_path
 from sqlfront_connectors.memory.keyed_table import KeyedTable
 from sqlfront_connectors.memory.spread.table import SpreadTable
 from sqlfront_planner.binder import bind_query
-from sqlfront_planner.catalog import Entry, FoundElsewhere, TableEntry, ViewEntry
+from sqlfront_planner.catalog import (
+    DEFAULT_DATABASE,
+    Entry,
+    FoundElsewhere,
+    TableEntry,
+    ViewEntry,
+    already_exists,
+)
 from sqlfront_planner.logical import LogicalPlan, LogicalScan
 from sqlfront_planner.statements.dotted_names import dotted, last_part, name_parts
 from sqlfront_planner.statements.query_parser import parse_query
 from sqlfront_planner.statements.structs import (
     CacheTable,
+    Query,
     RefreshPath,
     RefreshTable,
     RepairTable,
@@ -65,21 +73,61 @@ _NAME: Final = re.compile(r"(?:\w+|`[^`]+`)(?:\.(?:\w+|`[^`]+`))*")
 
 def cache(run: StatementRun, statement: CacheTable) -> CommandOutcome:
     """CACHE TABLE: make a copy in memory of a table or view of this session or Spark's, or of a query's
-    rows, and put the copy in the entry's place in the catalog. The outcome has the number of rows copied."""
-    catalog = run.context.catalog
+    rows, and put the copy in the entry's place in the catalog. If another statement drops or replaces the
+    relation meanwhile, begin again. The outcome has the number of rows copied."""
+    while True:
+        present, origin = _to_copy(run, statement)
+        entry = _new_copy(run, statement, origin)
+        try:
+            rows, basis = _fill(run, entry)
+            entered = _enter(run, present, entry, replace=statement.query is None)
+        except BaseException:
+            drop_copy(entry)
+            raise
+        if entered:
+            break
+        drop_copy(entry)
+    if not basis.is_current:  # a writer meanwhile didn't know of the copy yet
+        rows, _ = _fill(run, entry)
+    return CommandOutcome(written=rows)
+
+
+def _to_copy(run: StatementRun, statement: CacheTable) -> tuple[Entry | None, Entry]:
+    """The catalog's entry whose place the copy takes (None: the catalog has none), and the entry to copy: a
+    table or view of this session (without a copy that it has already), a relation of the Spark session
+    beside this session, or the statement's query."""
     if statement.query is not None:
-        statement = replace(statement, query=with_arguments(statement.query, run.arguments))
-    origin: Entry
-    if statement.query is not None and (elsewhere := _query_elsewhere(run, statement)) is not None:
-        origin, plan = elsewhere, run.all_rows(statement.name, elsewhere)
-    elif statement.query is not None:
-        origin = ViewEntry(last_part(statement.name), statement.query.text, (), temporary=True)
-        if catalog.lookup(name_parts(statement.name)) is not None:
-            catalog.add(origin)
-        plan = run.bind(statement.query)
-    else:
-        origin = _origin(run, statement.name)
-        plan = run.all_rows(statement.name, origin)
+        return None, _of_query(run, statement.name, statement.query)
+    try:
+        present = run.entry(statement.name)
+    except FoundElsewhere:
+        assert run.context.spark is not None
+        return None, run.context.spark.entry(name_parts(statement.name))
+    return present, origin_of(present)
+
+
+def _of_query(run: StatementRun, name: str, query: Query) -> Entry:
+    """A temporary view of the query; if only Spark can run the query, an entry with Spark's rows. Raises
+    TEMP_TABLE_OR_VIEW_ALREADY_EXISTS, NotSupportedError for a query that needs Spark if there is no Spark
+    session."""
+    context, query = run.context, with_arguments(query, run.arguments)
+    try:
+        bound = bind_query(query, context.catalog, context.bind_settings, run.arguments)
+    except NotSupportedError:
+        if context.spark is None:
+            raise
+        return context.spark.query(last_part(name), query.text)
+    sees = frozenset(map(str.lower, bound.temporary))
+    view = ViewEntry(last_part(name), query.text, temporary=True, schema=bound.plan.schema, sees=sees)
+    present = context.catalog.lookup(name_parts(name))
+    if present is not None and present.temporary:
+        raise already_exists(view)
+    return view
+
+
+def _new_copy(run: StatementRun, statement: CacheTable, origin: Entry) -> TableEntry:
+    """The origin's entry with a copy that has no rows yet."""
+    plan = run.all_rows(statement.name, origin)
     check_unique(plan.schema.names)
     definition = TableDefinition(
         last_part(statement.name), plan.schema, clustered_by=statement.clustered_by, buckets=statement.buckets
@@ -88,40 +136,37 @@ def cache(run: StatementRun, statement: CacheTable) -> CommandOutcome:
     if isinstance(origin, TableEntry) and isinstance(origin.table, KeyedTable):
         copy.set_indexes(origin.table.snapshot().indexes)
     copy.reloaded = True
-    entry = TableEntry(origin.name, CachedTable(origin, copy), origin.temporary, origin.parts[:-1])
-    try:
-        rows, basis = _fill(run, entry)
-        previous = catalog.add(entry, replace=True)
-    except BaseException:
-        copy.drop()
-        raise
-    drop_copy(previous)
-    if not basis.is_current:  # a writer meanwhile didn't know of the copy yet
-        rows, _ = _fill(run, entry)
-    return CommandOutcome(written=rows)
+    return TableEntry(origin.name, CachedTable(origin, copy), origin.temporary, origin.parts[:-1])
 
 
-def _origin(run: StatementRun, name: str) -> Entry:
-    """The entry to copy for a dotted name: a table or view of this session (without a copy that it has
-    already), or of the Spark session beside this session."""
-    try:
-        return origin_of(run.entry(name))
-    except FoundElsewhere:
-        assert run.context.spark is not None
-        return run.context.spark.entry(name_parts(name))
+def _enter(run: StatementRun, present: Entry | None, entry: TableEntry, *, replace: bool) -> bool:
+    """Put the cached ``entry`` in the place of the ``present`` one; without a present one, add it to the
+    catalog (``replace`` as of :meth:`~sqlfront_planner.catalog.Catalog.add`). Return whether the relation was
+    still there; other comments of the relation, or another copy, make no difference."""
+    catalog = run.context.catalog
+    if present is None:
+        drop_copy(catalog.add(entry, replace=replace))
+        return True
+    copied = _content(present)
+    while present is not None and _content(present) == copied:
+        if catalog.exchange(present, _with_origin(entry, origin_of(present))):
+            drop_copy(present)
+            return True
+        present = catalog.own(present.parts)
+    return False
 
 
-def _query_elsewhere(run: StatementRun, statement: CacheTable) -> TableEntry | None:
-    """An entry with the rows of the statement's query if only Spark can run the query; None if the query
-    runs here. Raises NotSupportedError for a query that needs Spark if there is no Spark session."""
-    assert statement.query is not None
-    try:
-        run.bind(statement.query)
-    except NotSupportedError:
-        if run.context.spark is None:
-            raise
-        return run.context.spark.query(last_part(statement.name), statement.query.text)
-    return None
+def _content(entry: Entry) -> object:
+    """A value that tells what rows the relation has: the identity of the table, or the view's query."""
+    origin = origin_of(entry)
+    if isinstance(origin, TableEntry):
+        return id(origin.table)
+    return origin.sql, origin.columns, origin.sees
+
+
+def _with_origin(entry: TableEntry, origin: Entry) -> TableEntry:
+    assert isinstance(entry.table, CachedTable)
+    return replace(entry, table=CachedTable(origin, entry.table.copy))
 
 
 def uncache(run: StatementRun, statement: UncacheTable) -> CommandOutcome:
@@ -387,15 +432,15 @@ def give_up(run: StatementRun, entry: Entry, error: Error) -> None:
 
 def _uncache(run: StatementRun, entry: Entry) -> None:
     """Restore the origin of a cached entry, unless the name has another entry by now."""
-    if isinstance(entry, TableEntry) and isinstance(entry.table, CachedTable):
-        catalog = run.context.catalog
-        parts = entry.parts if entry.temporary else ("default", entry.name)
-        if not _has_copy(catalog.own(parts), entry.table.copy):
-            return
-        if run.context.spark is not None and run.context.spark.origin(entry) is not None:
+    if not (isinstance(entry, TableEntry) and isinstance(entry.table, CachedTable)):
+        return
+    catalog, spark = run.context.catalog, run.context.spark
+    parts = entry.parts if entry.temporary else (DEFAULT_DATABASE, entry.name)
+    while (present := catalog.own(parts)) is not None and _has_copy(present, entry.table.copy):
+        if spark is not None and spark.origin(entry) is not None:
             drop_copy(catalog.remove(parts))  # Spark has the origin
-        else:
-            drop_copy(catalog.add(entry.table.origin, replace=True))
+        elif catalog.exchange(present, origin_of(present)):
+            drop_copy(present)
 
 
 def drop_copy(entry: Entry | None) -> None:

@@ -273,3 +273,87 @@ def test_a_change_that_nobody_has_confirmed_leaves_no_copy_behind(
     monkeypatch.undo()
 
     assert ask(spread, "SELECT sum(id) FROM c") == ask(spread, "SELECT sum(id) FROM t") != [(3,)]
+
+
+def after_filling(monkeypatch: pytest.MonkeyPatch, *then: Callable[[], object]) -> None:
+    """Call the functions, one each, after the next times that a copy is filled."""
+    fill, waiting = caching._fill, iter(then)
+
+    def filled(run: StatementRun, entry: TableEntry) -> object:
+        outcome = fill(run, entry)
+        next(waiting, lambda: None)()
+        return outcome
+
+    monkeypatch.setattr(caching, "_fill", filled)
+
+
+@pytest.mark.parametrize("relation", ["TABLE r USING memory", "VIEW r"])
+def test_caching_does_not_undo_a_replacement(
+    connection: sqlfront.Connection, monkeypatch: pytest.MonkeyPatch, relation: str
+) -> None:
+    connection.execute(f"CREATE {relation} AS SELECT 1 AS a")
+    change = f"CREATE OR REPLACE {relation} AS SELECT 99 AS a, 'new' AS n"
+    after_filling(monkeypatch, lambda: connection.session.execute(change))
+    connection.execute("CACHE TABLE r")
+
+    assert ask(connection, "SELECT * FROM r") == [(99, "new")]
+    connection.execute("UNCACHE TABLE r")
+    assert ask(connection, "SELECT * FROM r") == [(99, "new")]
+
+
+def test_caching_does_not_undo_a_drop(
+    connection: sqlfront.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection.execute("CREATE TABLE r USING memory AS SELECT 1 AS a")
+    after_filling(monkeypatch, lambda: connection.session.execute("DROP TABLE r"))
+    with pytest.raises(sqlfront.ProgrammingError, match="TABLE_OR_VIEW_NOT_FOUND"):
+        connection.execute("CACHE TABLE r")
+
+    assert ask(connection, "SHOW TABLES") == []
+
+
+def test_caching_keeps_a_comment_of_meanwhile(
+    connection: sqlfront.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection.execute("CREATE TABLE r USING memory AS SELECT 1 AS a")
+    fills: list[str] = []
+    after_filling(
+        monkeypatch,
+        lambda: connection.session.execute("COMMENT ON TABLE r IS 'new'"),
+        lambda: fills.append("another"),
+    )
+    connection.execute("CACHE TABLE r")
+
+    assert ("Comment", "new", "") in ask(connection, "DESCRIBE EXTENDED r")
+    assert fills == []
+
+
+def test_uncaching_does_not_undo_a_replacement(
+    connection: sqlfront.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection.execute("CREATE TABLE r USING memory AS SELECT 1 AS a")
+    connection.execute("CACHE TABLE r")
+    has_copy = caching._has_copy
+    changes = iter(["CREATE OR REPLACE TABLE r USING memory AS SELECT 99 AS a"])
+
+    def then_replaced(entry: Entry | None, copy: Table) -> bool:
+        found = has_copy(entry, copy)
+        for change in changes:
+            connection.session.execute(change)
+        return found
+
+    monkeypatch.setattr(caching, "_has_copy", then_replaced)
+    connection.execute("UNCACHE TABLE r")
+
+    assert ask(connection, "SELECT * FROM r") == [(99,)]
+
+
+def test_a_cached_query_may_have_the_name_of_the_table_that_it_reads(
+    connection: sqlfront.Connection,
+) -> None:
+    connection.execute("CREATE TABLE r USING memory AS SELECT 1 AS a")
+    connection.execute("CACHE TABLE r AS SELECT a + 1 AS a FROM r")
+
+    assert ask(connection, "SELECT * FROM r") == [(2,)]
+    connection.execute("UNCACHE TABLE r")
+    assert ask(connection, "SELECT * FROM r") == [(2,)]
