@@ -88,7 +88,11 @@ def cache(run: StatementRun, statement: CacheTable) -> CommandOutcome:
             break
         drop_copy(entry)
     if not basis.is_current:  # a writer meanwhile didn't know of the copy yet
-        rows, _ = _fill(run, entry)
+        try:
+            rows, _ = _fill(run, entry)
+        except BaseException:
+            _uncache(run, entry)
+            raise
     return CommandOutcome(written=rows)
 
 

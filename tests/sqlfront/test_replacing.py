@@ -348,6 +348,24 @@ def test_uncaching_does_not_undo_a_replacement(
     assert ask(connection, "SELECT * FROM r") == [(99,)]
 
 
+@pytest.mark.parametrize("error", [sqlfront.OperationalError("timed out"), KeyboardInterrupt()])
+def test_a_copy_that_lacks_a_concurrent_insert_is_dropped(
+    connection: sqlfront.Connection, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    connection.execute("CREATE TABLE r USING memory AS SELECT 1 AS a")
+
+    def fail() -> None:
+        raise error
+
+    after_filling(monkeypatch, lambda: connection.session.execute("INSERT INTO r VALUES (2)"), fail)
+    with pytest.raises(type(error)):
+        connection.execute("CACHE TABLE r")
+    monkeypatch.undo()
+
+    assert sorted(ask(connection, "SELECT * FROM r")) == [(1,), (2,)]
+    assert ("Cached", "false", "") in ask(connection, "DESCRIBE EXTENDED r")
+
+
 def test_a_cached_query_may_have_the_name_of_the_table_that_it_reads(
     connection: sqlfront.Connection,
 ) -> None:
