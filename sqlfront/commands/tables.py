@@ -320,8 +320,8 @@ def _columns_of_view(
     context = run.context
     try:
         bound = bind_query(query, context.catalog, context.bind_settings, run.arguments)
-        if view.name.lower() in map(str.lower, bound.relations):
-            itself = _with_view(context.catalog, replace(view, schema=None, sees=None))
+        itself = _with_view(context.catalog, replace(view, schema=None, sees=None))
+        if itself is not None:
             bind_query(query, itself, context.bind_settings, run.arguments)
     except NotSupportedError:
         spark = context.spark
@@ -338,14 +338,21 @@ def _columns_of_view(
     return bound.plan.schema, frozenset(map(str.lower, bound.temporary)) if view.temporary else None
 
 
-def _with_view(catalog: Catalog, view: ViewEntry) -> Catalog:
-    """The catalog with the view in the place of the relation that the view replaces, so that a query that
-    reads the view itself is refused."""
+def _with_view(catalog: Catalog, view: ViewEntry) -> Catalog | None:
+    """The catalog with the view in the place of the relation that the view replaces, and with cached views'
+    queries instead of their copies, so that a query that reads the view itself is refused. None if the view
+    replaces nothing."""
     group = catalog.pinned() if view.temporary else catalog.without_temporary()
     replaced = group.own(view.parts, temporary=view.temporary)
     if replaced is None or replaced.temporary != view.temporary:
-        return catalog
-    return catalog.mapped(lambda entry: view if entry is replaced else entry)
+        return None
+    return catalog.mapped(lambda entry: view if entry is replaced else _uncopied(entry))
+
+
+def _uncopied(entry: Entry) -> Entry:
+    """The view behind a copy of a view; another entry as it is."""
+    origin = origin_of(entry)
+    return origin if isinstance(origin, ViewEntry) else entry
 
 
 def _refers_to_temporary(view: ViewEntry, name: str) -> Error:
