@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import event, pool, schema
 from sqlalchemy import types as sqltypes
 from sqlalchemy.engine import URL
+from sqlalchemy.engine import cursor as cursors
 from sqlalchemy.engine.default import DefaultExecutionContext
 
 import sqlfront
@@ -32,9 +33,17 @@ class SqlfrontExecutionContext(DefaultExecutionContext):
     """One run of a statement. Results of the driver stream always, so that ``stream_results`` needs no other
     cursor, but has SQLAlchemy fetch rows as they are asked for."""
 
+    cursor_fetch_strategy: Element
+
     def create_server_side_cursor(self) -> Element:
         """A cursor of the driver."""
         return self._dbapi_connection.cursor()
+
+    def post_exec(self) -> None:
+        """Keep SQLAlchemy from reading the rows of a statement that has none: with ``stream_results``
+        SQLAlchemy would read the first row of every statement."""
+        if not self.cursor.description:
+            self.cursor_fetch_strategy = cursors._NO_CURSOR_DML
 
 
 class SqlfrontDialect(SqlfrontReflection):

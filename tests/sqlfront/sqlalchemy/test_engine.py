@@ -4,6 +4,7 @@ import datetime
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 import sqlalchemy as sa
 from sqlalchemy import Column, Engine, Index, Integer, MetaData, String, Table, create_engine, inspect, text
@@ -131,6 +132,29 @@ def test_streamed_rows_are_computed_as_they_are_read(engine: Engine) -> None:
         rows.close()
 
     assert first == [0, 1000, 2000]
+
+
+def test_statements_without_rows_run_once_with_stream_results(engine: Engine) -> None:
+    table = Table("t", MetaData(), Column("id", Integer, primary_key=True), Column("n", Integer))
+    with engine.connect().execution_options(stream_results=True) as connection:
+        table.create(connection)
+        connection.exec_driver_sql("CREATE TABLE other (a int)")
+
+        assert connection.execute(table.insert(), {"id": 1, "n": 1}).rowcount == 1
+        assert connection.execute(table.insert(), [{"id": 2, "n": 2}, {"id": 3, "n": 3}]).rowcount == 2
+        assert connection.execute(table.update().where(table.c.id > 1).values(n=0)).rowcount == 2
+        assert connection.execute(table.delete().where(table.c.id == 3)).rowcount == 1
+        assert connection.execute(text("INSERT INTO other VALUES (5)")).rowcount == 1
+        assert connection.execute(table.select().order_by(table.c.id)).all() == [(1, 1), (2, 0)]
+        assert connection.execute(text("SELECT a FROM other")).all() == [(5,)]
+
+
+def test_pandas_copies_by_chunks_over_a_streaming_connection(engine: Engine) -> None:
+    with engine.connect().execution_options(stream_results=True) as connection:
+        for chunk in pd.read_sql("SELECT id FROM range(10)", connection, chunksize=4):
+            chunk.to_sql("copied", connection, index=False, if_exists="append")
+
+        assert connection.execute(text("SELECT count(*), max(id) FROM copied")).all() == [(10, 9)]
 
 
 def test_the_catalog_is_read(engine: Engine, tmp_path: Path) -> None:
