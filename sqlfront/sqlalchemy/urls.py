@@ -19,6 +19,9 @@ from sqlfront_values.errors import ProgrammingError
 #: The options of engines that :func:`sqlfront.connect` has no text form of.
 _SESSION: Final = "session"
 _SPARK: Final = "spark"
+#: The URL of :func:`sqlfront.connect` for a session of this process. A URL gives a connection its place, so
+#: that the environment doesn't make the session one of a cluster, or give the session members.
+_OWN: Final = "sqlfront:"
 _KNOWN: Final = (*(option.name for option in OPTIONS if option.in_url), _SESSION, _SPARK)
 
 
@@ -39,7 +42,7 @@ def engine_url(url: URL, *, cluster: bool) -> EngineUrl:
 
     >>> from sqlalchemy.engine import make_url
     >>> engine_url(make_url("sqlfront://?members=3"), cluster=False).keywords
-    {'members': 3}
+    {'members': 3, 'url': 'sqlfront:'}
     """
     texts = {name: _text(name, value) for name, value in url.query.items()}
     session = texts.pop(_SESSION, None)
@@ -79,7 +82,8 @@ def _own(url: URL) -> dict[str, OptionValue]:
             f"sqlfront:// is a session of this process and has no host ({url.host}); write a cluster as"
             " sqlfront+cluster://host:port, a folder as sqlfront:///folder"
         )
-    return {"warehouse": url.database} if url.database else {}
+    place: dict[str, OptionValue] = {"url": _OWN}
+    return place | ({"warehouse": url.database} if url.database else {})
 
 
 def _text(name: str, value: str | tuple[str, ...]) -> str:

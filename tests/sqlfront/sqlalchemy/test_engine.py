@@ -12,6 +12,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.pool import NullPool
 
 import sqlfront
+from sqlfront.spark.attached import AttachedSession
 from sqlfront.sqlalchemy.dialect import SqlfrontDialect
 from sqlfront.sqlalchemy.urls import engine_url
 
@@ -23,10 +24,16 @@ def _driver(connection: sa.Connection) -> Any:
 @pytest.mark.parametrize(
     ("url", "keywords"),
     [
-        ("sqlfront://", {}),
-        ("sqlfront://?members=2&time_zone=Europe/Paris", {"members": 2, "time_zone": "Europe/Paris"}),
-        ("sqlfront:///folder?memory_limit=1g", {"warehouse": "folder", "memory_limit": 2**30}),
-        ("sqlfront:////a/b", {"warehouse": "/a/b"}),
+        ("sqlfront://", {"url": "sqlfront:"}),
+        (
+            "sqlfront://?members=2&time_zone=Europe/Paris",
+            {"url": "sqlfront:", "members": 2, "time_zone": "Europe/Paris"},
+        ),
+        (
+            "sqlfront:///folder?memory_limit=1g",
+            {"url": "sqlfront:", "warehouse": "folder", "memory_limit": 2**30},
+        ),
+        ("sqlfront:////a/b", {"url": "sqlfront:", "warehouse": "/a/b"}),
         ("sqlfront+cluster://h:1", {"cluster": "sqlfront://h:1"}),
         (
             "sqlfront+cluster://:s%2F@[::1]:2?timeout=3",
@@ -59,6 +66,29 @@ def test_a_url_that_says_nothing_sensible_is_refused(url: str, message: str) -> 
     with pytest.raises(sqlfront.ProgrammingError, match=message) as caught:
         create_engine(url).connect()
     assert "pass" not in str(caught.value)
+
+
+def test_the_environment_does_not_change_the_place_of_an_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SQLFRONT_CONNECTION", "sqlfront://127.0.0.1:1")
+    monkeypatch.setenv("SQLFRONT_CLUSTER", "sqlfront://127.0.0.1:1")
+    monkeypatch.setenv("SQLFRONT_MEMBERS", "2")
+    monkeypatch.setenv("SQLFRONT_TIME_ZONE", "Europe/Paris")
+    engine = create_engine("sqlfront://")
+    with engine.connect() as connection:
+        config = _driver(connection).session.config
+        assert (config.cluster, config.members) == (None, None)
+        assert connection.scalar(text("SELECT current_timezone()")) == "Europe/Paris"
+    engine.dispose()
+
+
+def test_a_url_gives_members_and_spark_beside_an_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SQLFRONT_CLUSTER", "sqlfront://127.0.0.1:1")
+    engine = create_engine("sqlfront://?members=2&spark=local[1]")
+    with engine.connect() as connection:
+        session = _driver(connection).session
+        assert isinstance(session, AttachedSession)
+        assert session.config.members == 2
+    engine.dispose()
 
 
 def test_connections_of_an_engine_share_a_session_until_it_is_disposed(engine: Engine) -> None:
