@@ -157,14 +157,15 @@ class SqlfrontReflection(DefaultDialect):
     def get_table_options(
         self, connection: "Connection", table_name: str, schema: str | None = None, **kw: Option
     ) -> Reflected:
-        """The options with which ``create_all`` makes such a table again. Raises NoSuchTableError."""
+        """The options with which ``create_all`` makes such a table again; a location only of a table that was
+        made with one, so that no two tables own the same files. Raises NoSuchTableError."""
         described = self._describe(connection, table_name, schema, **kw)
         details = _details(described)
         options: dict[str, Any] = {
             "sqlfront_using": details.get("Provider"),
             "sqlfront_clustered_by": _listed(details.get("Bucket Columns")),
             "sqlfront_buckets": int(details["Num Buckets"]) if "Num Buckets" in details else None,
-            "sqlfront_location": details.get("Location"),
+            "sqlfront_location": details.get("Location") if details.get("Type") == "EXTERNAL" else None,
             "sqlfront_partitioned_by": _partitioned(described),
         }
         return {name: value for name, value in options.items() if value}

@@ -253,6 +253,27 @@ def test_the_catalog_is_read(engine: Engine, tmp_path: Path) -> None:
     assert inspect(engine).get_table_names() == []
 
 
+def test_a_reflected_table_has_files_of_its_own_unless_it_was_made_with_a_location(
+    engine: Engine, tmp_path: Path
+) -> None:
+    with engine.connect() as connection:
+        connection.execute(text("CREATE TABLE managed USING parquet AS SELECT 1 AS a"))
+        connection.execute(
+            text(f"CREATE TABLE placed USING parquet LOCATION '{tmp_path}/x' AS SELECT 2 AS a")
+        )
+    metadata = MetaData()
+    metadata.reflect(engine)
+    other = create_engine("sqlfront://")
+    metadata.create_all(other)
+    with other.connect() as connection:
+        connection.execute(text("INSERT INTO managed VALUES (7)"))
+        assert connection.execute(text("SELECT a FROM managed")).all() == [(7,)]
+        assert connection.execute(text("SELECT a FROM placed")).all() == [(2,)]
+    other.dispose()
+    with engine.connect() as connection:
+        assert connection.execute(text("SELECT a FROM managed")).all() == [(1,)]
+
+
 _TABLE = Table("t", MetaData(), Column("a", Integer))
 
 
