@@ -140,6 +140,14 @@ class SqlfrontCompiler(SQLCompiler):
         """The remainder, with a single percent sign."""
         return f"{self.process(binary.left, **kw)} % {self.process(binary.right, **kw)}"
 
+    def visit_floordiv_binary(self, binary: Element, operator: Element, **kw: Option) -> str:
+        """The quotient rounded down, as Python has it: of integers exact, by DIV, which rounds towards zero.
+        Spark's slash would make integers DOUBLE."""
+        if not (_is_integer(binary.left) and _is_integer(binary.right)):
+            return super().visit_floordiv_binary(binary, operator, **kw)
+        left, right = self.process(binary.left, **kw), self.process(binary.right, **kw)
+        return f"({left} DIV {right} - IF(sign({left} % {right}) * sign({right}) < 0, 1, 0))"
+
     # ---- functions
 
     def visit_random_func(self, function: Element, **kw: Option) -> str:
@@ -150,6 +158,10 @@ class SqlfrontCompiler(SQLCompiler):
         """The texts of a group, joined."""
         kw.pop("use_function_name", None)
         return super().visit_aggregate_strings_func(function, use_function_name="listagg", **kw)
+
+
+def _is_integer(operand: Element) -> bool:
+    return operand.type._type_affinity is sqltypes.Integer
 
 
 def _has_own_literals(type_: Element) -> bool:

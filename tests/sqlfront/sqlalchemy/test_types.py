@@ -147,3 +147,27 @@ def test_what_is_no_type_of_spark_is_refused() -> None:
         INTERVAL("DAY TO MONTH")
     with pytest.raises(NotSupportedError, match="is no type of a value"):
         arrow_type(sa.Time)
+
+
+def test_floor_division_of_integers_is_exact_and_rounds_down(engine: Engine) -> None:
+    least, most = -(2**63), 2**63 - 1
+    numbers = (least, least + 1, -7, -1, 0, 1, 2, 7, 2**53 + 1, most - 1, most)
+    pairs = [(a, b) for a in numbers for b in numbers if b and (a, b) != (least, -1)]
+    table = Table("t", MetaData(), Column("a", sa.BigInteger), Column("b", sa.BigInteger))
+    query = select(table.c.a, table.c.b, table.c.a // table.c.b)
+    with engine.connect() as connection:
+        table.create(connection)
+        connection.execute(table.insert(), [{"a": a, "b": b} for a, b in pairs])
+        connection.execute(table.insert(), {"a": None, "b": 1})
+
+        expected = {(a, b, a // b) for a, b in pairs} | {(None, 1, None)}
+        assert {tuple(row) for row in connection.execute(query)} == expected
+
+
+def test_floor_division_nests_and_takes_parameters(engine: Engine) -> None:
+    seven, two = sa.literal(7), sa.literal(2)
+    with engine.connect() as connection:
+        quotients = select(seven // two, -seven // two, sa.literal(100) // (seven // two), seven % two // two)
+        assert connection.execute(quotients).one() == (3, -4, 33, 0)
+        literals = str(quotients.compile(engine, compile_kwargs={"literal_binds": True}))
+        assert connection.execute(sa.text(literals)).one() == (3, -4, 33, 0)
