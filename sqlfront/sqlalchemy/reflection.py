@@ -12,6 +12,7 @@ from sqlalchemy import exc
 from sqlalchemy.engine import reflection
 from sqlalchemy.engine.default import DefaultDialect
 
+from sqlfront.commands.inspection.names import Named, named
 from sqlfront.sqlalchemy.elements import Element, Option, Reflected
 from sqlfront.sqlalchemy.types import column_type
 from sqlfront_values.errors import Error, NotSupportedError
@@ -176,10 +177,15 @@ class SqlfrontReflection(DefaultDialect):
     def _listed(
         self, connection: "Connection", kind: str, schema: str | None = None, **kw: Option
     ) -> list[Listed]:
-        """The rows of SHOW TABLES or SHOW VIEWS."""
+        """The rows of SHOW TABLES or SHOW VIEWS, with names as they were created; names of Spark's relations
+        are in small letters."""
         where = "" if schema is None else f" IN {self.identifier_preparer.quote_identifier(schema)}"
-        rows = connection.exec_driver_sql(f"SHOW {kind}{where}")
-        return [Listed(name, temporary) for _, name, temporary in rows]
+        rows = connection.exec_driver_sql(f"SHOW {kind}{where}").all()
+        created = _created_names(connection)
+        return [
+            Listed(created.get((database, name, temporary), name), temporary)
+            for database, name, temporary in rows
+        ]
 
     @reflection.cache
     def _describe(
@@ -198,6 +204,13 @@ class SqlfrontReflection(DefaultDialect):
     def _qualified(self, name: str, schema: str | None) -> str:
         quote = self.identifier_preparer.quote_identifier
         return quote(name) if schema is None else f"{quote(schema)}.{quote(name)}"
+
+
+def _created_names(connection: "Connection") -> dict[Named, str]:
+    """The names of the session's own relations as they were created, by their rows of SHOW TABLES, which has
+    names in small letters."""
+    driver: Any = connection.connection.driver_connection
+    return {named(entry): entry.name for entry in driver.session.context.catalog.entries()}
 
 
 def _required(connection: "Connection", name: str) -> set[str]:

@@ -253,6 +253,20 @@ def test_the_catalog_is_read(engine: Engine, tmp_path: Path) -> None:
     assert inspect(engine).get_table_names() == []
 
 
+def test_names_are_listed_with_the_capitals_of_their_creation(engine: Engine) -> None:
+    with engine.connect() as connection:
+        connection.execute(text("CREATE TABLE MyTable (a int)"))
+        connection.execute(text("CREATE TABLE TABLES (a int)"))
+        connection.execute(text("CREATE VIEW MyView AS SELECT 1 AS a"))
+        connection.execute(text("CREATE TEMPORARY VIEW mytable AS SELECT 2 AS a"))
+        found = inspect(connection)
+
+        assert found.get_table_names() == ["MyTable", "TABLES"]
+        assert (found.get_view_names(), found.get_temp_view_names()) == (["MyView"], ["mytable"])
+        assert "tables" in found.get_table_names("information_schema")
+        assert found.has_table("mytable")
+
+
 def test_a_reflected_table_has_files_of_its_own_unless_it_was_made_with_a_location(
     engine: Engine, tmp_path: Path
 ) -> None:

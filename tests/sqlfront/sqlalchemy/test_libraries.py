@@ -56,6 +56,15 @@ def test_orm_sessions_insert_read_change_and_delete(engine: Engine) -> None:
     assert sa.inspect(engine).get_table_names() == []
 
 
+def test_pandas_replaces_and_reads_a_table_with_capitals(engine: Engine) -> None:
+    frame = pd.DataFrame({"A": [1, 2]})
+    with engine.connect() as connection:
+        frame.to_sql("MyTable", connection, index=False)
+        frame.to_sql("MyTable", connection, index=False, if_exists="replace")
+
+        pd.testing.assert_frame_equal(pd.read_sql_table("MyTable", connection), frame)
+
+
 def _pandas_frame(rows: int) -> pd.DataFrame:
     moments = pd.date_range("2020-01-01", periods=rows, freq="h").as_unit("us")
     return pd.DataFrame(
