@@ -5,6 +5,7 @@ types of columns come from a query of no rows, since texts of nested types can't
 """
 
 import json
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -109,7 +110,7 @@ class SqlfrontReflection(DefaultDialect):
         self, connection: "Connection", table_name: str, schema: str | None = None, **kw: Option
     ) -> list[Reflected]:
         """The indexes of a table in memory; none for other relations. Raises NoSuchTableError."""
-        self._describe(connection, table_name, schema, **kw)
+        columns = [row[0] for row in _columns(self._describe(connection, table_name, schema, **kw))]
         try:
             rows = connection.exec_driver_sql(f"SHOW INDEXES ON {self._qualified(table_name, schema)}").all()
         except exc.DBAPIError as error:
@@ -117,7 +118,8 @@ class SqlfrontReflection(DefaultDialect):
                 return []
             raise
         return [
-            {"name": name, "column_names": columns.split(", "), "unique": False} for name, columns, _ in rows
+            {"name": name, "column_names": _split(listed, columns), "unique": False}
+            for name, listed, _ in rows
         ]
 
     def get_pk_constraint(
@@ -164,7 +166,7 @@ class SqlfrontReflection(DefaultDialect):
         details = _details(described)
         options: dict[str, Any] = {
             "sqlfront_using": details.get("Provider"),
-            "sqlfront_clustered_by": _listed(details.get("Bucket Columns")),
+            "sqlfront_clustered_by": _clustered(details, [row[0] for row in _columns(described)]),
             "sqlfront_buckets": int(details["Num Buckets"]) if "Num Buckets" in details else None,
             "sqlfront_location": details.get("Location") if details.get("Type") == "EXTERNAL" else None,
             "sqlfront_partitioned_by": _partitioned(described),
@@ -254,6 +256,17 @@ def _partitioned(described: list[tuple[str, str, str | None]]) -> list[str]:
     return found[: next((place for place, name in enumerate(found) if name in _SECTIONS), len(found))]
 
 
-def _listed(text: str | None) -> list[str]:
-    """The names of ``[a, b]``."""
-    return [] if text is None else [name.strip("`") for name in text.strip("[]").split(", ")]
+def _clustered(details: dict[str, str], columns: list[str]) -> list[str]:
+    """The columns by which a table is clustered: those of ``[`a`, `b`]``."""
+    listed = details.get("Bucket Columns", "[]")[1:-1]
+    return [name[1:-1] for name in _split(listed, [f"`{column}`" for column in columns])]
+
+
+def _split(listed: str, names: list[str]) -> list[str]:
+    """Those of the names that a text lists, separated by commas, which a name may hold as well.
+
+    >>> _split("a, b, c", ["c", "a, b"])
+    ['a, b', 'c']
+    """
+    known = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
+    return re.findall(rf"({known})(?:, |\Z)", listed)

@@ -267,6 +267,18 @@ def test_names_are_listed_with_the_capitals_of_their_creation(engine: Engine) ->
         assert found.has_table("mytable")
 
 
+def test_names_of_columns_with_commas_and_backticks_are_reflected(engine: Engine) -> None:
+    keys = ["a, b", "c`d", "e]", "a"]
+    columns = [Column(name, Integer) for name in [*keys, "b"]]
+    table = Table("t", MetaData(), *columns, sqlfront_using="memory", sqlfront_clustered_by=keys)
+    Index("i", table.c["e]"], table.c["a, b"], table.c.b)
+    table.create(engine)
+    found = inspect(engine)
+
+    assert found.get_table_options("t")["sqlfront_clustered_by"] == keys
+    assert found.get_indexes("t")[0]["column_names"] == ["e]", "a, b", "b"]
+
+
 def test_a_reflected_table_has_files_of_its_own_unless_it_was_made_with_a_location(
     engine: Engine, tmp_path: Path
 ) -> None:
