@@ -1,5 +1,6 @@
 """The dialects: ``sqlfront://`` and ``sqlfront+cluster://``."""
 
+import re
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -139,7 +140,7 @@ class SqlfrontDialect(SqlfrontReflection):
         return DEFAULT_SCHEMA
 
     def _get_server_version_info(self, connection: "Connection") -> tuple[int, ...]:
-        return tuple(int(part) for part in sqlfront.__version__.split("."))
+        return tuple(map(int, re.findall(r"\d+", sqlfront.__version__)[:3]))
 
     # ---- transactions: each statement is its own
 

@@ -279,6 +279,17 @@ def test_names_of_columns_with_commas_and_backticks_are_reflected(engine: Engine
     assert found.get_indexes("t")[0]["column_names"] == ["e]", "a, b", "b"]
 
 
+@pytest.mark.parametrize(
+    ("version", "numbers"), [("0.2.0", (0, 2, 0)), ("0.2.0rc1", (0, 2, 0)), ("1.10.3.dev4+g1", (1, 10, 3))]
+)
+def test_an_engine_tells_the_version(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, version: str, numbers: tuple[int, ...]
+) -> None:
+    monkeypatch.setattr(sqlfront, "__version__", version)
+    with engine.connect():
+        assert engine.dialect.server_version_info == numbers
+
+
 def test_a_reflected_table_has_files_of_its_own_unless_it_was_made_with_a_location(
     engine: Engine, tmp_path: Path
 ) -> None:
