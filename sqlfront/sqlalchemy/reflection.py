@@ -44,9 +44,9 @@ class SqlfrontReflection(DefaultDialect):
     @reflection.cache
     def get_table_names(self, connection: "Connection", schema: str | None = None, **kw: Option) -> list[str]:
         """The names of the schema's tables, without views."""
-        views = {each.name for each in self._listed(connection, "VIEWS", schema, **kw)}
+        views = set(self._listed(connection, "VIEWS", schema, **kw))
         relations = self._listed(connection, "TABLES", schema, **kw)
-        return [each.name for each in relations if each.name not in views and not each.temporary]
+        return [each.name for each in relations if each not in views and not each.temporary]
 
     @reflection.cache
     def get_view_names(self, connection: "Connection", schema: str | None = None, **kw: Option) -> list[str]:

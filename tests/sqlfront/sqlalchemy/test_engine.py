@@ -267,6 +267,15 @@ def test_names_are_listed_with_the_capitals_of_their_creation(engine: Engine) ->
         assert found.has_table("mytable")
 
 
+def test_a_temporary_view_hides_no_table_of_its_name(engine: Engine) -> None:
+    with engine.connect() as connection:
+        connection.execute(text("CREATE TABLE t (a int)"))
+        connection.execute(text("CREATE TEMPORARY VIEW t AS SELECT 2 AS a"))
+        found = inspect(connection)
+
+        assert (found.get_table_names(), found.get_temp_view_names()) == (["t"], ["t"])
+
+
 def test_names_of_columns_with_commas_and_backticks_are_reflected(engine: Engine) -> None:
     keys = ["a, b", "c`d", "e]", "a"]
     columns = [Column(name, Integer) for name in [*keys, "b"]]
