@@ -5,15 +5,18 @@ from typing import BinaryIO
 import pyarrow as pa
 
 from sqlfront.results.result import Result
+from sqlfront.shell.output.cut_streams import cut_at_error
 from sqlfront.shell.output.options import OutputOptions
 
 
 def write(result: Result, out: BinaryIO, options: OutputOptions) -> int:
-    """Write an Arrow IPC stream of logical types, which ends where the next result's stream begins. Return
-    the number of rows."""
+    """Write an Arrow IPC stream of logical types, which ends where the next result's stream begins; an error
+    leaves the stream without its end mark. Return the number of rows."""
     count = 0
-    with pa.ipc.new_stream(out, result.arrow_schema) as writer:
+    with cut_at_error(out) as stream:
+        writer = pa.ipc.new_stream(pa.PythonFile(stream, "w"), result.arrow_schema)
         for batch in result.batches():
             writer.write_batch(batch)
             count += batch.num_rows
+        writer.close()
     return count

@@ -1,64 +1,36 @@
 """The format ``parquet``: a Parquet file as Spark writes one."""
 
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import pyarrow as pa
 
 from sqlfront.results.result import Result
+from sqlfront.shell.output.cut_streams import CutStream, cut_at_error
 from sqlfront.shell.output.options import OutputOptions
 from sqlfront_values.errors import NotSupportedError
 
-
-class _Counted:
-    """A stream that knows its position, which a pipe doesn't."""
-
-    closed = False
-
-    def __init__(self, out: BinaryIO) -> None:
-        self._out: BinaryIO | None = out
-        self._position = 0
-
-    def let_go(self) -> None:
-        """Write no further bytes: a writer that has failed writes the end of its file when it is freed."""
-        self._out = None
-
-    def write(self, data: bytes) -> int:
-        """Write the bytes, and count them."""
-        if self._out is not None:
-            self._out.write(data)
-        self._position += len(data)
-        return len(data)
-
-    def tell(self) -> int:
-        """The number of bytes written."""
-        return self._position
-
-    def writable(self) -> bool:
-        """Whether bytes can be written: always."""
-        return True
-
-    def flush(self) -> None:
-        """Flush the stream below."""
-        if self._out is not None:
-            self._out.flush()
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
 
 
 def write(result: Result, out: BinaryIO, options: OutputOptions) -> int:
-    """Write a Parquet file, compressed with Snappy as in Spark. Return the number of rows. Raises
-    NotSupportedError for a type that Parquet doesn't have, such as an interval of months."""
+    """Write a Parquet file, compressed with Snappy as in Spark; an error leaves the file without its footer,
+    so that nobody can read the file. Return the number of rows. Raises NotSupportedError for a type that
+    Parquet doesn't have, such as an interval of months."""
+    count = 0
+    with cut_at_error(out) as stream:
+        writer = _writer(stream, result.arrow_schema)
+        for batch in result.batches():
+            writer.write_batch(batch)
+            count += batch.num_rows
+        writer.close()
+    return count
+
+
+def _writer(stream: CutStream, schema: pa.Schema) -> "pq.ParquetWriter":
     import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when a Parquet file is written
 
-    schema, count, stream = result.arrow_schema, 0, _Counted(out)
     try:
-        writer = pq.ParquetWriter(pa.PythonFile(stream, "w"), schema, compression="snappy", version="2.6")
+        return pq.ParquetWriter(pa.PythonFile(stream, "w"), schema, compression="snappy", version="2.6")
     except pa.ArrowNotImplementedError as error:
         raise NotSupportedError(f"Parquet has no form of a column's type: {error}") from error
-    try:
-        with writer:
-            for batch in result.batches():
-                writer.write_batch(batch)
-                count += batch.num_rows
-    except BaseException:
-        stream.let_go()
-        raise
-    return count

@@ -3,12 +3,13 @@
 import csv
 import datetime
 import decimal
+import gc
 import io
 import json
 import math
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import duckdb
@@ -18,10 +19,10 @@ import pytest
 
 import sqlfront
 from sqlfront.results import boxes
-from sqlfront.results.result import Result
+from sqlfront.results.result import Result, Statistics
 from sqlfront.shell.output.formats import FORMATS, write_result
 from sqlfront.shell.output.options import OutputOptions
-from sqlfront_values.errors import NotSupportedError
+from sqlfront_values.errors import DataError, NotSupportedError
 from sqlfront_values.types import is_interval
 from tests.sqlfront.shell.tables import random_result
 
@@ -159,6 +160,31 @@ def test_arrow_and_parquet_have_the_rows() -> None:
             assert "month_day_nano" in str(error)  # noqa: PT017 - only some of the tables have such columns
         else:
             assert same(pq.read_table(io.BytesIO(out.getvalue())), expected), seed
+
+
+def broken_off() -> Result:
+    """A batch of rows, then an error."""
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield pa.record_batch({"a": list(range(10_000))})
+        raise DataError("no more rows")
+
+    return Result(pa.schema({"a": pa.int64()}), batches(), Statistics("light", "", 0.0))
+
+
+@pytest.mark.parametrize(
+    ("format_name", "end"), [("arrow", b"\xff\xff\xff\xff\0\0\0\0"), ("parquet", b"PAR1")]
+)
+def test_a_failing_statement_writes_no_end_of_a_complete_file(format_name: str, end: bytes) -> None:
+    complete, cut = io.BytesIO(), io.BytesIO()
+    write_result(sqlfront.sql("select 1 as a"), format_name, complete)
+    with pytest.raises(DataError, match="no more rows"):
+        write_result(broken_off(), format_name, cut)
+    gc.collect()  # the writer, which writes the end when it is freed
+
+    assert complete.getvalue().endswith(end)
+    assert len(cut.getvalue()) > 10_000
+    assert not cut.getvalue().endswith(end)
 
 
 def same(found: pa.Table, expected: pa.Table) -> bool:
