@@ -10,8 +10,10 @@ from typing import NoReturn
 
 
 def end_at_interrupt() -> None:
-    """Have Ctrl-C end the process at once and without a word from now on: the command has done its work."""
-    signal.signal(signal.SIGINT, lambda number, frame: os._exit(128 + number))
+    """Have Ctrl-C end the process at once and without a word from now on, unless the process ignores it: the
+    command has done its work."""
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, lambda number, frame: os._exit(128 + number))
 
 
 def leave(code: int) -> NoReturn:

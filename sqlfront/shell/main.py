@@ -40,7 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return check.main(arguments[1:])
     options = _parser().parse_args(arguments)
     try:
-        signal.signal(signal.SIGINT, _interrupt)
+        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            signal.signal(signal.SIGINT, _interrupt)
         return _main(options)
     except BrokenPipeError:
         _silence_stdout()

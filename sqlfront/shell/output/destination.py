@@ -118,15 +118,18 @@ def _rename(part: str, target: str, path: str) -> None:
 
 @contextmanager
 def _signals_raise() -> Iterator[None]:
-    """Have SIGTERM and SIGHUP raise Terminated in the block."""
+    """Have SIGTERM and SIGHUP raise Terminated in the block, unless the process ignores them (``nohup``)."""
 
     def terminate(number: int, frame: FrameType | None) -> NoReturn:
         raise Terminated
 
     numbers = (signal.SIGTERM, signal.SIGHUP)
-    before = [signal.signal(number, terminate) for number in numbers]
+    before = {number: signal.getsignal(number) for number in numbers}
+    heeded = {number: handler for number, handler in before.items() if handler is not signal.SIG_IGN}
+    for number in heeded:
+        signal.signal(number, terminate)
     try:
         yield
     finally:
-        for number, handler in zip(numbers, before, strict=True):
+        for number, handler in heeded.items():
             signal.signal(number, handler)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 import pytest
 
+from sqlfront.shell.leaving import end_at_interrupt
 from sqlfront.shell.main import main
 from sqlfront.shell.output.destination import OutputError, Terminated, opened
 
@@ -167,6 +168,36 @@ def test_a_signal_removes_the_unfinished_file(tmp_path: Path) -> None:
 
     assert os.listdir(tmp_path) == []
     assert signal.getsignal(signal.SIGTERM) == before
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_an_ignored_signal_stays_ignored(tmp_path: Path, number: signal.Signals) -> None:
+    """As nohup starts a process."""
+    with ignored(number):
+        with opened(str(tmp_path / "out")) as out:
+            signal.raise_signal(number)
+            out.write(b"whole")
+        assert signal.getsignal(number) is signal.SIG_IGN
+
+    assert (tmp_path / "out").read_bytes() == b"whole"
+
+
+def test_an_ignored_ctrl_c_stays_ignored() -> None:
+    """As a script's shell starts a process in the background."""
+    with ignored(signal.SIGINT):
+        assert main(["--format", "none", "-q", "-c", "select 1"]) == 0
+        end_at_interrupt()
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+
+
+@contextmanager
+def ignored(number: signal.Signals) -> Iterator[None]:
+    """Ignore a signal in the block."""
+    before = signal.signal(number, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
 
 
 def test_a_file_whose_folder_went_away_is_an_error(tmp_path: Path) -> None:

@@ -177,7 +177,8 @@ def broken_off() -> Result:
 )
 def test_a_failing_statement_writes_no_end_of_a_complete_file(format_name: str, end: bytes) -> None:
     complete, cut = io.BytesIO(), io.BytesIO()
-    write_result(sqlfront.sql("select 1 as a"), format_name, complete)
+    with sqlfront.Session() as session:
+        write_result(session.execute("select 1 as a"), format_name, complete)
     with pytest.raises(DataError, match="no more rows"):
         write_result(broken_off(), format_name, cut)
     gc.collect()  # the writer, which writes the end when it is freed
