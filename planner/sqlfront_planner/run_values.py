@@ -2,18 +2,13 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from sqlfront_engine.process_user import process_user
 from sqlfront_values.errors import InternalError
 from sqlfront_values.expressions import Expr, Literal, RunValue
-from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.settings import Settings
 from sqlfront_values.zones import names as zone_names
-
-if TYPE_CHECKING:
-    import getpass
-else:
-    getpass = lazy_module("getpass")
 
 #: The clock of a run.
 Now = Callable[[], datetime]
@@ -59,7 +54,7 @@ class RunValues:
             case "current_timezone":
                 return self._zone
             case "current_user" | "user" | "session_user":
-                return getpass.getuser()
+                return process_user()
             case "current_schema" | "current_database":
                 return self.settings.database
             case "version":

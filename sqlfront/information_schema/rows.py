@@ -1,6 +1,5 @@
 """Rows that describe relations, schemas and functions, in the order of the columns in ``columns``."""
 
-import getpass
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final
@@ -8,6 +7,7 @@ from typing import Final
 import msgspec
 import pyarrow as pa
 
+from sqlfront_engine.process_user import process_user
 from sqlfront_planner.binder.functions.function_names import function_names
 from sqlfront_planner.binder.names.function_texts import function_texts
 from sqlfront_planner.relation_details import NO_DETAILS, RelationDetails
@@ -105,7 +105,7 @@ def _number_facts(kind: pa.DataType) -> tuple[int | None, int | None, int | None
 
 def schema_rows(catalog: str, schemas: Sequence[tuple[str, str | None]]) -> list[Row]:
     """The rows of ``schemata``, for the schemas of a catalog with their comments."""
-    owner = getpass.getuser()
+    owner = process_user()
     return [(catalog, name, owner, comment) for name, comment in schemas]
 
 

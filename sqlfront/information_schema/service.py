@@ -5,7 +5,6 @@ relation's columns as long as the names that they depend on stand for the same r
 thousand tables takes the time of a scan.
 """
 
-import getpass
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -22,6 +21,7 @@ from sqlfront.information_schema.rows import Described, Row
 from sqlfront.information_schema.schemas import COMMENTS, SYSTEM_SCHEMAS
 from sqlfront.results.python_values import rows_batch
 from sqlfront_connectors.arrow import ArrowTable
+from sqlfront_engine.process_user import process_user
 from sqlfront_planner.catalog import (
     DEFAULT_CATALOG,
     DEFAULT_DATABASE,
@@ -192,7 +192,7 @@ def _other_columns(context: "Context") -> list[DescribedColumns]:
 
 
 def _table_rows(context: "Context") -> list[Row]:
-    owner = getpass.getuser()
+    owner = process_user()
     return [rows.table_row(relation, owner) for relation in _described(context)]
 
 

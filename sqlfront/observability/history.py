@@ -1,12 +1,10 @@
 """``sys.queries``: the statements of this process's sessions, running and ended, and queries elsewhere."""
 
 import os
-import pwd
 import weakref
 from collections import deque
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from functools import cache
 from typing import Final
 
 import pyarrow as pa
@@ -17,6 +15,7 @@ from sqlfront.observability.observer import Observer
 from sqlfront_cluster.members.member import Member
 from sqlfront_engine.engine import Engine
 from sqlfront_engine.job_statistics import JobSummary
+from sqlfront_engine.process_user import process_user
 from sqlfront_values.settings import EMBEDDED
 from sqlfront_values.types import BIGINT, BOOLEAN, DOUBLE, STRING, TIMESTAMP
 
@@ -128,7 +127,7 @@ class History:
             observation.id,
             number,
             self._coordinator,
-            user(),
+            process_user(),
             observation.text if self._literals else masked(observation.text),
             observation.state.value,
             observation.lane or None,
@@ -177,13 +176,3 @@ def _elsewhere(job: JobSummary) -> Row:
         "members": job.participants,
     }
     return tuple(known.get(name) for name in SCHEMA.names)
-
-
-@cache
-def user() -> str:
-    """The name of the user of this process, or the user's number if the number has no name."""
-    number = os.getuid()
-    try:
-        return pwd.getpwuid(number).pw_name
-    except KeyError:
-        return str(number)

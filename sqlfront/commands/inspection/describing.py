@@ -1,6 +1,5 @@
 """DESCRIBE of tables, columns, queries and schemas; SHOW COLUMNS and SHOW TBLPROPERTIES."""
 
-import getpass
 from collections.abc import Callable
 from itertools import zip_longest
 from typing import Final
@@ -18,6 +17,7 @@ from sqlfront.commands.inspection.names import (
 )
 from sqlfront.commands.run import CommandOutcome, StatementRun, details_of, no_database, origin_of, shown
 from sqlfront.information_schema.schemas import COMMENTS
+from sqlfront_engine.process_user import process_user
 from sqlfront_planner.catalog import (
     DEFAULT_CATALOG,
     DEFAULT_DATABASE,
@@ -158,7 +158,7 @@ def describe_schema(run: StatementRun, statement: DescribeSchema) -> CommandOutc
         ("Namespace Name", name_parts(statement.name)[-1]),
         ("Comment", COMMENTS.get(name, run.context.catalog.comment)),
         ("Location", "" if warehouse is None else f"file:{warehouse}"),
-        ("Owner", getpass.getuser()),
+        ("Owner", process_user()),
     ]
     if statement.extended:
         rows.append(("Properties", ""))
