@@ -42,11 +42,11 @@ def cells(
 def column_texts(array: pa.Array, kind: pa.DataType, settings: Settings, null: str = "NULL") -> list[str]:
     """The values of a result's column, of the logical type ``kind``, as :func:`cells` shows them."""
     if pa.types.is_list(kind):
-        items = column_texts(array.values, kind.value_type, settings)
+        items = column_texts(elements(array, array.values), kind.value_type, settings)
         shown = [f"[{', '.join(items[start:end])}]" for start, end in spans(array)]
     elif pa.types.is_map(kind):
-        keys = column_texts(array.keys, kind.key_type, settings)
-        values = column_texts(array.items, kind.item_type, settings)
+        keys = column_texts(elements(array, array.keys), kind.key_type, settings)
+        values = column_texts(elements(array, array.items), kind.item_type, settings)
         pairs = [f"{key} -> {value}" for key, value in zip(keys, values, strict=True)]
         shown = [f"{{{', '.join(pairs[start:end])}}}" for start, end in spans(array)]
     elif pa.types.is_struct(kind):
@@ -62,9 +62,18 @@ def column_texts(array: pa.Array, kind: pa.DataType, settings: Settings, null: s
     return [null if is_null else text for is_null, text in zip(nulls, shown, strict=True)]
 
 
+def elements(array: pa.Array, children: pa.Array) -> pa.Array:
+    """The elements of the lists (or maps) of an array, out of its ``children`` (values, keys or items), which
+    Arrow gives for all arrays that the array is a slice of."""
+    offsets = array.offsets
+    first, end = offsets[0].as_py(), offsets[-1].as_py()
+    return children.slice(first, end - first)
+
+
 def spans(array: pa.Array) -> list[tuple[int, int]]:
-    """The first and the end position, among the array's values, of the elements of each list (or map)."""
-    return list(itertools.pairwise(array.offsets.to_pylist()))
+    """The first and the end position of each list (or map), among the array's :func:`elements`."""
+    offsets = array.offsets.to_pylist()
+    return list(itertools.pairwise([offset - offsets[0] for offset in offsets]))
 
 
 def _leaf_texts(array: pa.Array, kind: pa.DataType, settings: Settings, null: str) -> list[str]:

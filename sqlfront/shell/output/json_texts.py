@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from sqlfront.results.boxes import column_texts, spans, strings
+from sqlfront.results.boxes import column_texts, elements, spans, strings
 from sqlfront.shell.output.texts import characters, joined, pieces, rows_joined, with_nulls
 from sqlfront_values.arrow import kernels as pc
 from sqlfront_values.arrow.arrays import field_keys, from_numpy, from_values, numpy_view, valid_mask
@@ -112,11 +112,11 @@ def _moments(column: pa.Array, settings: Settings) -> pa.Array:
 def _nested(array: pa.Array, kind: pa.DataType, settings: Settings) -> list[str]:
     """The JSON texts of values of arrays, maps or structs, and of what such values hold."""
     if pa.types.is_list(kind):
-        items = _nested(array.values, kind.value_type, settings)
+        items = _nested(elements(array, array.values), kind.value_type, settings)
         shown = [f"[{', '.join(items[start:end])}]" for start, end in spans(array)]
     elif pa.types.is_map(kind):
-        keys = map(encode_basestring, column_texts(array.keys, kind.key_type, settings))
-        items = _nested(array.items, kind.item_type, settings)
+        keys = map(encode_basestring, column_texts(elements(array, array.keys), kind.key_type, settings))
+        items = _nested(elements(array, array.items), kind.item_type, settings)
         pairs = [f"{key}: {item}" for key, item in zip(keys, items, strict=True)]
         shown = [f"{{{', '.join(pairs[start:end])}}}" for start, end in spans(array)]
     elif pa.types.is_struct(kind):

@@ -11,6 +11,7 @@ import random
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -20,6 +21,7 @@ import pytest
 import sqlfront
 from sqlfront.results import boxes
 from sqlfront.results.result import Result, Statistics
+from sqlfront.shell.output import json_texts
 from sqlfront.shell.output.formats import FORMATS, write_result
 from sqlfront.shell.output.options import OutputOptions
 from sqlfront_values.errors import DataError, NotSupportedError
@@ -186,6 +188,33 @@ def test_a_failing_statement_writes_no_end_of_a_complete_file(format_name: str, 
     assert complete.getvalue().endswith(end)
     assert len(cut.getvalue()) > 10_000
     assert not cut.getvalue().endswith(end)
+
+
+@pytest.mark.parametrize("format_name", ["csv", "tsv", "json", "jsonl", "html", "table"])
+@pytest.mark.parametrize(
+    "kind", [pa.list_(pa.int64()), pa.map_(pa.int64(), pa.int64()), pa.list_(pa.list_(pa.int64()))]
+)
+def test_each_element_of_an_array_or_map_is_rendered_once(
+    format_name: str, kind: pa.DataType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the pieces of a batch, and by batches that are slices of a table."""
+    rendered = [0]
+
+    def counted(array: pa.Array, *arguments: Any) -> pa.Array:
+        rendered[0] += len(array)
+        return strings(array, *arguments)
+
+    strings = boxes.strings
+    for module in (boxes, json_texts):
+        monkeypatch.setattr(module, "strings", counted)
+    value = {pa.list_(pa.int64()): [1, 2]}.get(kind, [(1, 2)] if pa.types.is_map(kind) else [[1], [2]])
+    whole = pa.record_batch({"a": pa.array([value] * 40_000, kind)})
+    slices = [whole.slice(start, 10_000) for start in range(0, 40_000, 10_000)]
+    for batches in ([whole], slices):
+        rendered[0] = 0
+        result = Result(whole.schema, iter(batches), Statistics("light", "", 0.0))
+        write_result(result, format_name, io.BytesIO())
+        assert rendered == [80_000]
 
 
 def same(found: pa.Table, expected: pa.Table) -> bool:
