@@ -77,8 +77,9 @@ SCHEMA: Final = pa.schema([(name, kind) for name, kind, _ in COLUMNS])
 
 Row = tuple[object, ...]
 
-#: The histories of this process's open sessions.
-_histories: "Final[weakref.WeakSet[History]]" = weakref.WeakSet()
+#: The histories of this process's open sessions, by the numbers of their observers. Threads and finalizers
+#: add and remove some at any time: ``valuerefs`` copies all at once, which a WeakSet's iterator doesn't.
+_histories: "Final[weakref.WeakValueDictionary[int, History]]" = weakref.WeakValueDictionary()
 
 
 class History:
@@ -92,7 +93,7 @@ class History:
         self._last: deque[Observation] = deque(maxlen=size)
         self._process = os.getpid()
         self._observer = observer
-        _histories.add(self)
+        _histories[observer.number] = self
 
     def is_of(self, runner: Engine | Member) -> bool:
         """Whether the history is that of the session whose jobs ``runner`` runs."""
@@ -107,7 +108,7 @@ class History:
 
     def close(self) -> None:
         """Forget all statements."""
-        _histories.discard(self)
+        _histories.pop(self._observer.number, None)
         self._last.clear()
 
     def rows(self) -> list[Row]:
@@ -154,7 +155,7 @@ def rows(runner: Engine | Member, running: Sequence[JobSummary]) -> list[Row]:
     """The rows of ``sys.queries``, oldest first, for the session whose jobs ``runner`` runs: the statements
     of this process's sessions with a history, and the queries ``running`` without one, of which only text
     and age are known."""
-    histories = tuple(_histories)
+    histories = [history for kept in _histories.valuerefs() if (history := kept()) is not None]
     found = [row for history in histories for row in history.rows()]
     known = {row[0] for row in found}
     if isinstance(runner, Engine):  # whose ids are its own

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 from collections.abc import Iterator
+from types import FrameType
+from typing import Any
 
 import pytest
 
 import sqlfront
 from sqlfront import Config
-from sqlfront.observability.history import COLUMNS
+from sqlfront.observability import history
+from sqlfront.observability.history import COLUMNS, History
+from sqlfront.observability.observer import Observer
 from sqlfront.pipeline import Pipeline, table
 from tests.cluster.network.meeting import until
 
@@ -279,3 +284,27 @@ def test_literals_are_shown_if_the_configuration_says_so() -> None:
 def test_the_table_has_the_columns_that_are_documented(connection: Connection) -> None:
     cursor = connection.execute("SELECT * FROM sys.queries LIMIT 0")
     assert [each[0] for each in cursor.description or ()] == [name for name, _, _ in COLUMNS]
+
+
+def test_sessions_may_open_while_the_table_is_read() -> None:
+    """One at each line of Python in the container of histories, as other threads may."""
+    opened: list[History] = []
+
+    def open_another(frame: FrameType, event: str, argument: object) -> Any:
+        if "weakref" not in frame.f_code.co_filename:
+            return None
+        opened.append(History(1, Observer(), runner, literals=False))
+        return open_another
+
+    with sqlfront.Session(Config(query_history=5)) as session:
+        session.execute("SELECT 1").collect()
+        runner = session.context.runner
+        before = sys.gettrace()
+        sys.settrace(open_another)
+        try:
+            rows = history.rows(runner, ())
+        finally:
+            sys.settrace(before)
+
+    assert rows[-1][4] == "SELECT ?"
+    assert opened
