@@ -6,8 +6,9 @@ them closes the port. A forked process serves nothing.
 
 import os
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
-from threading import RLock, Thread, current_thread
+from threading import Event, RLock, Thread, current_thread
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -65,17 +66,20 @@ class MetricsEndpoint:
         if settle is not None:
             self._collector.settle.remove(settle)
 
-    def close(self) -> None:
-        """Close the port, and end its thread."""
+    def close(self, closed: Callable[[], None]) -> None:
+        """Close the port, end its thread, and call ``closed``."""
         if current_thread() is self._thread:  # a finalizer of a session, which would wait for itself
-            Thread(target=self._close, name="sqlfront-metrics-close").start()
+            Thread(target=self._close, args=(closed,), name="sqlfront-metrics-close").start()
         else:
-            self._close()
+            self._close(closed)
 
-    def _close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+    def _close(self, closed: Callable[[], None]) -> None:
+        try:
+            self._server.shutdown()
+            self._server.server_close()
+            self._thread.join()
+        finally:
+            closed()
 
     def forget(self) -> None:
         """Close this process's copy of the port, whose thread is another process's."""
@@ -134,10 +138,11 @@ class MemberMetrics:
 
 
 class _Shared(msgspec.Struct):
-    """An endpoint and the number of its users."""
+    """An endpoint and the number of its users; without users it is being closed. ``closed`` is set then."""
 
     endpoint: MetricsEndpoint
     users: int = 0
+    closed: Event = msgspec.field(default_factory=Event)
 
 
 _shared: Final[dict[str, _Shared]] = {}
@@ -155,15 +160,19 @@ def open_endpoint(text: str) -> MetricsEndpoint:
     address = parsed(text)
     if find_spec("prometheus_client") is None:
         raise OperationalError("prometheus-client is not installed: pip install 'sqlfront[metrics]'")
-    with _locks[0]:
-        shared = _shared.get(text)
-        if shared is None:
-            endpoint = MetricsEndpoint(address)
-            # A port 0 is a new port each time.
-            endpoint.key = text if address.port else endpoint.address
-            shared = _shared[endpoint.key] = _Shared(endpoint)
-        shared.users += 1
-        return shared.endpoint
+    while True:
+        with _locks[0]:
+            shared = _shared.get(text)
+            if shared is None:
+                endpoint = MetricsEndpoint(address)
+                # A port 0 is a new port each time.
+                endpoint.key = text if address.port else endpoint.address
+                _shared[endpoint.key] = _Shared(endpoint, 1)
+                return endpoint
+            if shared.users:
+                shared.users += 1
+                return shared.endpoint
+        shared.closed.wait()
 
 
 def close_endpoint(endpoint: MetricsEndpoint) -> None:
@@ -175,8 +184,15 @@ def close_endpoint(endpoint: MetricsEndpoint) -> None:
         shared.users -= 1
         if shared.users:
             return
-        del _shared[endpoint.key]
-    endpoint.close()
+    # Without the lock: closing waits for the port's thread, where a finalizer of a session may take the lock.
+    endpoint.close(partial(_closed, shared))
+
+
+def _closed(shared: _Shared) -> None:
+    with _locks[0]:
+        if _shared.get(shared.endpoint.key) is shared:
+            del _shared[shared.endpoint.key]
+    shared.closed.set()
 
 
 def parsed(text: str) -> Address:

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import pytest
@@ -173,6 +173,35 @@ def test_sessions_with_one_address_share_it_and_the_last_one_closes_it() -> None
     with pytest.raises(OSError):
         socket.create_connection(("127.0.0.1", port), 5).close()
     until(lambda: threading.active_count() <= before)
+
+
+def test_a_session_that_opens_while_the_last_one_closes_waits_for_the_port(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first = sqlfront.connect(metrics=ANYWHERE)
+    address = str(first.session.metrics_address)
+    close, opened = endpoints.MetricsEndpoint._close, list[sqlfront.Connection]()
+    opener = threading.Thread(target=lambda: opened.append(sqlfront.connect(metrics=address)), daemon=True)
+
+    def close_late(endpoint: endpoints.MetricsEndpoint, *arguments: Callable[[], None]) -> None:
+        monkeypatch.undo()
+        opener.start()
+        until(lambda: not opener.is_alive() or is_waiting(opener))
+        close(endpoint, *arguments)
+
+    monkeypatch.setattr(endpoints.MetricsEndpoint, "_close", close_late)
+    first.close()
+    opener.join(60)
+    (second,) = opened
+    assert scraped(address)
+    second.close()
+    assert address not in endpoints._shared
+
+
+def is_waiting(thread: threading.Thread) -> bool:
+    """Whether the thread waits for another one."""
+    frame = sys._current_frames().get(thread.ident or 0)
+    return frame is not None and frame.f_code is threading.Condition.wait.__code__
 
 
 @pytest.mark.parametrize("lock", ["of the counts", "of the endpoints"])
