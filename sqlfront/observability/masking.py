@@ -9,25 +9,30 @@ TEXT_LENGTH: Final = 4096
 MASK: Final = "?"
 
 #: Every part of a text that a literal may be, or that may hide one: strings (raw ones have no escapes),
-#: quoted names, comments up to the end or the beginning of a nested one, numbers.
+#: quoted names, comments up to the end or the beginning of a nested one, addresses, numbers.
 _PARTS: Final = re.compile(
     r"""(?xs)
-    (?P<string> (?<!\w)[rR](?: '[^']*(?:'|\Z) | "[^"]*(?:"|\Z) )
+    (?=['"`/:rR\d-])  # quickly past all other characters
+    (?: (?P<string> (?<!\w)[rR](?: '[^']*(?:'|\Z) | "[^"]*(?:"|\Z) )
         | '(?:[^'\\]|\\.)*(?:'|\\?\Z) | "(?:[^"\\]|\\.)*(?:"|\\?\Z) )
     | (?P<name> `[^`]*(?:`|\Z) )
     | (?P<line> --(?:\\\r?\n|[^\r\n])* )
     | (?P<comment> /\* )
-    | (?P<number> (?<!\w)\d[\w.]*(?:(?<=[eE])[+-]\d+)? )
+    | (?P<address> :(?=//)(?:(?!/\*|--)[^\s`'"])* )
+    | (?P<number> (?<!\w)\d[\w.]*(?:(?<=[eE])[+-]\d+)? ) )
     """
 )
 _COMMENT_MARK: Final = re.compile(r"/\*|\*/")
 #: SET with a value, which need not be quoted to be one.
-_SET: Final = re.compile(r"(?is)\A(\s*SET\s[^=]*=).*")
-#: The user and password of an address, and what a cut text shows of them.
-_USER: Final = re.compile(r"://[^/\s`'\"]*@")
-_CUT_USER: Final = re.compile(r"://[^/\s`'\"]*\Z")
-#: The query part of an address in a quoted name: it may be a signature that gives access.
-_QUERY: Final = re.compile(r"(?s)(://[^?`]*\?)[^`]*")
+_SET: Final = re.compile(
+    r"""(?xis)
+    \A( \s* (?: EXPLAIN\s+ (?: \([^()]*\)\s* | (?:ANALYZE|EXTENDED|FORMATTED|CODEGEN|COST|LOGICAL)\s+ )* )?
+    SET\s[^=]*= ).*
+    """
+)
+_NUMBER: Final = re.compile(r"(?<!\w)\d[\w.]*")
+#: The beginning of an address's query or properties: they may be a signature, or a password.
+_QUERY: Final = re.compile("[?;]")
 
 
 def kept(text: str) -> str:
@@ -52,15 +57,36 @@ def masked(text: str) -> str:
             case "string" | "number":
                 pieces.append(MASK)
             case "name":
-                pieces.append(_QUERY.sub(rf"\1{MASK}", found[0]))
+                pieces.append(_masked_name(found[0]))
+            case "address":
+                is_cut = place == len(text) and text.endswith("…")
+                pieces.append(f"://{MASK}" if is_cut else _NUMBER.sub(MASK, _masked_address(found[0])))
             case "comment":
                 place = _end_of_comment(text, place)
                 pieces.append(" ")
     pieces.append(text[place:])
-    shown = _USER.sub(f"://{MASK}@", "".join(pieces))
-    if text.endswith("…"):
-        shown = _CUT_USER.sub(f"://{MASK}", shown)
-    return _SET.sub(rf"\1{MASK}", shown)
+    return _SET.sub(rf"\1{MASK}", "".join(pieces))
+
+
+def _masked_name(name: str) -> str:
+    """A quoted name, which may be an address; a name without the closing quote is cut."""
+    before, mark, rest = name.partition("://")
+    if not mark:
+        return name
+    return f"{before}{_masked_address(mark + rest[:-1])}`" if rest.endswith("`") else f"{before}://{MASK}"
+
+
+def _masked_address(address: str) -> str:
+    """An address, from its ``:`` on, without user, password and query. Of an address with an ``@`` behind
+    the beginning of its query, which may belong to a password, nothing is shown."""
+    scheme_end, rest = address[:3], address[3:]
+    place, query, hidden = rest, "", ""
+    if (mark := _QUERY.search(rest)) is not None:
+        place, query, hidden = rest[: mark.start()], mark[0] + MASK, rest[mark.end() :]
+    if "@" in hidden:
+        return scheme_end + MASK
+    _, user_end, host = place.rpartition("@")
+    return f"{scheme_end}{MASK if user_end else ''}{user_end}{host}{query}"
 
 
 def masked_reason(reason: str) -> str:

@@ -27,6 +27,18 @@ SECRET = "hunter2x"
         ("SET TIME ZONE 'UTC'", "SET TIME ZONE ?"),
         ("ADD FILE s3://u:p@h/x", "ADD FILE s3://?@h/x"),
         ("SELECT * FROM csv.`https://h/x?sig=abc`", "SELECT * FROM csv.`https://h/x??`"),
+        ("ADD FILE https://h/x?sig=abc&k=v", "ADD FILE https://h/x??"),
+        ("ADD JAR https://h/p/me@2/x", "ADD JAR https://?@?/x"),
+        ("REFRESH s3://me:p/w@bucket/x 'a'", "REFRESH s3://?@bucket/x ?"),
+        ("REFRESH s3://me:p?w@bucket/x", "REFRESH s3://?"),
+        ("REFRESH s3://bucket/day=7/x.csv", "REFRESH s3://bucket/day=?/x.csv"),
+        ("SELECT * FROM jdbc.`x://h;password=abc`, `a;b?c`", "SELECT * FROM jdbc.`x://h;?`, `a;b?c`"),
+        ("SELECT * FROM csv.`s3://me:p/w ' x@bucket/a 1`", "SELECT * FROM csv.`s3://?@bucket/a 1`"),
+        ("SELECT a ://* abc */ b", "SELECT a :/  b"),
+        ("EXPLAIN SET a=abc", "EXPLAIN SET a=?"),
+        ("explain extended set\na =abc", "explain extended set\na =?"),
+        ("EXPLAIN (ANALYZE, FORMAT JSON) SET a=abc", "EXPLAIN (ANALYZE, FORMAT JSON) SET a=?"),
+        ("EXPLAIN SELECT set = b", "EXPLAIN SELECT set = b"),
         ("SELECT X'1F', DATE '2020-01-01'", "SELECT X?, DATE ?"),
         ("", ""),
     ],
@@ -39,7 +51,7 @@ def test_of_a_text_the_names_are_left(text: str, expected: str) -> None:
 HIDING = (
     "'{}'", '"{}"', "r'{}\\'", 'R"{}"', "'a\\'{}'", "'''{}'", "/* {} */", "/* /* */ {} */", "/*+ {} */",
     "-- {}\n", "-- a\\\n{}\n", "X'{}'", "`s3://me:{}@host/x`", "`https://host/x?sig={}`", "12{}",
-    "'{}", '"{}', "/* {}",
+    "'{}", '"{}', "/* {}", "s3://me:{}@h/x", "s3://me:a/{}@h", "https://h/x?s={}&a", "x://h;p={}",
 )  # fmt: skip
 PLAIN = (
     "SELECT",
