@@ -4,7 +4,9 @@ import os
 import re
 from fnmatch import translate
 
+from sqlfront.commands.indexes import indexes_of
 from sqlfront.configuration.redaction import without_secrets
+from sqlfront.information_schema.schemas import COMMENTS
 from sqlfront.session import Session
 from sqlfront.shell.interactive.completion.functions import FunctionHelp, known_functions
 from sqlfront.shell.interactive.completion.names import SessionNames
@@ -12,9 +14,7 @@ from sqlfront.shell.interactive.display.pager import PagedOutput, pager_command
 from sqlfront.shell.interactive.display.visible import cells_of, cut, padded, visible
 from sqlfront.shell.interactive.shell import Shell
 from sqlfront.shell.interactive.statements import run_statement
-from sqlfront.system_tables import SYSTEM
-from sqlfront_connectors.memory.keyed_table import KeyedTable
-from sqlfront_planner.catalog import DEFAULT_DATABASE, TableEntry
+from sqlfront_planner.catalog import DEFAULT_DATABASE
 
 
 def describe(shell: Shell, argument: str) -> None:
@@ -59,15 +59,10 @@ def _signature(function: FunctionHelp) -> str:
 def indexes(shell: Shell, argument: str) -> None:
     r"""``\di``: the indexes of all tables, or of the tables that match a pattern."""
     rows = [
-        (
-            f"{entry.name}.{definition.name}",
-            ", ".join(entry.table.schema.field(at).name for at in definition.columns),
-        )
+        (f"{entry.name}.{name}", columns)
         for entry in shell.session.context.catalog.entries()
-        if isinstance(entry, TableEntry)
-        and isinstance(entry.table, KeyedTable)
-        and matches(entry.name, argument)
-        for definition in entry.table.snapshot().indexes
+        if matches(entry.name, argument)
+        for name, columns, _ in indexes_of(entry)
     ]
     _list(shell, rows, "no index")
 
@@ -77,7 +72,7 @@ def databases(shell: Shell, argument: str) -> None:
     if shell.session.spark is not None:
         _run(shell, f"SHOW DATABASES LIKE '{argument}'" if argument else "SHOW DATABASES")
         return
-    known = {DEFAULT_DATABASE: "tables and views", SYSTEM: "system tables"}
+    known = {DEFAULT_DATABASE: "tables and views", **COMMENTS}
     rows = [(name, text) for name, text in known.items() if matches(name, argument)]
     _list(shell, rows, f"no database matches {argument}")
 
