@@ -85,7 +85,7 @@ def test_json_is_an_array_of_objects() -> None:
     rows = json.loads(sqlfront("--format", "json", "-c", VALUES).stdout)
 
     assert rows == [
-        {"i": 1, "s": 'a,"b"', "d": "1.50", "dt": "2024-02-29", "f": "nan", "b": "00ff"},
+        {"i": 1, "s": 'a,"b"', "d": "1.50", "dt": "2024-02-29", "f": "NaN", "b": "00ff"},
         {"i": None, "s": "", "d": None, "dt": None, "f": None, "b": None},
     ]
     assert json.loads(sqlfront("--format", "json", "-c", "select 1 as a where false").stdout) == []

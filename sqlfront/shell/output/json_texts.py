@@ -1,10 +1,11 @@
 """JSON texts of a batch's rows: what ``json`` and ``jsonl`` share.
 
-Values without a form in JSON are strings: decimals all digits, NaN and infinities, dates and timestamps in
-ISO form (a TIMESTAMP in UTC), binary as hex, intervals as Spark casts these to strings. A map is an object
-whose keys are the texts of the map's keys.
+Values without a form in JSON are strings: decimals all digits, ``NaN`` and ``Infinity`` as in Spark's
+``to_json``, dates and timestamps in ISO form (a TIMESTAMP in UTC), binary as hex, intervals as Spark casts
+these to strings. A map is an object whose keys are the texts of the map's keys.
 """
 
+import math
 from collections.abc import Iterator
 from json.encoder import encode_basestring
 from typing import Final
@@ -17,7 +18,7 @@ from sqlfront.shell.output.texts import characters, joined, pieces, rows_joined,
 from sqlfront_values.arrow import kernels as pc
 from sqlfront_values.arrow.arrays import field_keys, from_numpy, from_values, numpy_view, valid_mask
 from sqlfront_values.settings import Settings
-from sqlfront_values.types import STRING, TIMESTAMP_NTZ, is_string
+from sqlfront_values.types import DOUBLE, STRING, TIMESTAMP_NTZ, is_string
 
 _SPECIAL: Final = r'["\\\x00-\x1f]'
 #: Escapes of the characters that texts often hold; the backslash comes first, since the others bring one.
@@ -77,24 +78,28 @@ def _escaped(texts: pa.Array) -> pa.Array:
 
 
 def _numbers(column: pa.Array, settings: Settings) -> pa.Array:
-    """Doubles as Python writes them, which is as Java does where neither writes an exponent."""
-    doubles = column.cast(pa.float64())
-    numbers = numpy_view(doubles).astype(np.float64, copy=False)
-    magnitudes = np.abs(numbers)
+    """Floats and doubles as Python writes the shortest number that is read back as the same, which is as Java
+    does where neither writes an exponent."""
+    kind, numbers = column.type, numpy_view(column)
+    magnitudes = np.abs(numbers.astype(np.float64, copy=False))
     odd = ~(((magnitudes >= 1e-3) & (magnitudes < 1e7)) | (magnitudes == 0))
     valid = valid_mask(column)
     if valid is not None:
         odd &= valid
     if not odd.any():
-        return strings(doubles, pa.float64(), settings)
-    zeros = np.where(odd, 0.0, numbers)
-    plain = strings(from_numpy(zeros, pa.float64(), valid), pa.float64(), settings)
-    written = [_number(value) for value in numbers[odd].tolist()]
+        return strings(column, kind, settings)
+    zeros = np.where(odd, numbers.dtype.type(0), numbers)
+    plain = strings(from_numpy(zeros, kind, valid), kind, settings)
+    rare = numbers[odd]
+    shortest = rare.tolist() if kind == DOUBLE else [float(str(value)) for value in rare]
+    written = [_number(value) for value in shortest]
     return pc.replace_with_mask(plain, from_numpy(odd, pa.bool_()), from_values(written, STRING))
 
 
 def _number(value: float) -> str:
-    return repr(value) if np.isfinite(value) else f'"{value}"'
+    if math.isfinite(value):
+        return repr(value)
+    return '"NaN"' if math.isnan(value) else '"Infinity"' if value > 0 else '"-Infinity"'
 
 
 def _moments(column: pa.Array, settings: Settings) -> pa.Array:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -102,8 +103,10 @@ def json_value(value: object, kind: pa.DataType, text: str | None) -> object:
     if value is None or isinstance(value, bool | int | str):
         return text if is_interval(kind) or (isinstance(value, int) and is_interval(kind)) else value
     match value:
+        case float() if not math.isfinite(value):
+            return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
         case float():
-            return value if math.isfinite(value) else str(value)
+            return value if kind == pa.float64() else float(str(np.float32(value)))
         case decimal.Decimal():
             return f"{value:f}"
         case datetime.date():
@@ -146,6 +149,17 @@ def test_json_is_what_the_json_module_writes() -> None:
         body = ",\n ".join(records)
         assert written(result(), "json") == (f"[\n {body}\n]\n" if records else "[]\n"), seed
         assert written(result(), "jsonl") == "".join(f"{record}\n" for record in records), seed
+
+
+def test_floats_in_json_are_the_texts_of_sparks_to_json() -> None:
+    """As Spark 4.3 writes these, where it writes no exponent."""
+    values = "('0.1'), ('NaN'), ('Infinity'), ('-Infinity'), ('0.001'), ('9999999'), ('-0.0'), ('123456.7')"
+    with sqlfront.Session() as session:
+        result = session.execute(
+            f"select cast(v as float) a, array(cast(v as float)) b from values {values} t(v)"
+        )
+        texts = ("0.1", '"NaN"', '"Infinity"', '"-Infinity"', "0.001", "9999999.0", "-0.0", "123456.7")
+        assert written(result, "jsonl") == "".join(f'{{"a": {text}, "b": [{text}]}}\n' for text in texts)
 
 
 def test_arrow_and_parquet_have_the_rows() -> None:
