@@ -18,7 +18,7 @@ from sqlfront.observability import history
 from sqlfront.state.plans import Plan
 from sqlfront_cluster.members.listing import JobListing, wait_for_jobs
 from sqlfront_cluster.members.member import Member
-from sqlfront_cluster.members.member_list import NOBODY, MemberInfo, MemberList, alone
+from sqlfront_cluster.members.member_list import NOBODY, MemberList, alone
 from sqlfront_connectors.arrow import ArrowTable
 from sqlfront_engine.engine import Engine
 from sqlfront_planner.plan_cache import PlanCache
@@ -100,13 +100,9 @@ def _members(runner: Engine | Member, _: Plans) -> list[Row]:
     members = _member_list(runner)
     owned = Counter(members.owners)
     return [
-        (each.name, each.address or None, _role(each), owned[each.name], each.name == here, members.version)
+        (each.name, each.address or None, each.role, owned[each.name], each.name == here, members.version)
         for each in members.members
     ]
-
-
-def _role(member: MemberInfo) -> str:
-    return "client" if member.lite else "leaving" if member.leaving else "member"
 
 
 def _member_list(runner: Engine | Member) -> MemberList:

@@ -245,10 +245,9 @@ def describe(members: MemberList, running: JobListing) -> list[str]:
     """A line for each member, then a line for each running query."""
     lines = []
     for each in members.members:
-        kind = "client" if each.lite else "leaving" if each.leaving else "member"
         owned = members.owners.count(each.name)
         silent = "  does not answer" if each.name in running.silent else ""
-        lines.append(f"  {each.name}  {kind}  {owned} partitions{silent}")
+        lines.append(f"  {each.name}  {each.role}  {owned} partitions{silent}")
     for job in running.jobs:
         text = " ".join(job.description.split())[:QUERY_WIDTH]
         lines.append(f"  query {job.id}  at {job.coordinator}  {job.seconds:.1f} s  {text}")

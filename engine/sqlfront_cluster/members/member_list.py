@@ -24,6 +24,11 @@ class MemberInfo(msgspec.Struct, frozen=True):
     memory: int = 0
     files: FileAccess = EVERYWHERE
 
+    @property
+    def role(self) -> str:
+        """The member's role, as operators see it: ``client``, ``leaving`` or ``member``."""
+        return "client" if self.lite else "leaving" if self.leaving else "member"
+
 
 class MemberList(msgspec.Struct, frozen=True):
     """One version of the cluster: its members in the order of joining, and the owner of each partition

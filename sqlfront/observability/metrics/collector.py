@@ -12,7 +12,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from sqlfront.observability.metrics.tallies import BUCKETS, LaneTally, StatementTallies
 from sqlfront.state.plans import Plan
 from sqlfront_cluster.members.member import Member
-from sqlfront_cluster.members.member_list import NOBODY, MemberInfo
+from sqlfront_cluster.members.member_list import NOBODY
 from sqlfront_engine.engine import Engine
 from sqlfront_planner.plan_cache import PlanCache
 
@@ -143,17 +143,10 @@ def _of_member(member: Member) -> Iterator[tuple[str, tuple[str, ...], float]]:
     waiting = sum(each.waiting for each in member.statistics().receivers)
     yield "sqlfront_queue_bytes", (), waiting
     yield "sqlfront_member_list_version", (), members.version
-    roles = Counter(
-        "client" if each.lite else "leaving" if each.leaving else "member" for each in members.members
-    )
-    for role, count in roles.items():
+    for role, count in Counter(each.role for each in members.members).items():
         yield "sqlfront_members", (role,), count
     for owner, count in Counter(members.owners).items():
         yield "sqlfront_partitions", (_NO_OWNER if owner == NOBODY else owner,), count
-
-
-def _role(member: MemberInfo) -> str:
-    return "client" if member.lite else "leaving" if member.leaving else "member"
 
 
 def _family(name: str, values: dict[tuple[str, ...], float]) -> Metric:

@@ -113,6 +113,16 @@ def test_what_was_read_often_is_copied(session: AttachedSession, beside: SparkSe
     assert sorted(session.execute(QUERY).collect()) == [(kind, 1) for kind in range(10)]
 
 
+def test_explain_leaves_a_due_copy_due(session: AttachedSession) -> None:
+    for _ in range(2):
+        assert lane(session) == "spark"
+    session.execute("SET sqlfront.autocache = 2")
+    session.execute(f"EXPLAIN {QUERY}").collect()
+
+    assert copies(session) == set()
+    assert lane(session) == "light"
+
+
 @pytest.mark.doors
 def test_a_first_reading_may_be_enough(session: AttachedSession) -> None:
     session.execute("SET sqlfront.autocache = 1")
