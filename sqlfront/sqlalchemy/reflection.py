@@ -263,7 +263,7 @@ def _clustered(details: dict[str, str], columns: list[str]) -> list[str]:
 
 
 def _split(listed: str, names: list[str]) -> list[str]:
-    """Those of the names that a text lists, separated by commas, which a name may hold as well.
+    """The names that a text lists, separated by commas, which a name may hold as well.
 
     >>> _split("a, b, c", ["c", "a, b"])
     ['a, b', 'c']

@@ -91,7 +91,7 @@ def test_the_connection_is_tested(database: _Database) -> None:
     """``ping``, commands/database/utils.py."""
     engine = database.engine()
     with closing(engine.raw_connection()) as connection:
-        assert engine.dialect.do_ping(connection)  # type: ignore[arg-type]
+        assert engine.dialect.do_ping(connection)
 
 
 def test_schemas_tables_and_views_are_listed(database: _Database) -> None:
@@ -131,7 +131,8 @@ def test_a_table_is_previewed(database: _Database) -> None:
     quote = database.engine().dialect.identifier_preparer.quote
     source = sa.text(".".join(quote(part) for part in ("default", "trips")))
     names = [each["name"] for each in database.inspector().get_columns("trips", "default")]
-    for fields in ([literal_column("*")], [column(name) for name in names]):
+    selections: list[list[Any]] = [[literal_column("*")], [column(name) for name in names]]
+    for fields in selections:
         rows = database.rows(database.sql(select(*fields).select_from(source).limit(10)))
         assert (len(rows), len(rows[0])) == (10, len(names))
 
@@ -162,7 +163,7 @@ def _floor(at: datetime.datetime, grain: str) -> datetime.datetime:
 @pytest.mark.parametrize("grain", _GRAINS)
 def test_a_chart_groups_by_a_grain_of_time(database: _Database, grain: str) -> None:
     """``get_sqla_query``, models/helpers.py, with a time range (``dttm_sql_literal``) and a metric."""
-    times = literal_column("at")
+    times: Any = literal_column("at")
     query = (
         select(_grain(_GRAINS[grain], "at"), literal_column("count(*)").label("count"))
         .select_from(sa.table("trips", schema="default"))
@@ -189,7 +190,8 @@ def test_a_chart_groups_by_a_grain_of_time(database: _Database, grain: str) -> N
 def test_a_chart_over_a_query_filters_and_limits_its_series(database: _Database) -> None:
     """``get_from_clause`` (the alias virtual_table) and ``get_sqla_query``'s join with the largest series."""
     source: Any = sa.text("SELECT city, price, paid FROM trips -- all\n").columns().alias("virtual_table")
-    city, total = column("city"), literal_column("sum(price)")
+    city: Any = column("city")
+    total: Any = literal_column("sum(price)")
     filters = sa.and_(
         column("paid").is_(True) | column("paid").is_(False),
         city.isnot(None),
@@ -232,7 +234,7 @@ def test_the_columns_of_a_query_are_told(database: _Database) -> None:
 
 def test_the_values_of_a_filter_are_offered(database: _Database) -> None:
     """``values_for_column``, models/helpers.py: through pandas, with the text as it is."""
-    query = (
+    query: Any = (
         select(column("city").label("column_values")).select_from(sa.table("trips")).distinct().limit(10000)
     )
     with database.engine().connect() as connection:
@@ -256,7 +258,7 @@ def test_a_file_is_uploaded(database: _Database) -> None:
     frame = pd.DataFrame({"a b": [1, 2], "text": ["x%s", None]})
     options: dict[str, Any] = {"chunksize": 1000, "index": False, "schema": "default", "method": "multi"}
     for exists, times in (("fail", 1), ("append", 2), ("replace", 1)):
-        frame.to_sql("uploaded", con=engine, if_exists=exists, **options)  # type: ignore[arg-type]
+        frame.to_sql("uploaded", con=engine, if_exists=exists, **options)
         assert (
             database.rows("SELECT * FROM uploaded ORDER BY 1") == [(1, "x%s")] * times + [(2, None)] * times
         )
