@@ -518,7 +518,8 @@ for _name in MISSING:
 def _name_as_result(kind: type[Result]) -> None:
     """Have Python's own errors, as of an unknown attribute, name a class as ``Result``, which users know."""
     methods = [value for value in vars(kind).values() if isinstance(value, FunctionType)]
-    for each in (kind, *methods):
+    named: list[type | FunctionType] = [kind, *methods]
+    for each in named:
         each.__qualname__ = each.__qualname__.replace(kind.__name__, Result.__name__)
     kind.__name__ = Result.__name__
 
