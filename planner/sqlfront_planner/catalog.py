@@ -341,7 +341,13 @@ class PinnedCatalog(Catalog):
 
     def pinned(self) -> "PinnedCatalog":
         """The same version, without recorded lookups."""
-        return type(self)(self._path_tables, self._state, temporary=self._temporary, elsewhere=self.elsewhere)
+        return type(self)(
+            self._path_tables,
+            self._state,
+            temporary=self._temporary,
+            elsewhere=self.elsewhere,
+            sees=self._sees,
+        )
 
     @property
     def lookups(self) -> Lookups:

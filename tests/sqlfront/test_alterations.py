@@ -259,6 +259,10 @@ def test_a_temporary_view_reads_what_it_read_when_it_was_made(connection: Connec
     prepared = connection.prepare("SELECT n FROM reader")
     assert prepared.execute().collect() == [(2,)]
     assert ask(connection, "SELECT * FROM t") == [(1,)]
+    assert ask(connection, "DESCRIBE t") == [("a", "int", None)]
+    connection.execute("CACHE TABLE t")
+    assert ask(connection, "SELECT * FROM t") == [(1,)]
+    connection.execute("UNCACHE TABLE t")
     connection.execute("INSERT INTO default.t VALUES (3, 'z')")
     assert prepared.execute().collect() == [(3,)]
     connection.execute("CREATE TEMPORARY VIEW second AS SELECT * FROM t")
