@@ -6,8 +6,11 @@ A session without a name belongs to one engine and ends with ``Engine.dispose``.
 the process ends; a pool that closes every connection (``NullPool``) needs one to keep its tables.
 """
 
+import os
 import threading
+import weakref
 from collections.abc import Callable, Hashable
+from typing import Final
 
 from sqlfront.connection import Connection
 from sqlfront.session import Session
@@ -35,6 +38,11 @@ class SharedSession:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._users: _Users | None = None
+        _sessions.add(self)
+
+    def unlock(self) -> None:
+        """Free a forked process of a lock that a thread of the parent had, as while a session opens."""
+        self._lock = threading.Lock()
 
     def connect(self, begin: Callable[[], Connection]) -> SharedConnection:
         """A new connection to the session, which ``begin`` opens if there is none."""
@@ -68,11 +76,18 @@ class _Users:
         self.count = 0
 
 
-_named: dict[Hashable, SharedSession] = {}
-_names = threading.Lock()
+_sessions: "Final[weakref.WeakSet[SharedSession]]" = weakref.WeakSet()
+_named: Final[dict[Hashable, SharedSession]] = {}
 
 
 def named_session(key: Hashable) -> SharedSession:
     """The process's session of a key, the same for each call."""
-    with _names:
-        return _named.setdefault(key, SharedSession())
+    return _named.setdefault(key, SharedSession())
+
+
+def _unlock_all() -> None:
+    for session in _sessions:
+        session.unlock()
+
+
+os.register_at_fork(after_in_child=_unlock_all)
