@@ -1,12 +1,18 @@
 """Details of a relation that no query reads: comments, properties, and the columns that take no null."""
 
+import re
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 import msgspec
 from msgspec.structs import replace
 
 #: Names with their texts, in the order of the names.
 Texts = tuple[tuple[str, str], ...]
+#: Spark's defaults of ``spark.redaction.regex`` and ``spark.sql.redaction.options.regex``, as one pattern.
+_SECRET: Final = "(?i)secret|password|token|access[.]?key|url"
+#: What Spark shows instead of a secret.
+_REDACTED: Final = "*********(redacted)"
 
 
 class RelationDetails(msgspec.Struct, frozen=True):
@@ -47,3 +53,19 @@ def changed(texts: Texts, given: Mapping[str, str], without: Iterable[str] = ())
     gone = set(without)
     whole = {**dict(texts), **given}
     return tuple(sorted((name, text) for name, text in whole.items() if name not in gone))
+
+
+def with_text(texts: Texts) -> Texts:
+    """The properties of which DESCRIBE tells: those whose text isn't empty."""
+    return tuple((name, text) for name, text in texts if text)
+
+
+def redacted(texts: Iterable[tuple[str, str]]) -> Texts:
+    """Properties or options as they may be shown: as in Spark, without the texts that are secret by their
+    names or by what they say.
+
+    >>> redacted([("fs.s3a.access.key", "abc"), ("note", "password=abc"), ("owner", "me")])
+    (('fs.s3a.access.key', '*********(redacted)'), ('note', '*********(redacted)'), ('owner', 'me'))
+    """
+    is_secret = re.compile(_SECRET).search
+    return tuple((name, _REDACTED if is_secret(name) or is_secret(text) else text) for name, text in texts)

@@ -12,7 +12,7 @@ from sqlfront.commands.run import CommandOutcome, StatementRun, details_of, orig
 from sqlfront_connectors.base import Table
 from sqlfront_connectors.files import FileTable
 from sqlfront_planner.catalog import DEFAULT_CATALOG, DEFAULT_DATABASE, SESSION_SCHEMA, Entry, ViewEntry
-from sqlfront_planner.relation_details import RelationDetails
+from sqlfront_planner.relation_details import RelationDetails, redacted, with_text
 from sqlfront_planner.statements.dotted_names import last_part
 from sqlfront_planner.statements.structs import DescribeTable
 from sqlfront_values.errors import spark_error
@@ -99,7 +99,7 @@ def _of_table(table: Table, details: RelationDetails) -> Fields:
 
 
 def _properties(details: RelationDetails) -> Fields:
-    given = {key: value for key, value in details.properties if value}
+    given = dict(redacted(with_text(details.properties)))
     return {"table_properties": given} if given else {}
 
 

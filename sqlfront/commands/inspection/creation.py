@@ -11,7 +11,7 @@ from sqlfront.commands.run import CommandOutcome, StatementRun, origin_of, shown
 from sqlfront_connectors.base import Table
 from sqlfront_connectors.files import FileTable
 from sqlfront_planner.catalog import DEFAULT_CATALOG, DEFAULT_DATABASE, ViewEntry
-from sqlfront_planner.relation_details import NO_DETAILS, RelationDetails
+from sqlfront_planner.relation_details import NO_DETAILS, RelationDetails, Texts, redacted
 from sqlfront_planner.statements.structs import ShowCreateTable
 from sqlfront_values.errors import Error, spark_error
 from sqlfront_values.types import STRING, ddl
@@ -47,12 +47,13 @@ def _view_columns(run: StatementRun, view: ViewEntry) -> tuple[str, ...]:
 
 
 def view_text(view: ViewEntry, columns: tuple[str, ...]) -> str:
-    """The text of CREATE VIEW."""
+    """The text of CREATE VIEW, whose properties Spark shows with their secrets."""
     details = view.details
     shown = [f"{quoted(name)}{_comment(' ', details.comment_of(name))}" for name in columns]
     name = f"{DEFAULT_DATABASE}.{quoted(view.name.lower())}"
     head = f"CREATE VIEW {name}{_listed(shown) if shown else ''}"
-    return "\n".join([head, *_details(details), "WITH SCHEMA COMPENSATION", f"AS {view.sql}", ""])
+    clauses = (*_comment_clause(details), *_properties_clause(details.properties))
+    return "\n".join([head, *clauses, "WITH SCHEMA COMPENSATION", f"AS {view.sql}", ""])
 
 
 def table_text(name: str, table: Table, details: RelationDetails = NO_DETAILS) -> str:
@@ -70,9 +71,10 @@ def _clauses(name: str, table: Table, details: RelationDetails) -> Iterator[str]
     if placed is not None:
         yield f"CLUSTERED BY ({quoted_columns([table.schema.field(each).name for each in placed.columns])})"
         yield f"INTO {placed.count} BUCKETS"
-    yield from _details(details)
+    yield from _comment_clause(details)
     if isinstance(table, FileTable) and not table.managed:
         yield f"LOCATION {_text(f'file:{table.location}')}"
+    yield from _properties_clause(redacted(details.properties))
 
 
 def _column(field: pa.Field, details: RelationDetails) -> str:
@@ -81,11 +83,18 @@ def _column(field: pa.Field, details: RelationDetails) -> str:
     return f"{quoted(field.name)} {type_text(field.type)}{required}{comment}"
 
 
-def _details(details: RelationDetails) -> Iterator[str]:
+def _comment_clause(details: RelationDetails) -> Iterator[str]:
     if details.comment is not None:
         yield _comment("", details.comment)
-    if details.properties:
-        yield f"TBLPROPERTIES{_listed(f'{_text(key)} = {_text(value)}' for key, value in details.properties)}"
+
+
+def _properties_clause(properties: Texts) -> Iterator[str]:
+    if properties:
+        yield f"TBLPROPERTIES{_listed(_pairs(properties))}"
+
+
+def _pairs(texts: Iterable[tuple[str, str]]) -> Iterator[str]:
+    return (f"{_text(key)} = {_text(value)}" for key, value in texts)
 
 
 def _comment(before: str, comment: str | None) -> str:
@@ -95,8 +104,7 @@ def _comment(before: str, comment: str | None) -> str:
 def _file_clauses(table: FileTable) -> Iterator[str]:
     options = {key: value for key, value in table.version.options.items() if key.lower() != "path"}
     if options:
-        pairs = (f"{_text(key)} = {_text(value)}" for key, value in sorted(options.items()))
-        yield f"OPTIONS{_listed(pairs)}"
+        yield f"OPTIONS{_listed(_pairs(redacted(sorted(options.items()))))}"
     if table.partition_columns:
         yield f"PARTITIONED BY ({quoted_columns(table.partition_columns)})"
 

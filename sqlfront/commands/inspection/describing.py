@@ -26,6 +26,7 @@ from sqlfront_planner.catalog import (
     FoundElsewhere,
     ViewEntry,
 )
+from sqlfront_planner.relation_details import redacted
 from sqlfront_planner.statements.dotted_names import dotted, name_parts
 from sqlfront_planner.statements.structs import (
     DescribeColumn,
@@ -130,13 +131,13 @@ def show_columns(run: StatementRun, statement: ShowColumns) -> CommandOutcome:
 
 
 def show_properties(run: StatementRun, statement: ShowProperties) -> CommandOutcome:
-    """SHOW TBLPROPERTIES: the properties of a table or view, in the order of the keys; for one key its value,
-    or the sentence with which Spark answers for a missing key. A temporary relation has none. Raises
-    FoundElsewhere for a relation of Spark's."""
+    """SHOW TBLPROPERTIES: the properties of a table or view, without secrets, in the order of the keys; for
+    one key its value, or the sentence with which Spark answers for a missing key. A temporary relation has
+    none. Raises FoundElsewhere for a relation of Spark's."""
     entry, key = relation(run, statement.name), statement.key
     if entry.temporary:
         return shown(_PROPERTIES, [])
-    properties = details_of(entry).properties
+    properties = redacted(details_of(entry).properties)
     if key is None:
         return shown(_PROPERTIES, properties)
     whole = f"{DEFAULT_CATALOG}.{DEFAULT_DATABASE}.{name_parts(statement.name)[-1]}"

@@ -11,7 +11,7 @@ from sqlfront.state.cached_table import CachedTable
 from sqlfront_connectors.base import Table
 from sqlfront_connectors.files import FileTable
 from sqlfront_planner.catalog import DEFAULT_CATALOG, DEFAULT_DATABASE, Entry, TableEntry, ViewEntry
-from sqlfront_planner.relation_details import RelationDetails
+from sqlfront_planner.relation_details import RelationDetails, redacted, with_text
 from sqlfront_planner.statements.dotted_names import dotted
 from sqlfront_values.errors import Error
 
@@ -55,7 +55,7 @@ def _of_view(view: ViewEntry) -> Iterator[Fact]:
 
 def _properties(details: RelationDetails) -> Iterator[Fact]:
     """The properties as one fact; as in Spark, those without a text are left out."""
-    shown = [f"{key}={value}" for key, value in details.properties if value]
+    shown = [f"{key}={value}" for key, value in redacted(with_text(details.properties))]
     if shown:
         yield "Table Properties", f"[{', '.join(shown)}]"
 

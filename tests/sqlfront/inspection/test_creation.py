@@ -154,3 +154,27 @@ def test_views_keep_comments_and_properties(connection: Connection) -> None:
     connection.execute(str(text))
     assert connection.execute("DESCRIBE EXTENDED kept").fetchall() == details
     connection.execute("DROP VIEW kept")
+
+
+def test_clauses_stand_in_sparks_order_without_secrets(connection: Connection, tmp_path: Path) -> None:
+    connection.execute(
+        f"CREATE TABLE t (a INT) USING csv OPTIONS (nullValue = 'token', sep = ';') LOCATION '{tmp_path}' "
+        "TBLPROPERTIES (secret = 's3', plain = 'p') COMMENT 'c'"
+    )
+    (text,) = connection.execute("SHOW CREATE TABLE t").fetchone() or ()
+
+    assert text == (
+        "CREATE TABLE spark_catalog.default.t (\n  a INT)\n"
+        "USING csv\n"
+        "OPTIONS (\n  'nullValue' = '*********(redacted)',\n  'sep' = ';')\n"
+        "COMMENT 'c'\n"
+        f"LOCATION 'file:{tmp_path}'\n"
+        "TBLPROPERTIES (\n  'plain' = 'p',\n  'secret' = '*********(redacted)')\n"
+    )
+
+
+def test_the_statement_of_a_view_has_its_secrets(connection: Connection) -> None:
+    connection.execute("CREATE VIEW v TBLPROPERTIES (secret = 's3') AS SELECT 1 AS a")
+    (text,) = connection.execute("SHOW CREATE TABLE v").fetchone() or ()
+
+    assert "TBLPROPERTIES (\n  'secret' = 's3')\n" in text

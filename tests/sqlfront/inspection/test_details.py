@@ -168,3 +168,20 @@ def test_json_of_temporary_views_names_their_schema(connection: Connection) -> N
     assert (found["catalog_name"], found["schema_name"], found["type"]) == ("system", "session", "VIEW")
     assert [column["comment"] for column in found["columns"]] == ["the key"]
     assert found["view_text"] == "SELECT k FROM t"
+
+
+@pytest.mark.parametrize("relation", ["TABLE r (a INT) USING csv {}", "VIEW r {} AS SELECT 1 AS a"])
+def test_secrets_are_not_described(connection: Connection, relation: str) -> None:
+    properties = "TBLPROPERTIES (password = '', plain = 'p', note = 'my password', secret = 's3')"
+    connection.execute(f"CREATE {relation.format(properties)}")
+    shown = "[note=*********(redacted), plain=p, secret=*********(redacted)]"
+
+    assert ("Table Properties", shown, "") in connection.execute("DESCRIBE EXTENDED r").fetchall()
+    ((*_, extended),) = connection.execute("SHOW TABLE EXTENDED LIKE 'r'").fetchall()
+    assert f"Table Properties: {shown}\n" in extended
+    ((text,),) = connection.execute("DESCRIBE EXTENDED r AS JSON").fetchall()
+    assert json.loads(text)["table_properties"] == {
+        "note": "*********(redacted)",
+        "plain": "p",
+        "secret": "*********(redacted)",
+    }
