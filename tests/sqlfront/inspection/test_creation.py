@@ -177,4 +177,4 @@ def test_the_statement_of_a_view_has_its_secrets(connection: Connection) -> None
     connection.execute("CREATE VIEW v TBLPROPERTIES (secret = 's3') AS SELECT 1 AS a")
     (text,) = connection.execute("SHOW CREATE TABLE v").fetchone() or ()
 
-    assert "TBLPROPERTIES (\n  'secret' = 's3')\n" in text
+    assert "TBLPROPERTIES (\n  'secret' = 's3')\n" in str(text)

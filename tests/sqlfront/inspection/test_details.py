@@ -178,9 +178,9 @@ def test_secrets_are_not_described(connection: Connection, relation: str) -> Non
 
     assert ("Table Properties", shown, "") in connection.execute("DESCRIBE EXTENDED r").fetchall()
     ((*_, extended),) = connection.execute("SHOW TABLE EXTENDED LIKE 'r'").fetchall()
-    assert f"Table Properties: {shown}\n" in extended
+    assert f"Table Properties: {shown}\n" in str(extended)
     ((text,),) = connection.execute("DESCRIBE EXTENDED r AS JSON").fetchall()
-    assert json.loads(text)["table_properties"] == {
+    assert json.loads(str(text))["table_properties"] == {
         "note": "*********(redacted)",
         "plain": "p",
         "secret": "*********(redacted)",
