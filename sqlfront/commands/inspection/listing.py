@@ -13,6 +13,7 @@ from sqlfront.commands.inspection.names import (
     matches,
     named,
     own_relations,
+    relation,
     relations_beside,
     system_schema,
 )
@@ -65,10 +66,17 @@ def show_views(run: StatementRun, statement: ShowViews) -> CommandOutcome:
 
 def show_tables_extended(run: StatementRun, statement: ShowTablesExtended) -> CommandOutcome:
     """SHOW TABLE EXTENDED: names as SHOW TABLES, each with the details and the columns as one text. Raises
-    FoundElsewhere beside Spark, SCHEMA_NOT_FOUND for an unknown schema."""
-    if run.spark is not None:
+    FoundElsewhere beside Spark for a schema that isn't one of system tables, SCHEMA_NOT_FOUND for an unknown
+    schema."""
+    system = system_schema(statement.database)
+    if system is not None:
+        entries = {
+            (system, name, False): relation(run, f"{system}.{name}") for name in SYSTEM_SCHEMAS[system]
+        }
+    elif run.spark is not None:
         raise FoundElsewhere("Spark knows the details of its tables")
-    entries = {named(entry): entry for entry in own_relations(run, statement.database)}
+    else:
+        entries = {named(entry): entry for entry in own_relations(run, statement.database)}
     found = in_order(set(entries), statement.pattern)
     return shown(_EXTENDED, [(*row, information(run, entries[row])) for row in found])
 
