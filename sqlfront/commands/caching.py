@@ -27,6 +27,7 @@ from sqlfront.commands.run import (
 )
 from sqlfront.state.cached_table import CachedTable
 from sqlfront.state.context import Context, CopyBasis
+from sqlfront_connectors.arrow import ArrowTable
 from sqlfront_connectors.base import Table, TableDefinition
 from sqlfront_connectors.files import FileTable
 from sqlfront_connectors.files.locations.paths import local_path
@@ -35,6 +36,7 @@ from sqlfront_connectors.memory.spread.table import SpreadTable
 from sqlfront_planner.binder import bind_query
 from sqlfront_planner.catalog import (
     DEFAULT_DATABASE,
+    SYSTEM_SCHEMAS,
     Entry,
     FoundElsewhere,
     TableEntry,
@@ -130,8 +132,14 @@ def _of_query(run: StatementRun, name: str, query: Query) -> Entry:
 
 
 def _new_copy(run: StatementRun, statement: CacheTable, origin: Entry) -> TableEntry:
-    """The origin's entry with a copy that has no rows yet."""
+    """The origin's entry with a copy that has no rows yet. Raises NotSupportedError if the origin reads a
+    system table, whose changes no copy could follow."""
     plan = run.all_rows(statement.name, origin)
+    for scan in scans_of(plan):
+        if isinstance(scan.table, ArrowTable) and name_parts(scan.table.name)[0] in SYSTEM_SCHEMAS:
+            raise NotSupportedError(
+                f"CACHE TABLE can't copy {scan.table.name}: a copy would not follow changes of the table."
+            )
     check_unique(plan.schema.names)
     definition = TableDefinition(
         last_part(statement.name), plan.schema, clustered_by=statement.clustered_by, buckets=statement.buckets

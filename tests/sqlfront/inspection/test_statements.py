@@ -121,3 +121,25 @@ def test_a_view_over_a_dropped_table_breaks_no_listing(connection: Connection) -
     ((text,),) = ask(connection, "SHOW CREATE TABLE v")
     assert text == "CREATE VIEW default.v (\n  k)\nWITH SCHEMA COMPENSATION\nAS SELECT k FROM t\n"
     assert ask(connection, "DESCRIBE v") == [("k", "int", None)]
+
+
+@pytest.mark.parametrize("table", ["sys.members", "information_schema.tables"])
+@pytest.mark.parametrize("query", ["SELECT * FROM {}", "SELECT (SELECT count(*) FROM {}) AS n"])
+def test_what_reads_system_tables_is_not_cached(connection: Connection, table: str, query: str) -> None:
+    connection.execute(f"CREATE VIEW reading AS {query.format(table)}")
+    for statement in ("CACHE TABLE reading", f"CACHE TABLE made AS {query.format(table)}"):
+        with pytest.raises(sqlfront.NotSupportedError, match=f"can't copy {table}"):
+            connection.execute(statement)
+    connection.execute("CREATE TABLE another (a INT) USING memory")
+
+    reading, direct = ask(connection, "SELECT * FROM reading"), ask(connection, query.format(table))
+    assert reading == direct
+
+
+@pytest.mark.parametrize("schema", ["sys", "Information_Schema", "spark_catalog.sys"])
+def test_schemas_of_system_tables_have_no_relations_of_default(connection: Connection, schema: str) -> None:
+    found = ask(connection, f"SHOW TABLE EXTENDED IN {schema} LIKE '*'")
+    named = ask(connection, f"SHOW TABLES IN {schema}")
+
+    assert [row[:3] for row in found] == named
+    assert all("Provider: arrow" in row[3] and " |-- " in row[3] for row in found)
