@@ -84,17 +84,20 @@ class CopyWay:
         names: "Sequence[tuple[str, ...]]",
         copies: AutomaticCopies,
         otherwise: "QueryWay",
+        begun: "Callable[[], None]",
         failed: "Callable[[], None]",
     ) -> None:
-        """``failed`` is called if a relation can't be copied."""
+        """``begun`` is called before the relations are copied, ``failed`` if one of them can't be."""
         self._names = names
         self._copies = copies
         self._otherwise = otherwise
+        self._begun = begun
         self._failed = failed
         self.reason = otherwise.reason
 
     def run(self, request: StatementRequest) -> Result | Replan:
         """See :meth:`~sqlfront.lanes.way.Way.run`."""
+        self._begun()
         try:
             for name in self._names:
                 self._copies.make(name, request)

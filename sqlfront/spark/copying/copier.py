@@ -101,9 +101,8 @@ class Copier:
             return otherwise
         self._told.add(known.wholes, known.epoch)
         if may_copy and advice.follows and is_due and not self._is_refused(known):
-            for whole in known.wholes:
-                self._counts.reset(whole)
-            return CopyWay(known.names, self._copies, otherwise, partial(self._refuse, known))
+            begun, failed = partial(self._count_anew, known), partial(self._refuse, known)
+            return CopyWay(known.names, self._copies, otherwise, begun, failed)
         return SparkWay(self._spark, f"{otherwise.reason}; {advice.text}", otherwise.ours)
 
     def _known(self, request: "StatementRequest") -> _Known | None:
@@ -139,6 +138,10 @@ class Copier:
 
     def _is_refused(self, known: _Known) -> bool:
         return any(self._refused.has(whole, self._spark.epoch) for whole in known.wholes)
+
+    def _count_anew(self, known: _Known) -> None:
+        for whole in known.wholes:
+            self._counts.reset(whole)
 
     def _refuse(self, known: _Known) -> None:
         """Try no more to copy the relations until something changes in Spark."""
