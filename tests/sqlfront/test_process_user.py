@@ -24,7 +24,7 @@ def test_a_user_without_a_name_is_a_number_wherever_sql_shows_a_user(monkeypatch
     def unknown(number: int) -> None:
         raise KeyError(f"getpwuid(): uid not found: {number}")
 
-    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+    for name in ("SPARK_USER", "HADOOP_USER_NAME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(pwd, "getpwuid", unknown)
     number = str(os.getuid())
@@ -44,3 +44,23 @@ def test_a_user_without_a_name_is_a_number_wherever_sql_shows_a_user(monkeypatch
 
     assert shown == [number] * 4
     assert ("Owner", number) in described
+
+
+@pytest.mark.usefixtures("fresh")
+@pytest.mark.parametrize(
+    ("variables", "user"),
+    [
+        ({"USER": "zed", "LOGNAME": "zed"}, pwd.getpwuid(os.getuid()).pw_name),
+        ({"SPARK_USER": "sue"}, "sue"),
+        ({"HADOOP_USER_NAME": "hal"}, "hal"),
+        ({"SPARK_USER": "sue", "HADOOP_USER_NAME": "hal"}, "sue"),
+    ],
+)
+def test_the_environment_names_the_user_as_in_spark(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], user: str
+) -> None:
+    """As PySpark 4.3 answered with these variables."""
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    with sqlfront.Session() as session:
+        assert session.execute("SELECT current_user()").collect() == [(user,)]
