@@ -10,7 +10,7 @@ import logging
 import os
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -37,6 +37,7 @@ from sqlfront_planner.binder import bind_query
 from sqlfront_planner.catalog import (
     DEFAULT_DATABASE,
     SYSTEM_SCHEMAS,
+    Catalog,
     Entry,
     FoundElsewhere,
     TableEntry,
@@ -66,6 +67,8 @@ else:
 
 logger = logging.getLogger(__name__)
 
+#: The tables whose writers take turns.
+_WITH_TURNS: Final = (KeyedTable, FileTable)
 #: Pattern of a dotted name in SQL.
 _NAME: Final = re.compile(r"(?:\w+|`[^`]+`)(?:\.(?:\w+|`[^`]+`))*")
 
@@ -76,26 +79,62 @@ _NAME: Final = re.compile(r"(?:\w+|`[^`]+`)(?:\.(?:\w+|`[^`]+`))*")
 def cache(run: StatementRun, statement: CacheTable) -> CommandOutcome:
     """CACHE TABLE: make a copy in memory of a table or view of this session or Spark's, or of a query's
     rows, and put the copy in the entry's place in the catalog. If another statement drops or replaces the
-    relation meanwhile, begin again. The outcome has the number of rows copied."""
+    relation meanwhile, or a relation that the copied view reads, begin again. The outcome has the number of
+    rows copied."""
     while True:
         present, origin = _to_copy(run, statement)
         entry = _new_copy(run, statement, origin)
         try:
-            rows, basis = _fill(run, entry)
-            entered = _enter(run, present, entry, replace=statement.query is None)
+            made = _fill_and_enter(run, present, entry, replace=statement.query is None)
         except BaseException:
             drop_copy(entry)
             raise
-        if entered:
+        if made is None:
+            drop_copy(entry)
+            continue
+        rows, basis = made
+        if run.context.catalog.agrees(basis.lookups):
             break
-        drop_copy(entry)
-    if not basis.is_current:  # a writer meanwhile didn't know of the copy yet
+        _uncache(run, entry)
+        statement = replace(statement, query=None)  # the view of the query is in the catalog now
+    if not basis.is_current:  # a writer in another session didn't know of the copy yet
         try:
             rows, _ = _fill(run, entry)
         except BaseException:
             _uncache(run, entry)
             raise
     return CommandOutcome(written=rows)
+
+
+def _fill_and_enter(
+    run: StatementRun, present: Entry | None, entry: TableEntry, *, replace: bool
+) -> tuple[int, CopyBasis] | None:
+    """Fill the copy beside writers of its tables, then enter the copy in the catalog at a moment at which the
+    copy has all their rows; ``present`` and ``replace`` as of :func:`_enter`. Return the number of rows and
+    the copy's basis, None if another statement has put something else in the place of the relation, or of
+    one that the relation reads."""
+    rows, basis = _fill(run, entry)
+    with _turns(basis):
+        if not basis.is_current:  # a writer meanwhile didn't know of the copy yet
+            lookups = basis.lookups
+            rows, basis = _fill(run, entry)
+            if basis.lookups != lookups:
+                return None
+        if not _enter(run, present, entry, replace=replace):
+            return None
+    return rows, basis
+
+
+@contextmanager
+def _turns(basis: CopyBasis) -> Iterator[None]:
+    """A context in which no other writer changes the tables of the basis. The turns are taken in the order of
+    the tables' names, so that no two statements wait for each other."""
+    tables = (_written(table) for table, _ in basis.sources)
+    written = {id(table): table for table in tables if isinstance(table, _WITH_TURNS)}
+    with ExitStack() as turns:
+        for table in sorted(written.values(), key=lambda table: table.name.lower()):
+            turns.enter_context(table.turn())
+        yield
 
 
 def _to_copy(run: StatementRun, statement: CacheTable) -> tuple[Entry | None, Entry]:
@@ -195,7 +234,7 @@ def uncache(run: StatementRun, statement: UncacheTable) -> CommandOutcome:
 
 def refresh(run: StatementRun, statement: RefreshTable) -> CommandOutcome:
     """REFRESH TABLE: list the files of a file table again, refresh the Spark relation behind a copy, and
-    refill the copy of a cached table or view."""
+    refill the copy of a cached table or view, and the copies that read the relation."""
     entry = run.entry(statement.name)
     origin, spark = origin_of(entry), run.context.spark
     theirs = None if spark is None else spark.origin(entry)
@@ -204,8 +243,15 @@ def refresh(run: StatementRun, statement: RefreshTable) -> CommandOutcome:
     if isinstance(origin, TableEntry) and isinstance(origin.table, FileTable):
         with run.writing(origin.table):
             origin.table.refresh()
-    reload(run.context, entry, run)
+    _reload_with_readers(run, entry)
     return NOTHING
+
+
+def _reload_with_readers(run: StatementRun, entry: Entry) -> None:
+    """Refill the copy of a cached relation, and the copies that read the relation."""
+    reload(run.context, entry, run)
+    if isinstance(entry, TableEntry):
+        refresh_copies(run, entry.table)
 
 
 def refresh_path(run: StatementRun, statement: RefreshPath) -> CommandOutcome:
@@ -250,7 +296,7 @@ def repair(run: StatementRun, statement: RepairTable) -> CommandOutcome:
         )
     with run.writing(table):
         table.recover_partitions()
-    reload(run.context, entry, run)
+    _reload_with_readers(run, entry)
     return NOTHING
 
 
@@ -274,10 +320,10 @@ def _fill(run: StatementRun, entry: TableEntry) -> tuple[int, CopyBasis]:
     if spark is not None and table is not None:
         work = partial(_fill_from_spark, run, cached.copy, table)
         return spark.link.perform(work, timeout=run.limit, query=run.query)
-    with cached.copy.turn():
+    with turn_of(_written(cached)), cached.copy.turn():
         version = context.catalog.version
-        plan = run.all_rows(entry.name, cached.origin)
-        basis = CopyBasis(cached.copy, version, _sources(plan))
+        plan, lookups = run.found_rows(entry.name, cached.origin)
+        basis = CopyBasis(cached.copy, version, _sources(plan), lookups)
         rows = run.store(cached.copy, plan, overwrite=True)
         if context.config.cluster is not None and entry.temporary and isinstance(cached.origin, ViewEntry):
             context.bases[entry.name.lower()] = basis
@@ -322,12 +368,10 @@ def follow(context: Context) -> None:
 
 
 def _follow(run: StatementRun, entry: TableEntry, basis: CopyBasis) -> None:
-    version = run.context.catalog.version
-    plan = run.all_rows(entry.name, origin_of(entry))
-    if [(id(table), number) for table, number in _sources(plan)] == [
-        (id(table), number) for table, number in basis.sources
-    ]:
-        run.context.bases[entry.name.lower()] = CopyBasis(basis.copy, version, basis.sources)
+    catalog = run.context.catalog
+    version = catalog.version
+    if basis.is_current and catalog.agrees(basis.lookups):
+        run.context.bases[entry.name.lower()] = replace(basis, catalog=version)
     else:
         _fill(run, entry)
 
@@ -346,7 +390,7 @@ def following(run: StatementRun, changed: Callable[[], Table]) -> Iterator[None]
     except BaseException as error:
         if not changing or _may_have_changed(error):
             table = changed()
-            own = tuple(entry for entry in _cached(run) if entry.table is table)
+            own = tuple(entry for entry in _cached(run) if _has_copy(entry, _rows_of(table)))
             for entry in (*own, *_readers(run, table)):
                 _uncache(run, entry)
         raise
@@ -367,15 +411,47 @@ def refresh_copies(run: StatementRun, changed: Table) -> None:
 
 
 def _readers(run: StatementRun, changed: Table) -> Iterator[TableEntry]:
-    """Yield the copies that read the table, then the copies that read these copies, and so on; each copy
-    once."""
-    known = {id(_rows_of(changed))}
-    waiting = _cached(run)
-    while found := [entry for entry in waiting if _reads(run, entry, known, changed)]:
-        for entry in found:
-            waiting.remove(entry)
-            known.add(id(_rows_of(entry.table)))
-            yield entry
+    """Yield the copies that read the table, directly or through other copies, each once and after the copies
+    that it reads. Copies that enter the catalog while the caller works are among them: such a copy may have
+    been filled from one that lacked the change."""
+    seen = list[Table]()
+    while found := [entry for entry in _stale(run, changed) if _rows_of(entry.table) not in seen]:
+        seen.extend(_rows_of(entry.table) for entry in found)
+        yield from found
+
+
+def _stale(run: StatementRun, changed: Table) -> list[TableEntry]:
+    """The copies that lack a change of the table, each behind the copies that it reads. A statement that
+    changes a table by the name of a cached relation changes the copy, too; this copy isn't among them."""
+    copies = [
+        (entry, _read_by(run, entry)) for entry in _cached(run) if not _has_copy(entry, _rows_of(changed))
+    ]
+    known = {id(_written(changed))}
+    lacking = list[tuple[TableEntry, set[int]]]()
+    while more := [pair for pair in copies if pair not in lacking and pair[1] & known]:
+        lacking += more
+        known |= {id(_rows_of(entry.table)) for entry, _ in more}
+    ordered = list[TableEntry]()
+    while lacking:
+        left = {id(_rows_of(entry.table)) for entry, _ in lacking}
+        ready = [pair for pair in lacking if not pair[1] & left] or lacking  # views changed meanwhile
+        ordered += [entry for entry, _ in ready]
+        lacking = [pair for pair in lacking if pair not in ready]
+    return ordered
+
+
+def _read_by(run: StatementRun, entry: TableEntry) -> set[int]:
+    """The tables (by ``id``) whose changes a copy has to follow: the copied table, or the tables and copies
+    that the view reads. Empty for a view that can't be bound any more, whose copy is dropped."""
+    origin = origin_of(entry)
+    if isinstance(origin, TableEntry):
+        return {id(origin.table)}
+    try:
+        read = [table for table, _ in _sources(run.all_rows(entry.name, origin))]
+    except Error as error:
+        give_up(run, entry, error)
+        return set()
+    return {id(found) for table in read for found in (_written(table), _rows_of(table))}
 
 
 def recover(context: Context, entry: Entry) -> None:
@@ -386,24 +462,13 @@ def recover(context: Context, entry: Entry) -> None:
         refresh_copies(StatementRun(context), origin.table)
 
 
-def _reads(run: StatementRun, entry: TableEntry, known: set[int], changed: Table) -> bool:
-    """Whether the copy reads one of the ``known`` tables (given by ``id``) or, as a copy of a table, copies
-    ``changed``. A copy whose query can't be bound any more is dropped, and does not read."""
-    origin = origin_of(entry)
-    if isinstance(origin, TableEntry):
-        # A write by the table's name reaches the copy, too; this writer didn't know of the copy.
-        return origin.table is changed
-    try:
-        return any(id(_rows_of(scan.table)) in known for scan in scans_of(run.all_rows(entry.name, origin)))
-    except Error as error:
-        give_up(run, entry, error)
-        return False
-
-
-def dependents(run: StatementRun, name: str) -> tuple[TableEntry, ...]:
-    """The copies of views that read the relation with the name, directly or through other copies."""
+def dependents(run: StatementRun, name: str, before: Catalog) -> tuple[TableEntry, ...]:
+    """The copies of views that read the relation with the name, directly or through other copies. Call this
+    function after a change of what the name means: a copy that isn't found then enters the catalog later, and
+    CACHE TABLE looks whether the names still mean the same. ``before``: the catalog before the change, in
+    which a query that reads a dropped relation can be bound."""
     names, found = {last_part(name).lower()}, list[TableEntry]()
-    waiting = [(entry, _names(run, entry)) for entry in _cached(run)]
+    waiting = [(entry, _names(run, entry, before)) for entry in _cached(run)]
     while True:
         more = [(entry, read) for entry, read in waiting if read & names]
         if not more:
@@ -414,18 +479,19 @@ def dependents(run: StatementRun, name: str) -> tuple[TableEntry, ...]:
             names.add(each[0].name.lower())
 
 
-def _names(run: StatementRun, entry: TableEntry) -> frozenset[str]:
-    """The lower-case names of the relations that a cached view's query reads; empty for a cached table, and
-    for a query that can't be bound."""
+def _names(run: StatementRun, entry: TableEntry, before: Catalog) -> frozenset[str]:
+    """The lower-case names of the relations that a cached view's query reads, now or in the catalog
+    ``before``; empty for a cached table, and for a query that can't be bound."""
     origin, context = origin_of(entry), run.context
     if isinstance(origin, TableEntry):
         return frozenset()
-    try:
-        seen = context.catalog.seen_by(origin)
-        bound = bind_query(parse_query(origin.sql), seen, context.bind_settings, run.arguments)
-    except Error:
-        return frozenset()
-    return frozenset(map(str.lower, bound.relations))
+    read = set[str]()
+    for catalog in (before, context.catalog):
+        with suppress(Error):
+            seen = catalog.seen_by(origin)
+            bound = bind_query(parse_query(origin.sql), seen, context.bind_settings, run.arguments)
+            read.update(map(str.lower, bound.relations))
+    return frozenset(read)
 
 
 def let_go(run: StatementRun, entries: tuple[TableEntry, ...]) -> None:
@@ -475,3 +541,16 @@ def _has_copy(entry: Entry | None, copy: Table) -> bool:
 def _rows_of(table: Table) -> Table:
     """The table with the rows: for a cached table, its copy."""
     return table.copy if isinstance(table, CachedTable) else table
+
+
+def _written(table: Table) -> Table:
+    """The table that a statement changes first: behind the copy of a table, the table itself."""
+    if isinstance(table, CachedTable) and isinstance(table.origin, TableEntry):
+        return table.origin.table
+    return _rows_of(table)
+
+
+def turn_of(table: Table) -> AbstractContextManager[object]:
+    """A context in which no other writer publishes a version of the table; an empty one for tables without
+    versions of their own."""
+    return table.turn() if isinstance(table, _WITH_TURNS) else nullcontext()

@@ -107,7 +107,7 @@ def _add_to(run: StatementRun, entry: TableEntry, statement: AddColumns) -> bool
         make = partial(_copied, run, entry.name, table, fields)
     else:
         raise _unsupported(entry, "ADD COLUMN")
-    stale = dependents(run, statement.name)
+    before = run.context.catalog.pinned()
     with run.writing(table), table.turn():
         wide = make()
         done = run.context.catalog.exchange(
@@ -118,7 +118,7 @@ def _add_to(run: StatementRun, entry: TableEntry, statement: AddColumns) -> bool
     if isinstance(table, KeyedTable):
         (table if done else wide).drop()
     if done:
-        let_go(run, stale)
+        let_go(run, dependents(run, statement.name, before))
     return done
 
 

@@ -27,12 +27,11 @@ def rename(run: StatementRun, statement: RenameRelation) -> CommandOutcome:
         if isinstance(origin_of(entry), ViewEntry) and not entry.temporary:
             run.all_rows(statement.name, origin_of(entry))  # as in Spark, the query has to be valid
         catalog.lookup(name_parts(statement.target))  # raises FoundElsewhere for a relation of Spark's
-        stale = dependents(run, statement.name)
-        renamed = _renamed(entry, last_part(statement.target))
+        renamed, before = _renamed(entry, last_part(statement.target)), catalog.pinned()
         if catalog.rename(entry, renamed):
             if entry.temporary:
                 drop_copy(entry)
-            let_go(run, stale)
+            let_go(run, dependents(run, statement.name, before))
             return NOTHING
 
 

@@ -20,10 +20,10 @@ from sqlfront_connectors.memory.keyed_table import KeyedTable
 from sqlfront_connectors.memory.spread.table import NextVersion, SpreadTable
 from sqlfront_engine.jobs.light_job import LightJob
 from sqlfront_engine.jobs.query_run import QueryRun
-from sqlfront_planner.binder import Arguments, bind
+from sqlfront_planner.binder import Arguments, bind, bind_query
 from sqlfront_planner.binder.names import shown_names
 from sqlfront_planner.binder.relations.view_columns import as_created
-from sqlfront_planner.catalog import DEFAULT_DATABASE, Entry, TableEntry, is_default
+from sqlfront_planner.catalog import DEFAULT_DATABASE, Entry, Lookups, TableEntry, is_default
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.logical import LogicalPlan, LogicalProject, LogicalScan, all_nodes
 from sqlfront_planner.lowering import StorageTarget
@@ -177,16 +177,20 @@ class StatementRun(msgspec.Struct, frozen=True):
     def all_rows(self, name: str, origin: Entry) -> LogicalPlan:
         """The plan of all rows of a table or view; ``origin`` is the catalog's entry, or the entry before
         CACHE TABLE."""
+        return self.found_rows(name, origin)[0]
+
+    def found_rows(self, name: str, origin: Entry) -> tuple[LogicalPlan, Lookups]:
+        """The plan of :meth:`all_rows`, and what the names in a view's query mean."""
         if isinstance(origin, TableEntry):
             table = origin.table
-            return LogicalScan(name, table, table.snapshot(), tuple(range(len(table.schema))))
+            return LogicalScan(name, table, table.snapshot(), tuple(range(len(table.schema)))), {}
         catalog, settings = self.context.catalog, self.context.bind_settings
-        plan = bind(parse_query(origin.sql), catalog.seen_by(origin), settings, self.arguments)
-        plan = as_created(plan, plan.schema.names, origin)
+        bound = bind_query(parse_query(origin.sql), catalog.seen_by(origin), settings, self.arguments)
+        plan = as_created(bound.plan, bound.plan.schema.names, origin)
         if not origin.columns:
-            return plan
+            return plan, bound.lookups
         columns = tuple(Column(field.type, index, field.name) for index, field in enumerate(plan.schema))
-        return LogicalProject(plan, columns, origin.columns)
+        return LogicalProject(plan, columns, origin.columns), bound.lookups
 
 
 def origin_of(entry: Entry) -> Entry:

@@ -8,7 +8,7 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from sqlfront.commands.alteration import own_entry, whole_name
-from sqlfront.commands.caching import dependents, drop_copy, following, give_up, let_go, recover
+from sqlfront.commands.caching import dependents, drop_copy, following, give_up, let_go, recover, turn_of
 from sqlfront.commands.column_comments import query_comments
 from sqlfront.commands.parameters import with_arguments
 from sqlfront.commands.run import (
@@ -26,7 +26,6 @@ from sqlfront.state.cached_table import CopyBehind, writable
 from sqlfront_connectors import registry
 from sqlfront_connectors.base import Table, TableDefinition, WritableTable
 from sqlfront_connectors.files import FileTable
-from sqlfront_connectors.memory.keyed_table import KeyedTable
 from sqlfront_planner.binder import bind_query
 from sqlfront_planner.catalog import (
     GLOBAL_TEMP,
@@ -109,7 +108,7 @@ def create_table(run: StatementRun, statement: CreateTable) -> CommandOutcome:
         )
         if spark is not None and is_temporary and mode is CreateMode.REPLACE:
             spark.drop_view(entry.name)
-        stale = () if present is None else dependents(run, statement.name)
+        before = catalog.pinned()
         replaced = catalog.add(entry, replace=mode is CreateMode.REPLACE)
     except BaseException as error:
         table.drop()
@@ -117,7 +116,8 @@ def create_table(run: StatementRun, statement: CreateTable) -> CommandOutcome:
             return NOTHING  # another session was quicker
         raise
     _forget(replaced)
-    let_go(run, stale)
+    if replaced is not None:
+        let_go(run, dependents(run, entry.name, before))
     return CommandOutcome(written=written)
 
 
@@ -261,9 +261,10 @@ def create_view(run: StatementRun, statement: CreateView) -> CommandOutcome:
     present = catalog.lookup(view.parts)
     if statement.mode is CreateMode.SKIP and catalog.own(view.parts, temporary=False) is not None:
         return NOTHING
-    stale = () if present is None else dependents(run, view.name)
+    before = catalog.pinned()
     drop_copy(_add_view(catalog, view, replace=statement.mode is CreateMode.REPLACE))
-    let_go(run, stale)
+    if present is not None:
+        let_go(run, dependents(run, view.name, before))
     return NOTHING
 
 
@@ -302,10 +303,10 @@ def alter_view(run: StatementRun, statement: AlterView) -> CommandOutcome:
         comments = query_comments(run, query)
         details = _commented(replace(view.details, column_comments=()), names, comments)
         known = schema if isinstance(schema, pa.Schema) else None
-        stale = dependents(run, statement.name)
+        before = catalog.pinned()
         if catalog.exchange(entry, replace(view, schema=known, details=details, sees=sees)):
             drop_copy(entry)
-            let_go(run, stale)
+            let_go(run, dependents(run, statement.name, before))
             return NOTHING
 
 
@@ -381,9 +382,9 @@ def drop(run: StatementRun, statement: Drop) -> CommandOutcome:
             f"The operation DROP VIEW requires a VIEW. But `{entry.name}` is a TABLE. Use DROP TABLE.",
             condition="WRONG_COMMAND_FOR_OBJECT_TYPE",
         )
-    stale = dependents(run, statement.name)
+    before = run.context.catalog.pinned()
     _forget(run.context.catalog.remove(parts))
-    let_go(run, stale)
+    let_go(run, dependents(run, statement.name, before))
     return NOTHING
 
 
@@ -409,13 +410,11 @@ def insert(run: StatementRun, statement: Insert) -> CommandOutcome:
 
 
 def _turn(entry: Entry, *, overwrite: bool) -> AbstractContextManager[object]:
-    """A context that excludes other writers of a memory table where needed: the query of an overwrite may
-    read the overwritten rows, and a cached table's copy takes the same rows as its origin in the same
-    order."""
+    """A context that excludes other writers where needed: the query of an overwrite may read the overwritten
+    rows, and a cached table's copy takes the same rows as its origin in the same order."""
     origin = origin_of(entry)
-    table = origin.table if isinstance(origin, TableEntry) else None
-    if isinstance(table, KeyedTable) and (overwrite or origin is not entry):
-        return table.turn()
+    if isinstance(origin, TableEntry) and (overwrite or origin is not entry):
+        return turn_of(origin.table)
     return nullcontext()
 
 

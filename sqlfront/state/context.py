@@ -18,7 +18,7 @@ from sqlfront_engine.engine import Engine
 from sqlfront_engine.file_access import FileAccess
 from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_planner.binder import BindSettings
-from sqlfront_planner.catalog import Catalog
+from sqlfront_planner.catalog import Catalog, Lookups
 from sqlfront_planner.plan_cache import PlanCache
 from sqlfront_planner.planning import PlanTarget
 from sqlfront_values import room
@@ -140,11 +140,13 @@ class Context(msgspec.Struct, frozen=True, eq=False, weakref=True):
 
 class CopyBasis(msgspec.Struct, frozen=True):
     """The state from which the rows of a ``copy`` were read: ``sources`` are the tables, each with the
-    version that was read; ``catalog`` is the version of the catalog in which the names meant these tables."""
+    version that was read; ``catalog`` is the version of the catalog in which the names meant these tables.
+    ``lookups``: what each name in a copied view's query meant."""
 
     copy: "Table"
     catalog: int
     sources: "tuple[tuple[Table, int], ...]"
+    lookups: "Lookups" = {}
 
     @property
     def is_current(self) -> bool:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
+from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import sqlfront
@@ -375,3 +378,85 @@ def test_a_cached_query_may_have_the_name_of_the_table_that_it_reads(
     assert ask(connection, "SELECT * FROM r") == [(2,)]
     connection.execute("UNCACHE TABLE r")
     assert ask(connection, "SELECT * FROM r") == [(2,)]
+
+
+def test_a_copy_does_not_hide_an_insert_behind_a_copy_that_was_dropped_meanwhile(
+    connection: sqlfront.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection.execute("CREATE TABLE r USING memory AS SELECT 1 AS a")
+    connection.execute("CREATE VIEW v AS SELECT a FROM r")
+    connection.execute("CACHE TABLE r")
+
+    def uncache_and_insert() -> None:
+        connection.session.execute("UNCACHE TABLE r")
+        connection.session.execute("INSERT INTO r VALUES (2)")
+
+    after_filling(monkeypatch, uncache_and_insert)
+    connection.execute("CACHE TABLE v")
+
+    assert sorted(ask(connection, "SELECT * FROM v")) == [(1,), (2,)]
+
+
+def test_a_copy_enters_the_catalog_with_the_rows_of_an_insert_meanwhile(
+    connection: sqlfront.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection.execute("CREATE TABLE r USING memory AS SELECT 1 AS a")
+    connection.execute("CREATE VIEW v AS SELECT a FROM r")
+    enter, entered = caching._enter, list[int]()
+
+    def count(run: StatementRun, present: Entry | None, entry: TableEntry, *, replace: bool) -> bool:
+        entered.append(entry.table.snapshot().statistics.rows or 0)
+        return enter(run, present, entry, replace=replace)
+
+    monkeypatch.setattr(caching, "_enter", count)
+    for name in ("r", "v"):
+        after_filling(monkeypatch, lambda: connection.session.execute("INSERT INTO r VALUES (2)"))
+        connection.execute(f"CACHE TABLE {name}")
+        monkeypatch.undo()
+        monkeypatch.setattr(caching, "_enter", count)
+
+    assert entered == [2, 3]
+
+
+def test_a_copy_that_reads_a_table_and_another_copy_of_it_follows_both(
+    connection: sqlfront.Connection,
+) -> None:
+    connection.execute("CREATE TABLE r USING memory AS SELECT 1 AS a")
+    for name, query in (
+        ("z_copy", "SELECT a FROM r"),
+        ("a_sum", "SELECT sum(c.a) AS s FROM r, z_copy AS c WHERE c.a = r.a"),  # the earlier name
+    ):
+        connection.execute(f"CREATE VIEW {name} AS {query}")
+        connection.execute(f"CACHE TABLE {name}")
+    connection.execute("INSERT INTO r VALUES (2)")
+
+    assert ask(connection, "SELECT * FROM a_sum") == [(3,)]
+
+
+def test_copies_follow_a_temporary_view_over_other_files(
+    connection: sqlfront.Connection, tmp_path: Path
+) -> None:
+    over = "CREATE OR REPLACE TEMPORARY VIEW files USING parquet OPTIONS (path '{}')"
+    for number in (1, 2):
+        pq.write_table(pa.table({"a": [number]}), tmp_path / f"{number}.parquet")
+    connection.execute(over.format(tmp_path / "1.parquet"))
+    connection.execute("CREATE TEMPORARY VIEW v AS SELECT a FROM files")
+    connection.execute("CACHE TABLE v")
+    connection.execute(over.format(tmp_path / "2.parquet"))
+
+    assert ask(connection, "SELECT * FROM v") == [(2,)]
+
+
+@pytest.mark.parametrize("cached", [(), ("CACHE TABLE files",)])
+def test_copies_of_views_follow_the_refresh_of_a_table(
+    connection: sqlfront.Connection, tmp_path: Path, cached: tuple[str, ...]
+) -> None:
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "1.parquet")
+    connection.execute(f"CREATE TABLE files USING parquet LOCATION '{tmp_path}'")
+    connection.execute("CREATE VIEW v AS SELECT a FROM files")
+    for statement in (*cached, "CACHE TABLE v"):
+        connection.execute(statement)
+    pq.write_table(pa.table({"a": [2]}), tmp_path / "2.parquet")
+    connection.execute("REFRESH TABLE files")
+
+    assert sorted(ask(connection, "SELECT * FROM v")) == [(1,), (2,)]

@@ -1,0 +1,209 @@
+"""Random DDL and copies beside readers and writers: threads that share one session.
+
+Each town is a session with a table of rows ``(k, 2 * k)``, views of the table, and some threads. Inserters
+add rows with new keys; changers rename, widen, cache, refresh, replace and drop; readers ask the table and
+the views. Whatever the order, an answer has each row whose INSERT had returned before the query began, no row
+whose INSERT had failed, and no key twice; a statement fails only because a name is gone or taken, or because
+the table was altered meanwhile::
+
+    python -m tests.fuzz.ddl_threads --minutes 10 --seed 1
+"""
+
+import argparse
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Final, cast
+
+from sqlfront import Connection, connect
+from sqlfront_values.errors import Error
+
+#: The formats of the towns' tables, in turns.
+FORMATS: Final = ("memory", "memory CLUSTERED BY (k) INTO 7 BUCKETS", "parquet", "json")
+_INSERTERS, _READERS, _CHANGERS = 2, 3, 2
+_RELATIONS: Final = ("t", "u", "kept", "passing", "deep")
+#: The conditions of names that are gone or taken.
+_NAMES: Final = (
+    "TABLE_OR_VIEW_NOT_FOUND",
+    "TABLE_OR_VIEW_ALREADY_EXISTS",
+    "TEMP_TABLE_OR_VIEW_ALREADY_EXISTS",
+    "COLUMN_ALREADY_EXISTS",
+)
+#: The SQLSTATE of a statement that may be run again.
+_AGAIN: Final = "40001"
+_KEPT: Final = "CREATE OR REPLACE VIEW kept AS SELECT k, v FROM t WHERE k > {}"
+_PASSING: Final = "CREATE OR REPLACE TEMPORARY VIEW passing AS SELECT k, v FROM t WHERE k > {}"
+_DEEP: Final = (
+    "CREATE OR REPLACE TEMPORARY VIEW deep AS"
+    " SELECT k, max(v) AS v FROM (SELECT k, v FROM kept UNION ALL SELECT k, v FROM t WHERE k > {}) GROUP BY k"
+)
+
+
+class Town:
+    """One session under a seed, for some seconds. ``outcomes`` counts what happened."""
+
+    def __init__(self, connection: Connection, table_format: str, seed: int) -> None:
+        self._connection = connection
+        self._chance = random.Random(seed)
+        self._lock = threading.Lock()
+        self._confirmed: set[int] = set()
+        self._failed: set[int] = set()
+        self._next = 0
+        self._end = 0.0
+        self._errors: list[Exception] = []
+        self.outcomes: Counter[str] = Counter()
+        connection.execute(f"CREATE TABLE t (k BIGINT, v BIGINT) USING {table_format}")
+        for view in (_KEPT, _PASSING, _DEEP):
+            connection.execute(view.format(-1))
+
+    def live(self, seconds: float) -> None:
+        """Run the threads to their end. AssertionError for a wrong answer, or for an unexpected error."""
+        self._end = time.monotonic() + seconds
+        works = [self._insert] * _INSERTERS + [self._read] * _READERS + [self._change] * _CHANGERS
+        threads = [
+            threading.Thread(target=self._repeat, args=(work, random.Random(self._chance.random())))
+            for work in works
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(120)
+            assert not thread.is_alive(), "a statement never ends"
+        if self._errors:
+            raise self._errors[0]
+        present = self._table()
+        for name in (present, "kept", "passing", "deep"):
+            rows = self._rows(name)
+            if rows is not None:
+                self._check(name, rows, self._confirmed, self._failed)
+        assert {k for k, _ in self._rows(present) or ()} == self._confirmed
+
+    def _repeat(self, work: Callable[[random.Random], None], chance: random.Random) -> None:
+        try:
+            while time.monotonic() < self._end and not self._errors:
+                work(chance)
+        except (AssertionError, Error) as error:
+            self._errors.append(error)
+
+    # ---- threads
+
+    def _insert(self, chance: random.Random) -> None:
+        with self._lock:
+            keys = range(self._next, self._next + chance.choice([1, 1, 3, 40]))
+            self._next = keys.stop
+        values = ", ".join(f"({k}, {2 * k})" for k in keys)
+        done = self._do(f"INSERT INTO {chance.choice('tttu')} (k, v) VALUES {values}")
+        with self._lock:
+            (self._confirmed if done else self._failed).update(keys)
+
+    def _read(self, chance: random.Random) -> None:
+        name = chance.choice(_RELATIONS)
+        with self._lock:
+            confirmed, failed = set(self._confirmed), set(self._failed)
+        rows = self._rows(name)
+        if rows is not None:
+            self._check(name, rows, confirmed, failed)
+
+    def _check(self, name: str, rows: list[tuple[int, int]], confirmed: set[int], failed: set[int]) -> None:
+        keys = Counter(k for k, _ in rows)
+        missing, lost = confirmed - keys.keys(), sorted(failed & keys.keys())
+        twice = sorted(k for k, count in keys.items() if count > 1)
+        assert not missing, f"{name} lacks {sorted(missing)[:9]} of {len(confirmed)} rows"
+        assert not lost, f"{name} has the rows {lost[:9]} of failed statements"
+        assert not twice, f"{name} has {twice[:9]} twice"
+        assert all(v == 2 * k for k, v in rows), f"{name} has other values"
+
+    def _change(self, chance: random.Random) -> None:
+        name, table = chance.choice(_RELATIONS), chance.choice("tu")
+        view, low = chance.choice(["kept", "passing", "deep"]), -chance.randrange(1, 4)
+        define = {"kept": _KEPT, "passing": _PASSING, "deep": _DEEP}[view].format(low)
+        moves = (
+            (f"CACHE TABLE {name}",) * 3,
+            (f"CACHE TABLE {view}",),
+            (f"CACHE TABLE {name}", f"UNCACHE TABLE {name}"),
+            (f"UNCACHE TABLE {name}",),
+            (f"REFRESH TABLE {name}",),
+            (f"COMMENT ON TABLE {table} IS 'c{low}'",),
+            ("ALTER TABLE t RENAME TO u", "ALTER TABLE u RENAME TO t"),
+            (f"ALTER TABLE {table} ADD COLUMN (c{chance.randrange(30)} INT)",),
+            (define,),
+            (f"ALTER VIEW kept AS SELECT k, v FROM t WHERE k > {low}",),
+            (f"DROP VIEW IF EXISTS {view}", define),
+        )
+        for statement in chance.choice(moves):
+            self._do(statement)
+
+    # ---- statements
+
+    def _table(self) -> str:
+        """The table's present name."""
+        return "t" if self._rows("t") is not None else "u"
+
+    def _do(self, text: str) -> bool:
+        """Whether the statement succeeded; False if a name was gone or taken, or the table was altered
+        meanwhile."""
+        try:
+            self._connection.cursor().execute(text)
+        except Error as error:
+            self._expect(error, text)
+            return False
+        self._count(text)
+        return True
+
+    def _rows(self, name: str) -> list[tuple[int, int]] | None:
+        """The rows of a relation; None if there is none of that name."""
+        text = f"SELECT k, v FROM {name}"
+        try:
+            rows = cast("list[tuple[int, int]]", self._connection.cursor().execute(text).fetchall())
+        except Error as error:
+            self._expect(error, text)
+            return None
+        self._count(text)
+        return rows
+
+    def _expect(self, error: Error, text: str) -> None:
+        if error.condition not in _NAMES and error.sqlstate != _AGAIN:
+            error.add_note(text)
+            raise error
+        self._count(error.condition or error.sqlstate or "")
+
+    def _count(self, what: str) -> None:
+        with self._lock:
+            self.outcomes[" ".join(what.split()[:2])] += 1
+
+
+def campaign(seeds: Iterable[int], members: int, seconds: float, each: float = 3.0) -> Counter[str]:
+    """Run towns of the seeds until the seconds are over, each for some; return what happened how often."""
+    outcomes: Counter[str] = Counter()
+    end = time.monotonic() + seconds
+    for seed in seeds:
+        table_format = FORMATS[seed % len(FORMATS)]
+        try:
+            with connect(members=members, workers=2) as connection:
+                town = Town(connection, table_format, seed)
+                town.live(each)
+        except BaseException as error:
+            error.add_note(f"seed {seed}, {members} members, USING {table_format}")
+            raise
+        outcomes += town.outcomes
+        outcomes["towns"] += 1
+        if time.monotonic() > end:
+            break
+    return outcomes
+
+
+def main() -> None:
+    """Run towns for some minutes."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--members", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    seeds = range(options.seed, options.seed + 1_000_000)
+    print(dict(campaign(seeds, options.members, options.minutes * 60)))
+
+
+if __name__ == "__main__":
+    main()
