@@ -122,6 +122,7 @@ def _fill_and_enter(
                 return None
         if not _enter(run, present, entry, replace=replace):
             return None
+        _keep(run.context, entry, basis)  # another statement may have forgotten the basis meanwhile
     return rows, basis
 
 
@@ -323,11 +324,17 @@ def _fill(run: StatementRun, entry: TableEntry) -> tuple[int, CopyBasis]:
     with turn_of(_written(cached)), cached.copy.turn():
         version = context.catalog.version
         plan, lookups = run.found_rows(entry.name, cached.origin)
-        basis = CopyBasis(cached.copy, version, _sources(plan), lookups)
+        basis = CopyBasis(entry.name, version, _sources(plan), lookups)
         rows = run.store(cached.copy, plan, overwrite=True)
-        if context.config.cluster is not None and entry.temporary and isinstance(cached.origin, ViewEntry):
-            context.bases[entry.name.lower()] = basis
+        _keep(context, entry, basis)
     return rows, basis
+
+
+def _keep(context: Context, entry: TableEntry, basis: CopyBasis) -> None:
+    """Keep the basis of a temporary copy of a view whose tables other sessions can change."""
+    assert isinstance(entry.table, CachedTable)
+    if context.config.cluster is not None and entry.temporary and isinstance(entry.table.origin, ViewEntry):
+        context.bases[entry.table.copy] = basis
 
 
 def _fill_from_spark(run: StatementRun, copy: KeyedTable, table: "SparkTable") -> tuple[int, CopyBasis]:
@@ -343,7 +350,7 @@ def _fill_from_spark(run: StatementRun, copy: KeyedTable, table: "SparkTable") -
             plan = LogicalScan(table.name, table, snapshot, tuple(range(len(table.schema))))
             rows = run.store(copy, plan, overwrite=True)
         table.copied = version
-    return rows, CopyBasis(copy, catalog, ((table, version),))
+    return rows, CopyBasis(table.name, catalog, ((table, version),))
 
 
 def _sources(plan: LogicalPlan) -> tuple[tuple[Table, int], ...]:
@@ -354,10 +361,10 @@ def follow(context: Context) -> None:
     """Bring the session's temporary copies up to date after changes to their tables by other sessions. A
     copy that can't be refilled is dropped."""
     run = StatementRun(context)
-    for name, basis in tuple(context.bases.items()):
-        entry = context.catalog.lookup((name,))
-        if not _has_copy(entry, basis.copy):
-            context.bases.pop(name, None)
+    for copy, basis in context.bases.copy().items():
+        entry = context.catalog.lookup((basis.name,))
+        if not _has_copy(entry, copy):
+            context.bases.pop(copy, None)
             continue
         assert isinstance(entry, TableEntry)
         try:
@@ -371,7 +378,7 @@ def _follow(run: StatementRun, entry: TableEntry, basis: CopyBasis) -> None:
     catalog = run.context.catalog
     version = catalog.version
     if basis.is_current and catalog.agrees(basis.lookups):
-        run.context.bases[entry.name.lower()] = replace(basis, catalog=version)
+        _keep(run.context, entry, replace(basis, catalog=version))
     else:
         _fill(run, entry)
 

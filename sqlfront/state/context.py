@@ -40,7 +40,7 @@ class Context(msgspec.Struct, frozen=True, eq=False, weakref=True):
 
     ``cluster``: the session's members, None = this process alone. ``files``: the files that statements may
     open. ``home``: the directory for tables without LOCATION. ``bases``: the basis of each temporary copy of
-    a view, by the view's name, if other sessions can change the view's tables. ``spark``: the Spark session
+    a view, by the copy, if other sessions can change the view's tables. ``spark``: the Spark session
     beside this session. ``observer``: the observer of the statements, None = none. The engine ends
     when nobody holds the context any more.
     """
@@ -53,7 +53,7 @@ class Context(msgspec.Struct, frozen=True, eq=False, weakref=True):
     home: Home
     catalog: Catalog
     plans: "PlanCache[Plan]"
-    bases: "dict[str, CopyBasis]"
+    bases: "dict[Table, CopyBasis]"
     spark: "SparkBeside | None"
     observer: "Observer | None" = None
 
@@ -139,11 +139,11 @@ class Context(msgspec.Struct, frozen=True, eq=False, weakref=True):
 
 
 class CopyBasis(msgspec.Struct, frozen=True):
-    """The state from which the rows of a ``copy`` were read: ``sources`` are the tables, each with the
-    version that was read; ``catalog`` is the version of the catalog in which the names meant these tables.
-    ``lookups``: what each name in a copied view's query meant."""
+    """The state from which the rows of a copy of the relation ``name`` were read: ``sources`` are the tables,
+    each with the version that was read; ``catalog`` is the version of the catalog in which the names meant
+    these tables. ``lookups``: what each name in a copied view's query meant."""
 
-    copy: "Table"
+    name: str
     catalog: int
     sources: "tuple[tuple[Table, int], ...]"
     lookups: "Lookups" = {}

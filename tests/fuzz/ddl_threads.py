@@ -1,12 +1,13 @@
-"""Random DDL and copies beside readers and writers: threads that share one session.
+"""Random DDL and copies beside readers and writers: threads that share a session, or two of a cluster.
 
-Each town is a session with a table of rows ``(k, 2 * k)``, views of the table, and some threads. Inserters
-add rows with new keys; changers rename, widen, cache, refresh, replace and drop; readers ask the table and
-the views. Whatever the order, an answer has each row whose INSERT had returned before the query began, no row
-whose INSERT had failed, and no key twice; a statement fails only because a name is gone or taken, or because
-the table was altered meanwhile::
+Each town has a table of rows ``(k, 2 * k)``, views of the table, and some threads. Inserters add rows with
+new keys; changers rename, widen, cache, refresh, replace and drop; readers ask the table and the views.
+Whatever the order, an answer has each row whose INSERT had returned before the query began, no row whose
+INSERT had failed, and no key twice; a statement fails only because a name is gone or taken, or because the
+table was altered meanwhile::
 
-    python -m tests.fuzz.ddl_threads --minutes 10 --seed 1
+    python -m tests.fuzz.ddl_threads --minutes 10 --seed 1 --members 3
+    python -m tests.fuzz.ddl_threads --minutes 10 --seed 1 --processes
 """
 
 import argparse
@@ -14,11 +15,15 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
-from typing import Final, cast
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from itertools import cycle
+from typing import Final, TypeAlias, cast
 
 from sqlfront import Connection, connect
 from sqlfront_values.errors import Error
+from tests.oracle import processes
 
 #: The formats of the towns' tables, in turns.
 FORMATS: Final = ("memory", "memory CLUSTERED BY (k) INTO 7 BUCKETS", "parquet", "json")
@@ -41,11 +46,18 @@ _DEEP: Final = (
 )
 
 
-class Town:
-    """One session under a seed, for some seconds. ``outcomes`` counts what happened."""
+#: What a thread does again and again.
+Work: TypeAlias = Callable[[Connection, random.Random], None]
+#: Opens the sessions of a town.
+Place: TypeAlias = Callable[[], AbstractContextManager[tuple[Connection, ...]]]
 
-    def __init__(self, connection: Connection, table_format: str, seed: int) -> None:
-        self._connection = connection
+
+class Town:
+    """Some seconds of threads under a seed, which use the connections in turns. ``outcomes`` counts what
+    happened."""
+
+    def __init__(self, connections: Sequence[Connection], table_format: str, seed: int) -> None:
+        self._connections = connections
         self._chance = random.Random(seed)
         self._lock = threading.Lock()
         self._confirmed: set[int] = set()
@@ -54,17 +66,19 @@ class Town:
         self._end = 0.0
         self._errors: list[Exception] = []
         self.outcomes: Counter[str] = Counter()
-        connection.execute(f"CREATE TABLE t (k BIGINT, v BIGINT) USING {table_format}")
-        for view in (_KEPT, _PASSING, _DEEP):
-            connection.execute(view.format(-1))
+        connections[0].execute(f"CREATE TABLE t (k BIGINT, v BIGINT) USING {table_format}")
+        connections[0].execute(_KEPT.format(-1))
+        for connection in connections:
+            connection.execute(_PASSING.format(-1))
+            connection.execute(_DEEP.format(-1))
 
     def live(self, seconds: float) -> None:
         """Run the threads to their end. AssertionError for a wrong answer, or for an unexpected error."""
         self._end = time.monotonic() + seconds
         works = [self._insert] * _INSERTERS + [self._read] * _READERS + [self._change] * _CHANGERS
         threads = [
-            threading.Thread(target=self._repeat, args=(work, random.Random(self._chance.random())))
-            for work in works
+            threading.Thread(target=self._repeat, args=(work, connection, self._chance.random()))
+            for work, connection in zip(works, cycle(self._connections), strict=False)
         ]
         for thread in threads:
             thread.start()
@@ -73,36 +87,38 @@ class Town:
             assert not thread.is_alive(), "a statement never ends"
         if self._errors:
             raise self._errors[0]
-        present = self._table()
-        for name in (present, "kept", "passing", "deep"):
-            rows = self._rows(name)
-            if rows is not None:
-                self._check(name, rows, self._confirmed, self._failed)
-        assert {k for k, _ in self._rows(present) or ()} == self._confirmed
+        for connection in self._connections:
+            present = "t" if self._rows(connection, "t") is not None else "u"
+            for name in (present, "kept", "passing", "deep"):
+                rows = self._rows(connection, name)
+                if rows is not None:
+                    self._check(name, rows, self._confirmed, self._failed)
+            assert {k for k, _ in self._rows(connection, present) or ()} == self._confirmed
 
-    def _repeat(self, work: Callable[[random.Random], None], chance: random.Random) -> None:
+    def _repeat(self, work: Work, connection: Connection, seed: float) -> None:
+        chance = random.Random(seed)
         try:
             while time.monotonic() < self._end and not self._errors:
-                work(chance)
+                work(connection, chance)
         except (AssertionError, Error) as error:
             self._errors.append(error)
 
     # ---- threads
 
-    def _insert(self, chance: random.Random) -> None:
+    def _insert(self, connection: Connection, chance: random.Random) -> None:
         with self._lock:
             keys = range(self._next, self._next + chance.choice([1, 1, 3, 40]))
             self._next = keys.stop
         values = ", ".join(f"({k}, {2 * k})" for k in keys)
-        done = self._do(f"INSERT INTO {chance.choice('tttu')} (k, v) VALUES {values}")
+        done = self._do(connection, f"INSERT INTO {chance.choice('tttu')} (k, v) VALUES {values}")
         with self._lock:
             (self._confirmed if done else self._failed).update(keys)
 
-    def _read(self, chance: random.Random) -> None:
+    def _read(self, connection: Connection, chance: random.Random) -> None:
         name = chance.choice(_RELATIONS)
         with self._lock:
             confirmed, failed = set(self._confirmed), set(self._failed)
-        rows = self._rows(name)
+        rows = self._rows(connection, name)
         if rows is not None:
             self._check(name, rows, confirmed, failed)
 
@@ -115,7 +131,7 @@ class Town:
         assert not twice, f"{name} has {twice[:9]} twice"
         assert all(v == 2 * k for k, v in rows), f"{name} has other values"
 
-    def _change(self, chance: random.Random) -> None:
+    def _change(self, connection: Connection, chance: random.Random) -> None:
         name, table = chance.choice(_RELATIONS), chance.choice("tu")
         view, low = chance.choice(["kept", "passing", "deep"]), -chance.randrange(1, 4)
         define = {"kept": _KEPT, "passing": _PASSING, "deep": _DEEP}[view].format(low)
@@ -133,30 +149,26 @@ class Town:
             (f"DROP VIEW IF EXISTS {view}", define),
         )
         for statement in chance.choice(moves):
-            self._do(statement)
+            self._do(connection, statement)
 
     # ---- statements
 
-    def _table(self) -> str:
-        """The table's present name."""
-        return "t" if self._rows("t") is not None else "u"
-
-    def _do(self, text: str) -> bool:
+    def _do(self, connection: Connection, text: str) -> bool:
         """Whether the statement succeeded; False if a name was gone or taken, or the table was altered
         meanwhile."""
         try:
-            self._connection.cursor().execute(text)
+            connection.cursor().execute(text)
         except Error as error:
             self._expect(error, text)
             return False
         self._count(text)
         return True
 
-    def _rows(self, name: str) -> list[tuple[int, int]] | None:
+    def _rows(self, connection: Connection, name: str) -> list[tuple[int, int]] | None:
         """The rows of a relation; None if there is none of that name."""
         text = f"SELECT k, v FROM {name}"
         try:
-            rows = cast("list[tuple[int, int]]", self._connection.cursor().execute(text).fetchall())
+            rows = cast("list[tuple[int, int]]", connection.cursor().execute(text).fetchall())
         except Error as error:
             self._expect(error, text)
             return None
@@ -174,19 +186,36 @@ class Town:
             self.outcomes[" ".join(what.split()[:2])] += 1
 
 
-def campaign(seeds: Iterable[int], members: int, seconds: float, each: float = 3.0) -> Counter[str]:
-    """Run towns of the seeds until the seconds are over, each for some; return what happened how often."""
+@contextmanager
+def embedded(members: int) -> Iterator[tuple[Connection, ...]]:
+    """A session with its own members in this process."""
+    with connect(members=members, workers=2) as connection:
+        yield (connection,)
+
+
+@contextmanager
+def of_cluster() -> Iterator[tuple[Connection, ...]]:
+    """Two sessions of a cluster of three processes."""
+    with connect(processes.config()) as one, connect(processes.config()) as other:
+        yield one, other
+        processes.drop_all(one)
+
+
+def campaign(seeds: Iterable[int], place: Place, seconds: float, each: float = 3.0) -> Counter[str]:
+    """Run towns of the seeds until the seconds are over, each for some; return what happened how often.
+    ``place`` opens the sessions of a town; those of a cluster have memory tables only."""
     outcomes: Counter[str] = Counter()
     end = time.monotonic() + seconds
     for seed in seeds:
-        table_format = FORMATS[seed % len(FORMATS)]
-        try:
-            with connect(members=members, workers=2) as connection:
-                town = Town(connection, table_format, seed)
+        with place() as connections:
+            formats = FORMATS if len(connections) == 1 else FORMATS[:2]
+            table_format = formats[seed % len(formats)]
+            town = Town(connections, table_format, seed)
+            try:
                 town.live(each)
-        except BaseException as error:
-            error.add_note(f"seed {seed}, {members} members, USING {table_format}")
-            raise
+            except BaseException as error:
+                error.add_note(f"seed {seed}, USING {table_format}")
+                raise
         outcomes += town.outcomes
         outcomes["towns"] += 1
         if time.monotonic() > end:
@@ -199,10 +228,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--members", type=int, default=1)
+    parser.add_argument("--processes", action="store_true")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     seeds = range(options.seed, options.seed + 1_000_000)
-    print(dict(campaign(seeds, options.members, options.minutes * 60)))
+    place = of_cluster if options.processes else partial(embedded, options.members)
+    print(dict(campaign(seeds, place, options.minutes * 60)))
 
 
 if __name__ == "__main__":
