@@ -64,7 +64,7 @@ class Town:
         self._failed: set[int] = set()
         self._next = 0
         self._end = 0.0
-        self._errors: list[Exception] = []
+        self._errors: list[BaseException] = []
         self.outcomes: Counter[str] = Counter()
         connections[0].execute(f"CREATE TABLE t (k BIGINT, v BIGINT) USING {table_format}")
         connections[0].execute(_KEPT.format(-1))
@@ -100,8 +100,9 @@ class Town:
         try:
             while time.monotonic() < self._end and not self._errors:
                 work(connection, chance)
-        except (AssertionError, Error) as error:
+        except BaseException as error:
             self._errors.append(error)
+            raise
 
     # ---- threads
 
