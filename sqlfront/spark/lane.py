@@ -37,6 +37,7 @@ from sqlfront_connectors.spark.types import quoted
 from sqlfront_planner.binder import Arguments, bind
 from sqlfront_planner.catalog import Entry, FoundElsewhere, TableEntry
 from sqlfront_planner.lanes import Lane
+from sqlfront_planner.relation_details import RelationDetails
 from sqlfront_planner.statement import is_query
 from sqlfront_planner.statements.dotted_names import WRITTEN_NAME, name_parts
 from sqlfront_planner.statements.query_parser import parse_query
@@ -215,7 +216,8 @@ class SparkLane:
         whole = self.whole_name(parts) or parts
         reference = ".".join(map(quoted, whole))
         table = SparkTable(whole[-1], self.link, lambda: self.link.table(whole), reference=reference)
-        return TableEntry(whole[-1], table, temporary=True, database=whole[:-1])
+        details = RelationDetails(column_comments=tuple(table.column_comments.items()))
+        return TableEntry(whole[-1], table, temporary=True, database=whole[:-1], details=details)
 
     def query(self, name: str, text: str) -> TableEntry:
         """An entry, for a cached table ``name``, with the rows of the query ``text`` that Spark runs."""

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Self
 from unittest.mock import patch
 
+from pyspark.errors import AnalysisException
 from pyspark.sql.catalog import Table
 
 import sqlfront
@@ -113,9 +114,15 @@ class BesideSpark:
         tables = sorted(self.spark.session.catalog.listTables(), key=lambda table: table.name)
         for table in self._share(tables):
             if table.name not in known:
-                name = quoted(table.name)
-                schema = self.spark.session.table(name).schema
-                columns = tuple(Column(field.name, field.dataType.simpleString()) for field in schema)
-                outcome = answer(self._connection, f"CACHE TABLE {name}{clustered(columns)}")
-                assert not isinstance(outcome, Failure), outcome
+                self._copy(quoted(table.name))
         self._copied = True
+
+    def _copy(self, name: str) -> None:
+        """Copy one of Spark's relations; nothing for a view that Spark can't read any more."""
+        try:
+            schema = self.spark.session.table(name).schema
+        except AnalysisException:
+            return
+        columns = tuple(Column(field.name, field.dataType.simpleString()) for field in schema)
+        outcome = answer(self._connection, f"CACHE TABLE {name}{clustered(columns)}")
+        assert not isinstance(outcome, Failure), outcome

@@ -47,8 +47,13 @@ class SparkTable:
         self._link = link
         self._frame = frame
         with ours():
+            fields = frame().schema
             #: The logical column names and types.
-            self.schema = table_schema(frame().schema)
+            self.schema = table_schema(fields)
+        #: The comments of columns, by the columns' names.
+        self.column_comments = {
+            field.name: str(field.metadata["comment"]) for field in fields if "comment" in field.metadata
+        }
 
     def snapshot(self) -> "SparkSnapshot":
         """Return the rows that Spark's plan would read now. Raises Spark's error if the name is gone."""

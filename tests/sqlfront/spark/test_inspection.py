@@ -111,3 +111,13 @@ def test_a_schema_that_only_spark_has_becomes_current(connection: Connection) ->
         ]
     finally:
         connection.execute("USE default")
+
+
+def test_columns_of_a_copy_have_the_comments_that_spark_knows(connection: Connection) -> None:
+    connection.execute("CREATE TABLE inspected.commented (a INT COMMENT 'the a', b STRING) USING parquet")
+    described = "DESCRIBE QUERY SELECT a AS other, b, a + 1 FROM inspected.commented"
+    by_spark = ask(connection, described)
+    connection.execute("CACHE TABLE inspected.commented")
+
+    assert by_spark[0] == ("other", "int", "the a")
+    assert ask(connection, described) == by_spark
