@@ -10,13 +10,13 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
-from importlib.resources import files
 from typing import Final
 
 import lark
 
 from sqlfront_planner.statements import modification_parser
 from sqlfront_planner.statements.command_builder import StatementBuilder
+from sqlfront_planner.statements.grammar_parser import grammar_text, load_parser
 from sqlfront_planner.statements.query_parser import lead
 from sqlfront_planner.statements.structs import (
     Explain,
@@ -125,10 +125,8 @@ def _tree(text: str) -> lark.ParseTree:
 @cache
 def _parser(*, bracketed_queries: bool = True) -> lark.Lark:
     """The parser of the grammar. ``bracketed_queries``: whether a bracket may begin a query."""
-    grammar = files("sqlfront_planner.statements").joinpath("statements.lark").read_text(encoding="utf-8")
-    if not bracketed_queries:
-        grammar = grammar.replace(_BRACKETED_QUERY, "")
-    return lark.Lark(grammar, parser="lalr", lexer="contextual", maybe_placeholders=False)
+    grammar = grammar_text()
+    return load_parser(grammar if bracketed_queries else grammar.replace(_BRACKETED_QUERY, ""))
 
 
 def _refreshed_path(sql: str, start: int) -> RefreshPath | None:
