@@ -1,12 +1,14 @@
 """What all tests share: the live Spark, and what happens to its tests on a machine without Java."""
 
 import gc
+import itertools
 import os
 import shutil
 import signal
 import sys
 import warnings
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Generator, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
 # Tests start hundreds of processes, each of which would compile every module anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+#: Seconds of CPU from which on a run is told what its folders cost.
+_LONG = 60.0
 
 # A loaded machine is no reason for an example to fail.
 hypothesis.settings.register_profile(
@@ -63,6 +68,7 @@ def pytest_collection_finish() -> None:
     takes half a second, and hundreds of tests look."""
     gc.collect()
     gc.freeze()
+    _Spent.since_the_last()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -77,8 +83,45 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     pytest.skip(f"needs a live Spark: {reason}")
 
 
+class _Spent:
+    """The CPU of this process and of its processes that have ended, up to the last report."""
+
+    seconds = 0.0
+
+    @classmethod
+    def since_the_last(cls) -> float:
+        """The seconds since the last call."""
+        before, cls.seconds = cls.seconds, sum(os.times()[:4])
+        return cls.seconds - before
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Let each report carry the CPU since the one before, for the summary of the folders."""
+    report = yield
+    vars(report).update(cpu=_Spent.since_the_last())
+    return report
+
+
+def _say_what_folders_cost(reporter: pytest.TerminalReporter) -> None:
+    """The folders that take the most CPU, if the run is long. What still runs, as the JVM, is left out."""
+    cpu, wall = defaultdict[str, float](float), defaultdict[str, float](float)
+    for report in itertools.chain.from_iterable(reporter.stats.values()):
+        if isinstance(report, pytest.TestReport):
+            folder = report.nodeid.partition("::")[0].rpartition("/")[0]
+            cpu[folder] += report.cpu
+            wall[folder] += report.duration
+    if sum(cpu.values()) > _LONG:
+        workers = sum(wall.values())
+        reporter.write_line(f"{sum(cpu.values()):.0f} s of CPU in {workers:.0f} s of the workers; most in")
+        for folder in sorted(cpu, key=cpu.__getitem__, reverse=True)[:5]:
+            reporter.write_line(f"{cpu[folder]:6.0f} s of CPU in {wall[folder]:6.0f} s  {folder}")
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say in the last lines how many tests did not run for want of a live Spark, and why."""
+    """Say in the last lines what the folders cost, how many tests did not run for want of a live Spark, and
+    why."""
+    _say_what_folders_cost(terminalreporter)
     skipped = [
         report
         for report in terminalreporter.stats.get("skipped", [])
