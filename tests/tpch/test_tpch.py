@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from enum import Enum
 
 import pytest
+from _pytest.mark import ParameterSet
 
 import sqlfront
 from tests.oracle import processes
@@ -26,7 +27,14 @@ class Storage(Enum):
     PROCESSES = (0, *CLUSTERED[1:])
 
 
-@pytest.fixture(scope="module", params=Storage, ids=lambda storage: storage.name.lower())
+def _in_groups() -> Iterator[ParameterSet]:
+    """Each storage is for one worker, so that its tables are made once."""
+    for storage in Storage:
+        name = storage.name.lower()
+        yield pytest.param(storage, id=name, marks=pytest.mark.xdist_group(f"tpch {name}"))
+
+
+@pytest.fixture(scope="module", params=_in_groups())
 def subject(request: pytest.FixtureRequest) -> Iterator[Subject]:
     members, *statements = request.param.value
     config = sqlfront.Config(members=members, workers=members) if members else processes.config()
