@@ -253,7 +253,7 @@ class Session(ClosingContext):
         """Give the error its place in the statement's text, and the hint that Spark would run the statement;
         return the error."""
         error.locate(text)
-        if self.spark is None and isinstance(error, NotSupportedError):
+        if self.spark is None and error.hint is None and isinstance(error, NotSupportedError):
             error.hint = _spark_hint(error, text)
         return error
 
@@ -442,10 +442,16 @@ def _leave_sessions() -> None:
 os.register_at_fork(after_in_child=_leave_sessions)
 
 
+#: Conditions of statements about tables and schemas of sqlfront, or that Spark refuses, too.
+_NOT_SPARKS: Final = frozenset(
+    f"UNSUPPORTED_FEATURE.{each}" for each in ("CATALOG_OPERATION", "DROP_DATABASE", "TABLE_OPERATION")
+)
+
+
 def _spark_hint(error: NotSupportedError, text: str) -> str | None:
     """The hint that a Spark session would run the statement, and how to get a Spark session; None if Spark
-    would not run the statement either, since the table belongs to sqlfront."""
-    if error.condition == "UNSUPPORTED_FEATURE.TABLE_OPERATION":
+    would not run the statement either."""
+    if error.condition in _NOT_SPARKS:
         return None
     what = "the query" if is_query(text) else "the statement on Spark's own tables"
     return f"a Spark session runs {what}: connect(spark=...), or sqlfront --spark local[2] in the shell."

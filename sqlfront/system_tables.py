@@ -7,7 +7,7 @@ Each statement that names a system table reads a fresh snapshot, taken when the 
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -21,9 +21,10 @@ from sqlfront_cluster.members.member import Member
 from sqlfront_cluster.members.member_list import NOBODY, MemberList, alone
 from sqlfront_connectors.arrow import ArrowTable
 from sqlfront_engine.engine import Engine
+from sqlfront_planner.binder.names.shown_names import quoted
 from sqlfront_planner.plan_cache import PlanCache
 from sqlfront_values.arrow.arrays import bitmap, from_values
-from sqlfront_values.errors import spark_error
+from sqlfront_values.errors import Error, spark_error
 from sqlfront_values.settings import EMBEDDED
 from sqlfront_values.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, TIMESTAMP
 
@@ -74,13 +75,18 @@ def system_table(name: str, runner: Engine | Member, plans: Plans) -> ArrowTable
     caches ``plans``. Raises ProgrammingError (TABLE_OR_VIEW_NOT_FOUND) if no system table has the name."""
     found = SYSTEM_TABLES.get(name.lower())
     if found is None:
-        known = ", ".join(f"`{SYSTEM}`.`{each}`" for each in SYSTEM_TABLES)
-        raise spark_error(
-            "TABLE_OR_VIEW_NOT_FOUND",
-            f"The table or view `{SYSTEM}`.`{name}` cannot be found. The system tables are {known}.",
-        )
+        raise unknown_table(SYSTEM, name, SYSTEM_TABLES)
     schema, rows = found
     return ArrowTable(f"{SYSTEM}.{name.lower()}", _table(schema, rows(runner, plans)))
+
+
+def unknown_table(schema: str, name: str, known: Iterable[str]) -> Error:
+    """The error for a name of no table in a schema of system tables, whose tables are ``known``."""
+    tables = ", ".join(quoted((schema, each)) for each in known)
+    return spark_error(
+        "TABLE_OR_VIEW_NOT_FOUND",
+        f"The table or view {quoted((schema, name))} cannot be found. The tables are {tables}.",
+    )
 
 
 def listing(runner: Engine | Member) -> JobListing:

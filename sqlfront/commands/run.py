@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import pyarrow as pa
 
+from sqlfront.information_schema import schemas
 from sqlfront.lanes import jobs
 from sqlfront.lanes.request import StatementRequest
 from sqlfront.results.python_values import rows_batch
 from sqlfront.results.result import Result, command_result
 from sqlfront.state.cached_table import CachedTable
 from sqlfront.state.context import Context
+from sqlfront.system_tables import unknown_table
 from sqlfront_connectors.base import Table, TableDefinition, WritableTable, insert_all
 from sqlfront_connectors.memory import MemoryConnector, MemoryTable
 from sqlfront_connectors.memory.keyed_table import KeyedTable
@@ -206,9 +208,25 @@ def details_of(entry: Entry) -> RelationDetails:
 
 
 def not_found(name: str, known: tuple[str, ...] = ()) -> Error:
-    """The error for a dotted name of no relation; the message suggests the names among ``known`` that are
-    nearest."""
-    return spark_error(*shown_names.unknown_relation(name_parts(name), known))
+    """The error for a dotted name of no relation in the catalog; the message suggests the names among
+    ``known`` that are nearest. UNSUPPORTED_FEATURE.TABLE_OPERATION for the name of a system table, which no
+    statement changes."""
+    parts = name_parts(name)
+    schema = schemas.system_schema(parts[:-1])
+    if schema is None:
+        return spark_error(*shown_names.unknown_relation(parts, known))
+    if schemas.is_system_table(parts):
+        return only_read(parts, "changes, copies and indexes")
+    return unknown_table(schema, parts[-1], schemas.SYSTEM_SCHEMAS[schema])
+
+
+def only_read(parts: tuple[str, ...], operation: str) -> Error:
+    """The error for an operation on a system table other than a query."""
+    return spark_error(
+        "UNSUPPORTED_FEATURE.TABLE_OPERATION",
+        f"The feature is not supported: Table {shown_names.quoted(parts)} does not support {operation}. "
+        "sqlfront itself fills the system tables, which queries read.",
+    )
 
 
 def check_single_schema(name: str) -> None:
@@ -226,6 +244,13 @@ def check_new_home(run: StatementRun, name: str) -> None:
     parts = name_parts(name)
     if len(parts) == 1 or is_default(parts[:-1]):
         return
+    schema = schemas.system_schema(parts[:-1])
+    if schema is not None:
+        raise spark_error(
+            "SCHEMA_NOT_FOUND",
+            f"The schema `{schema}` takes no tables and views, since sqlfront itself fills the schema. The "
+            f"schema for tables and views is `{DEFAULT_DATABASE}`.",
+        )
     if run.spark is not None:
         raise NotSupportedError(
             f"sqlfront keeps relations in the schema `{DEFAULT_DATABASE}` alone; Spark makes "

@@ -53,9 +53,10 @@ def drop_schema(run: StatementRun, statement: DropSchema) -> CommandOutcome:
     _check_own(run)
     name = _schema(statement.name)
     if _exists(name):
+        kind = "database of system tables" if name in SYSTEM_SCHEMAS else "default database"
         raise spark_error(
             "UNSUPPORTED_FEATURE.DROP_DATABASE",
-            f"The feature is not supported: Drop the default database {quoted((DEFAULT_CATALOG, name))}.",
+            f"The feature is not supported: Drop the {kind} {quoted((DEFAULT_CATALOG, name))}.",
         )
     if not statement.if_exists:
         raise no_database(statement.name)
@@ -64,12 +65,14 @@ def drop_schema(run: StatementRun, statement: DropSchema) -> CommandOutcome:
 
 def comment_on_schema(run: StatementRun, statement: CommentOnSchema) -> CommandOutcome:
     """COMMENT ON SCHEMA: change the comment of the schema ``default``. Raises SCHEMA_NOT_FOUND,
-    NotSupportedError for a schema of system tables, FoundElsewhere beside Spark."""
+    UNSUPPORTED_FEATURE.CATALOG_OPERATION for a schema of system tables, FoundElsewhere beside Spark."""
     _check_own(run)
     parts = name_parts(statement.name)
     if parts[-1].lower() in SYSTEM_SCHEMAS:
-        raise NotSupportedError(
-            f"The comment of the schema `{parts[-1]}` can't be changed.", sqlstate="0A000"
+        raise spark_error(
+            "UNSUPPORTED_FEATURE.CATALOG_OPERATION",
+            f"The feature is not supported: Catalog `{DEFAULT_CATALOG}` does not support COMMENT ON SCHEMA "
+            f"{parts[-1]}, which is a schema of system tables.",
         )
     if not is_default(parts):
         raise no_database(statement.name)

@@ -7,10 +7,10 @@ import pyarrow as pa
 
 from sqlfront.commands.run import NOTHING, CommandOutcome, StatementRun, no_database, shown
 from sqlfront.information_schema.schemas import SYSTEM_SCHEMAS
-from sqlfront_planner.catalog import DEFAULT_CATALOG, GLOBAL_TEMP, is_default
+from sqlfront_planner.catalog import DEFAULT_CATALOG, DEFAULT_DATABASE, GLOBAL_TEMP, is_default
 from sqlfront_planner.statements.dotted_names import name_parts
 from sqlfront_planner.statements.structs import Query, SetOption, UseDatabase
-from sqlfront_values.errors import NotSupportedError, ProgrammingError, spark_error
+from sqlfront_values.errors import Error, ProgrammingError, spark_error
 from sqlfront_values.types import STRING
 
 #: Offsets of time zones: the longest in Java (``ZoneOffset.MAX``), and their unit.
@@ -52,7 +52,7 @@ def _zone_of_interval(run: StatementRun, query: Query) -> str:
 
 def use_database(statement: UseDatabase) -> CommandOutcome:
     """USE: do nothing for the default schema and for the only catalog. Raises SCHEMA_NOT_FOUND for a schema
-    that isn't there, NotSupportedError for a schema of system tables."""
+    that isn't there, UNSUPPORTED_FEATURE.CATALOG_OPERATION for a schema of system tables."""
     parts = tuple(part.lower() for part in name_parts(statement.database))
     if is_default(parts) or parts == (DEFAULT_CATALOG,):
         return NOTHING
@@ -63,8 +63,16 @@ def use_database(statement: UseDatabase) -> CommandOutcome:
             "SELECT * FROM global_temp.viewName."
         )
     if parts[-1] in SYSTEM_SCHEMAS:
-        raise NotSupportedError(
-            f"USE {parts[-1]} is not supported: the current schema is always `default`. "
-            f"Name the schema's tables in full, such as {parts[-1]}.{next(iter(SYSTEM_SCHEMAS[parts[-1]]))}."
-        )
+        raise _no_current(parts[-1])
     raise no_database(statement.database)
+
+
+def _no_current(schema: str) -> Error:
+    """The error for USE of a schema of system tables."""
+    error = spark_error(
+        "UNSUPPORTED_FEATURE.CATALOG_OPERATION",
+        f"The feature is not supported: Catalog `{DEFAULT_CATALOG}` does not support USE {schema}. The "
+        f"current schema is always `{DEFAULT_DATABASE}`.",
+    )
+    error.hint = f"name the schema's tables in full, such as {schema}.{next(iter(SYSTEM_SCHEMAS[schema]))}."
+    return error

@@ -22,6 +22,7 @@ from sqlfront.commands.run import (
     origin_of,
     overflow_of,
 )
+from sqlfront.information_schema.schemas import is_system_table
 from sqlfront.state.cached_table import CopyBehind, writable
 from sqlfront_connectors import registry
 from sqlfront_connectors.base import Table, TableDefinition, WritableTable
@@ -373,7 +374,7 @@ def drop(run: StatementRun, statement: Drop) -> CommandOutcome:
     entry = run.context.catalog.lookup(parts)
     if entry is None:
         check_single_schema(statement.name)
-        if statement.if_exists:
+        if statement.if_exists and not is_system_table(parts):
             return NOTHING
         raise not_found(statement.name)
     origin = origin_of(entry)

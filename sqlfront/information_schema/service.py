@@ -20,6 +20,7 @@ from sqlfront.information_schema.columns import INFORMATION_SCHEMA, INFORMATION_
 from sqlfront.information_schema.rows import Described, Row
 from sqlfront.information_schema.schemas import COMMENTS, SYSTEM_SCHEMAS
 from sqlfront.results.python_values import rows_batch
+from sqlfront.system_tables import unknown_table
 from sqlfront_connectors.arrow import ArrowTable
 from sqlfront_engine.process_user import process_user
 from sqlfront_planner.catalog import (
@@ -31,7 +32,7 @@ from sqlfront_planner.catalog import (
     Lookups,
 )
 from sqlfront_planner.lanes import Lane
-from sqlfront_values.errors import InterfaceError, spark_error
+from sqlfront_values.errors import InterfaceError
 
 if TYPE_CHECKING:
     from sqlfront.state.context import Context
@@ -72,11 +73,7 @@ class InformationSchema:
         key = name.lower()
         schema = INFORMATION_TABLES.get(key)
         if schema is None:
-            known = ", ".join(f"`{INFORMATION_SCHEMA}`.`{each}`" for each in INFORMATION_TABLES)
-            raise spark_error(
-                "TABLE_OR_VIEW_NOT_FOUND",
-                f"The table or view `{INFORMATION_SCHEMA}`.`{name}` cannot be found. The tables are {known}.",
-            )
+            raise unknown_table(INFORMATION_SCHEMA, name, INFORMATION_TABLES)
         with self._lock:
             if self._busy:
                 return ArrowTable.of(f"{INFORMATION_SCHEMA}.{key}", schema, ())

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from sqlfront.commands import caching
 from sqlfront.commands.run import StatementRun, scans_of
+from sqlfront.information_schema.schemas import is_system_table
 from sqlfront.lanes.request import FOR_SPARK, Cause, Replan, StatementRequest
 from sqlfront.lanes.way import Way
 from sqlfront.results.python_values import rows_batch
@@ -375,13 +376,14 @@ class SparkLane:
         return entry if isinstance(entry, TableEntry) and has(entry) else None
 
     def changes_own(self, text: str) -> bool:
-        """Whether a statement changes a relation that only sqlfront has, so that Spark can't run the
-        statement."""
+        """Whether a statement changes a relation that only sqlfront has, such as a system table, so that
+        Spark can't run the statement."""
         target = _TARGET.match(text)
         if target is None:
             return False
-        own = self._context.catalog.own(name_parts(target[1]))
-        return own is not None and origin_of(own) is None
+        parts = name_parts(target[1])
+        own = self._context.catalog.own(parts)
+        return is_system_table(parts) or (own is not None and origin_of(own) is None)
 
     def reason_after(self, error: Error) -> str | None:
         """The reason why Spark should run a statement that failed here with ``error``; None if Spark should

@@ -7,11 +7,14 @@ import pyarrow as pa
 
 from sqlfront.commands.inspection.details import quoted_columns
 from sqlfront.commands.inspection.names import known_schema, quoted, relation
-from sqlfront.commands.run import CommandOutcome, StatementRun, origin_of, shown
+from sqlfront.commands.run import CommandOutcome, StatementRun, only_read, origin_of, shown
+from sqlfront.information_schema.schemas import is_system_table
 from sqlfront_connectors.base import Table
 from sqlfront_connectors.files import FileTable
+from sqlfront_planner.binder.names import shown_names
 from sqlfront_planner.catalog import DEFAULT_CATALOG, DEFAULT_DATABASE, ViewEntry
 from sqlfront_planner.relation_details import NO_DETAILS, RelationDetails, Texts, redacted
+from sqlfront_planner.statements.dotted_names import name_parts
 from sqlfront_planner.statements.structs import ShowCreateTable
 from sqlfront_values.errors import Error, spark_error
 from sqlfront_values.types import STRING, ddl
@@ -21,13 +24,16 @@ _STATEMENT: Final = pa.schema([("createtab_stmt", STRING)])
 
 def show_create_table(run: StatementRun, statement: ShowCreateTable) -> CommandOutcome:
     """SHOW CREATE TABLE: the statement that would make the table or view anew. Raises
-    EXPECT_PERMANENT_VIEW_NOT_TEMP for a temporary relation, FoundElsewhere for a relation of Spark's."""
-    entry = relation(run, statement.name)
+    EXPECT_PERMANENT_VIEW_NOT_TEMP for a temporary relation, UNSUPPORTED_FEATURE.TABLE_OPERATION for a system
+    table, FoundElsewhere for a relation of Spark's."""
+    entry, parts = relation(run, statement.name), name_parts(statement.name)
     origin = origin_of(entry)
+    if is_system_table(parts):
+        raise only_read(parts, "SHOW CREATE TABLE")
     if entry.temporary:
         raise spark_error(
             "EXPECT_PERMANENT_VIEW_NOT_TEMP",
-            f"'SHOW CREATE TABLE' expects a permanent view but `{entry.name}` is a temp view.",
+            f"'SHOW CREATE TABLE' expects a permanent view but {shown_names.quoted(parts)} is a temp view.",
         )
     if isinstance(origin, ViewEntry):
         text = view_text(origin, _view_columns(run, origin))

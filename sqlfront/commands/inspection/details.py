@@ -8,7 +8,7 @@ from sqlfront.commands.inspection.names import database_of, known_schema, quoted
 from sqlfront.commands.run import StatementRun, origin_of
 from sqlfront.results.schema_tree import schema_tree
 from sqlfront.state.cached_table import CachedTable
-from sqlfront_connectors.base import Table
+from sqlfront_connectors.base import Table, TableStatistics
 from sqlfront_connectors.files import FileTable
 from sqlfront_planner.catalog import DEFAULT_CATALOG, DEFAULT_DATABASE, Entry, TableEntry, ViewEntry
 from sqlfront_planner.relation_details import RelationDetails, redacted, with_text
@@ -32,10 +32,17 @@ def facts(entry: Entry) -> Iterator[Fact]:
         yield from _of_table(origin.table, origin.details)
     if isinstance(entry, TableEntry):
         yield "Cached", str(isinstance(entry.table, CachedTable)).lower()
-        statistics = entry.table.snapshot().statistics
-        yield "Statistics", f"{statistics.size} bytes, {statistics.rows} rows"
+        yield from _statistics(entry.table.snapshot().statistics)
         for name, columns, _ in indexes_of(entry):
             yield f"Index {name}", f"[{columns}]"
+
+
+def _statistics(statistics: TableStatistics) -> Iterator[Fact]:
+    """The size and, if it is known, the number of rows, as Spark shows them; nothing if the size is unknown,
+    too."""
+    if statistics.size is not None:
+        rows = "" if statistics.rows is None else f", {statistics.rows} rows"
+        yield "Statistics", f"{statistics.size} bytes{rows}"
 
 
 def _of_view(view: ViewEntry) -> Iterator[Fact]:

@@ -6,7 +6,7 @@ from typing import Final, TypeAlias
 import pyarrow as pa
 
 from sqlfront.commands.run import StatementRun, no_database, not_found, origin_of
-from sqlfront.information_schema.schemas import SYSTEM_SCHEMAS
+from sqlfront.information_schema import schemas
 from sqlfront_planner.catalog import (
     DEFAULT_CATALOG,
     DEFAULT_DATABASE,
@@ -119,17 +119,14 @@ def checked_database(database: str | None) -> tuple[str, ...]:
             "Nested databases are not supported by v1 session catalog: "
             f"{'.'.join(f'`{part}`' for part in given)}.",
         )
-    if is_default(inner) or inner == GLOBAL_TEMP or inner[0] in SYSTEM_SCHEMAS:
+    if is_default(inner) or inner == GLOBAL_TEMP or inner[0] in schemas.SYSTEM_SCHEMAS:
         return inner
     raise no_database(database)
 
 
 def system_schema(database: str | None) -> str | None:
     """The name of the schema of system tables that ``database`` names; None for other schemas."""
-    if database is None:
-        return None
-    *catalog, name = (part.lower() for part in name_parts(database))
-    return name if name in SYSTEM_SCHEMAS and catalog in ([], [DEFAULT_CATALOG]) else None
+    return None if database is None else schemas.system_schema(name_parts(database))
 
 
 def relation(run: StatementRun, name: str) -> Entry:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -51,7 +52,7 @@ def test_the_current_schema(connection: Connection) -> None:
     for use in ("USE default", "USE spark_catalog", "USE SCHEMA spark_catalog.DEFAULT"):
         connection.execute(use)
     assert ask(connection, "SELECT current_catalog(), current_database()") == here
-    with pytest.raises(sqlfront.NotSupportedError, match=r"information_schema\.columns"):
+    with pytest.raises(sqlfront.NotSupportedError, match=r"HINT: .* such as information_schema\.columns\.$"):
         connection.execute("USE information_schema")
     with pytest.raises(sqlfront.ProgrammingError, match="there are `default`"):
         connection.execute("USE nowhere")
@@ -143,3 +144,74 @@ def test_schemas_of_system_tables_have_no_relations_of_default(connection: Conne
 
     assert [row[:3] for row in found] == named
     assert all("Provider: arrow" in row[3] and " |-- " in row[3] for row in found)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SHOW CREATE TABLE {}",
+        "DROP TABLE {}",
+        "DROP TABLE IF EXISTS {}",
+        "DROP VIEW {}",
+        "INSERT INTO {} VALUES (1)",
+        "DELETE FROM {}",
+        "UPDATE {} SET a = 1",
+        "ALTER TABLE {} ADD COLUMN a INT",
+        "ALTER TABLE {} RENAME TO x",
+        "ALTER VIEW {} AS SELECT 1",
+        "COMMENT ON TABLE {} IS 'x'",
+        "CACHE TABLE {}",
+        "CREATE INDEX i ON {} (a)",
+    ],
+)
+def test_a_system_table_is_only_read(connection: Connection, statement: str) -> None:
+    for name in ("sys.queries", "SYS.Queries", "information_schema.tables", "spark_catalog.sys.queries"):
+        with pytest.raises(sqlfront.NotSupportedError, match="fills the system tables") as raised:
+            connection.execute(statement.format(name))
+        assert raised.value.condition == "UNSUPPORTED_FEATURE.TABLE_OPERATION"
+        assert raised.value.hint is None  # Spark hasn't the table
+    if "IF EXISTS" not in statement:
+        with pytest.raises(sqlfront.ProgrammingError, match=r"The tables are .*`sys`\.`queries`") as unknown:
+            connection.execute(statement.format("sys.nosuch"))
+        assert unknown.value.condition == "TABLE_OR_VIEW_NOT_FOUND"
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE TABLE {}.queries (a INT)",
+        "CREATE TABLE IF NOT EXISTS {}.t (a INT)",
+        "CREATE TABLE {}.t AS SELECT 1 AS a",
+        "CREATE OR REPLACE VIEW {}.queries AS SELECT 1 AS a",
+    ],
+)
+def test_a_schema_of_system_tables_takes_no_relation(connection: Connection, statement: str) -> None:
+    for schema in ("sys", "information_schema", "spark_catalog.sys"):
+        with pytest.raises(sqlfront.ProgrammingError, match="takes no tables and views") as raised:
+            connection.execute(statement.format(schema))
+        assert raised.value.condition == "SCHEMA_NOT_FOUND"
+
+
+@pytest.mark.parametrize("statement", ["DROP SCHEMA sys", "COMMENT ON SCHEMA sys IS 'x'", "USE sys"])
+def test_what_spark_would_not_do_either_names_no_spark(connection: Connection, statement: str) -> None:
+    with pytest.raises(sqlfront.NotSupportedError) as raised:
+        connection.execute(statement)
+    assert "Spark session" not in str(raised.value)
+
+
+def test_a_temporary_view_is_named_as_the_statement_names_it(connection: Connection) -> None:
+    for name, shown in (("tv", "`tv`"), ("global_temp.gv", "`global_temp`.`gv`")):
+        with pytest.raises(sqlfront.ProgrammingError, match=f"permanent view but {shown} is") as raised:
+            connection.execute(f"SHOW CREATE TABLE {name}")
+        assert raised.value.condition == "EXPECT_PERMANENT_VIEW_NOT_TEMP"
+
+
+@pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
+def test_statistics_show_what_is_known(connection: Connection, kind: str) -> None:
+    connection.execute(f"CREATE TABLE f (s STRING) USING {kind}")
+    connection.execute("INSERT INTO f VALUES ('x'), ('y')")
+    facts = {row[0]: row[1] for row in ask(connection, "DESCRIBE EXTENDED f")}
+    assert "None" not in "".join(map(str, facts.values()))
+    assert re.fullmatch(r"\d+ bytes(, 2 rows)?", str(facts["Statistics"]))
+    ((*_, text),) = ask(connection, "SHOW TABLE EXTENDED LIKE 'f'")
+    assert f"Statistics: {facts['Statistics']}\n" in str(text)
