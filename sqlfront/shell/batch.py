@@ -2,7 +2,8 @@
 
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import BinaryIO
 
 import msgspec
@@ -14,7 +15,6 @@ from sqlfront.shell.output.formats import format_named, write_result
 from sqlfront.shell.output.options import OutputOptions
 from sqlfront.shell.progress import ProgressLine
 from sqlfront.shell.variables import Variable, substituted, values
-from sqlfront_planner.lanes import Lane
 from sqlfront_planner.script import split_statements
 
 
@@ -34,37 +34,49 @@ def run_batch(session: Session, statements: Iterable[str], batch: Batch) -> None
     """Run the statements, and write the rows of each. Raises the error of the first statement that fails,
     BrokenPipeError if nobody reads the output any more, and OutputError if the output can't be written."""
     results = 0
-    for text in statements:
-        known = substituted(text, batch.variables) if batch.variables else text
-        for statement in (text,) if known is text else split_statements(known):
-            with _execute(session, statement, batch) as result:
+    with _progress_line(batch) as line:
+        for statement in _substituted(statements, batch):
+            began = time.perf_counter()
+            with _execute(session, statement, batch, line) as result:
                 results += bool(len(result.schema))
                 if results > 1 and format_named(batch.format_name).one_result:
                     raise OutputError(
                         f"a {batch.format_name} file holds the rows of one statement, not of two"
                     )
-                _write(result, batch)
+                _write(result, batch, began)
     if not results and format_named(batch.format_name).one_result:
         raise OutputError(f"no statement has rows for a {batch.format_name} file")
 
 
-def _execute(session: Session, statement: str, batch: Batch) -> Result:
-    """Run a statement, and return its result. In a terminal, Spark's progress is shown until the first rows
-    have arrived."""
+def _substituted(statements: Iterable[str], batch: Batch) -> Iterator[str]:
+    """The statements with the variables' texts, which may have statements of their own."""
+    for text in statements:
+        known = substituted(text, batch.variables) if batch.variables else text
+        yield from (text,) if known is text else split_statements(known)
+
+
+def _progress_line(batch: Batch) -> AbstractContextManager[ProgressLine | None]:
+    """The line with the progress of statements; None unless somebody at a terminal wants one."""
+    return nullcontext() if batch.quiet or not sys.stderr.isatty() else ProgressLine(sys.stderr)
+
+
+def _execute(session: Session, statement: str, batch: Batch, line: ProgressLine | None) -> Result:
+    """Run a statement, and return its result. The line shows the progress until the first rows have
+    arrived."""
     parameters = values(batch.variables)
-    if batch.quiet or session.spark is None or not sys.stderr.isatty():
+    if line is None:
         return session.execute(statement, parameters)
     query = session.begin(statement)
-    with ProgressLine(query.progress, sys.stderr):
-        result = session.execute(statement, parameters, query=query)
-        if result.stats.lane == Lane.SPARK:
-            result.wait()
+    with line.during(query), ExitStack() as undo:
+        result = undo.enter_context(session.execute(statement, parameters, query=query))
+        result.wait()
+        undo.pop_all()
     return result
 
 
-def _write(result: Result, batch: Batch) -> None:
-    """Write all rows and, for formats that people read, a line with row count, time and lane to stderr."""
-    began = time.perf_counter()
+def _write(result: Result, batch: Batch, began: float) -> None:
+    """Write all rows and, for formats that people read, a line with row count, time and lane to stderr.
+    ``began``: the time at which the statement began."""
     try:
         rows = write_result(result, batch.format_name, batch.out, batch.options)
         batch.out.flush()
@@ -73,7 +85,7 @@ def _write(result: Result, batch: Batch) -> None:
     except OSError as error:
         raise failure(batch.path, error) from error
     if format_named(batch.format_name).has_footer and not batch.quiet:
-        _footer(result, rows, result.stats.seconds + time.perf_counter() - began)
+        _footer(result, rows, time.perf_counter() - began)
 
 
 def _footer(result: Result, rows: int, seconds: float) -> None:
