@@ -1,5 +1,9 @@
 """The tables from which the columns of a logical plan come."""
 
+from typing import Final
+
+import msgspec
+
 from sqlfront_connectors.base import Table
 from sqlfront_planner.logical import (
     LogicalAggregate,
@@ -11,43 +15,76 @@ from sqlfront_planner.logical import (
     LogicalWindow,
     PassingPlan,
 )
+from sqlfront_planner.relation_details import ITEM, VALUE, Path
 from sqlfront_planner.shared_rows import SharedRows
-from sqlfront_values.expressions import Column, Expr
+from sqlfront_values.expressions import Call, Column, Expr, Literal
 
 
-def table_column(plan: LogicalPlan, ordinal: int) -> tuple[Table, int] | None:
-    """The table whose column, by the second number, the plan passes on unchanged as its column ``ordinal``;
-    None if the column is computed. A set operation counts as its first branch."""
+class ColumnSource(msgspec.Struct, frozen=True):
+    """The column of a table, by its ordinal; with ``inside`` the field inside of the column to which the path
+    leads."""
+
+    table: Table
+    ordinal: int
+    inside: Path = ()
+
+
+#: A plan, one of its columns, and the path to a field inside of the column.
+_Place = tuple[LogicalPlan, int, Path]
+#: The functions that take a value out of an array or a map, with the step that they are in a path.
+_STEPS: Final = {"get_item": ITEM, "get_value": VALUE}
+
+
+def column_source(plan: LogicalPlan, ordinal: int) -> ColumnSource | None:
+    """The column of a table that the plan passes on unchanged as its column ``ordinal``, or the field inside
+    of such a column; None if the column is computed. A set operation counts as its first branch."""
     found: LogicalPlan = plan
+    inside: Path = ()
     while not (isinstance(found, LogicalScan) and not isinstance(found.table, SharedRows)):
         below = _below(found, ordinal)
         if below is None:
             return None
-        found, ordinal = below
-    return found.table, found.columns[ordinal]
+        found, ordinal, outer = below
+        inside = (*outer, *inside)
+    return ColumnSource(found.table, found.columns[ordinal], inside)
 
 
-def _below(plan: LogicalPlan, ordinal: int) -> tuple[LogicalPlan, int] | None:
-    """The input and the input's column that the plan passes on; None if there is none."""
+def _below(plan: LogicalPlan, ordinal: int) -> _Place | None:
+    """The input, and the input's column or field that the plan passes on; None if there is none."""
     match plan:
         case LogicalScan(table=SharedRows() as shared):
-            return shared.plan, plan.columns[ordinal]
+            return shared.plan, plan.columns[ordinal], ()
         case PassingPlan():
-            return plan.input, ordinal
+            return plan.input, ordinal, ()
         case LogicalProject():
-            return _column(plan.input, plan.expressions[ordinal])
+            return _place(plan.input, plan.expressions[ordinal])
         case LogicalAggregate() if ordinal < len(plan.keys):
-            return _column(plan.input, plan.keys[ordinal])
+            return _place(plan.input, plan.keys[ordinal])
         case LogicalWindow() if ordinal < plan.input.width:
-            return plan.input, ordinal
+            return plan.input, ordinal, ()
         case LogicalSetOperation():
-            return plan.branches[0], ordinal
+            return plan.branches[0], ordinal, ()
         case LogicalJoin():
             width = plan.left.width
-            return (plan.left, ordinal) if ordinal < width else (plan.right, ordinal - width)
+            return (plan.left, ordinal, ()) if ordinal < width else (plan.right, ordinal - width, ())
         case _:
             return None
 
 
-def _column(plan: LogicalPlan, expression: Expr) -> tuple[LogicalPlan, int] | None:
-    return (plan, expression.ordinal) if isinstance(expression, Column) else None
+def _place(plan: LogicalPlan, expression: Expr) -> _Place | None:
+    match expression:
+        case Column():
+            return plan, expression.ordinal, ()
+        case Call(function="get_field", arguments=(operand, Literal(value=str(name)))):
+            return _inside(_place(plan, operand), name)
+        case Call(function=function, arguments=(operand, _)) if function in _STEPS:
+            return _inside(_place(plan, operand), _STEPS[function])
+        case _:
+            return None
+
+
+def _inside(place: _Place | None, step: str) -> _Place | None:
+    if place is None:
+        return None
+    plan, ordinal, path = place
+    return plan, ordinal, (*path, step)

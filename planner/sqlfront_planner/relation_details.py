@@ -9,34 +9,74 @@ from msgspec.structs import replace
 
 #: Names with their texts, in the order of the names.
 Texts = tuple[tuple[str, str], ...]
+#: The names that lead to a field inside of a column.
+Path = tuple[str, ...]
+#: The steps of a path, as Spark names them: from an array to its items, from a map to its keys and values.
+ITEM: Final = "element"
+KEY: Final = "key"
+VALUE: Final = "value"
+#: Comments of fields inside of columns.
+FieldComments = tuple[tuple[Path, str], ...]
 #: Spark's defaults of ``spark.redaction.regex`` and ``spark.sql.redaction.options.regex``, as one pattern.
 _SECRET: Final = "(?i)secret|password|token|access[.]?key|url"
 #: What Spark shows instead of a secret.
 _REDACTED: Final = "*********(redacted)"
 
 
+class ColumnComments(msgspec.Struct, frozen=True):
+    """The comment of a column, None without one, and those of the fields inside of the column, by the path
+    from the column on."""
+
+    text: str | None = None
+    inside: FieldComments = ()
+
+
+#: The comments of a column that has none.
+NO_COMMENTS: Final = ColumnComments()
+
+
 class RelationDetails(msgspec.Struct, frozen=True):
     """The comments and properties that CREATE, ALTER and COMMENT ON give a relation. ``comment`` is None if
     no statement gave one. ``properties``: TBLPROPERTIES, by key. ``column_comments``: the comments by the
-    names of columns. ``required``: the names of the columns that are NOT NULL."""
+    names of columns. ``required``: the names of the columns that are NOT NULL. ``field_comments``: the
+    comments of fields inside of columns, by paths that begin with the column's name."""
 
     comment: str | None = None
     properties: Texts = ()
     column_comments: Texts = ()
     required: tuple[str, ...] = ()
+    field_comments: FieldComments = ()
 
     def comment_of(self, column: str) -> str | None:
         """The comment of the column with exactly that name; None if the column has none."""
         return next((text for name, text in self.column_comments if name == column), None)
 
+    def comments_at(self, path: Path) -> ColumnComments:
+        """The comments of a column, or of a field inside of a column, and of the fields inside.
+
+        >>> RelationDetails(field_comments=((("s", "a", "b"), "x"),)).comments_at(("s", "a"))
+        ColumnComments(text=None, inside=((('b',), 'x'),))
+        """
+        size, inner = len(path), self.field_comments
+        text = self.comment_of(path[0]) if size == 1 else dict(inner).get(path)
+        inside = ((each[size:], text) for each, text in inner if len(each) > size and each[:size] == path)
+        return ColumnComments(text, tuple(inside))
+
+    def with_comments(self, given: Mapping[str, ColumnComments]) -> "RelationDetails":
+        """The details with the comments ``given`` by columns' names in place of, or beside, the present ones
+        of these columns."""
+        texts = {name: each.text for name, each in given.items() if each.text is not None}
+        inside = [((name, *path), text) for name, each in given.items() for path, text in each.inside]
+        others = [(path, text) for path, text in self.field_comments if path[0] not in given]
+        return replace(
+            self,
+            column_comments=changed(self.column_comments, texts),
+            field_comments=tuple(sorted([*others, *inside])),
+        )
+
     def commented(self, column: str, comment: str) -> "RelationDetails":
         """The details with another comment of one column."""
         return replace(self, column_comments=changed(self.column_comments, {column: comment}))
-
-    def renamed(self, names: Mapping[str, str]) -> "RelationDetails":
-        """The details with the comments of the columns in ``names`` (old name, new name) alone."""
-        found = [(names[name], text) for name, text in self.column_comments if name in names]
-        return replace(self, column_comments=tuple(found))
 
 
 #: Details of a relation about which no statement has said anything.

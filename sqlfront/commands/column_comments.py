@@ -1,5 +1,5 @@
 """Comments that a query's columns have from the relations that the query reads, as in Spark: a column that
-is a relation's column, unchanged, has the comment of that column."""
+is a relation's column, or a field inside of one, unchanged, has the comments of that column or field."""
 
 import pyarrow as pa
 
@@ -8,17 +8,17 @@ from sqlfront_connectors.arrow import ArrowTable
 from sqlfront_connectors.base import Table
 from sqlfront_planner.binder import bind_query
 from sqlfront_planner.catalog import Entry, TableEntry, ViewEntry
-from sqlfront_planner.provenance import table_column
-from sqlfront_planner.relation_details import RelationDetails
+from sqlfront_planner.provenance import ColumnSource, column_source
+from sqlfront_planner.relation_details import NO_COMMENTS, ColumnComments, RelationDetails
 from sqlfront_planner.statements.structs import Query
 from sqlfront_values.errors import Error
 
 
-def query_comments(run: StatementRun, query: Query) -> tuple[str | None, ...]:
+def query_comments(run: StatementRun, query: Query) -> tuple[ColumnComments, ...]:
     """The comments of the query's columns, in order; empty if no column of the session has a comment, or only
     Spark can analyse the query."""
     catalog = run.context.catalog
-    if not any(details_of(entry).column_comments for entry in catalog.entries()):
+    if not any(map(_has_comments, catalog.entries())):
         return ()
     known: dict[int, tuple[Table, RelationDetails]] = {}
 
@@ -35,15 +35,20 @@ def query_comments(run: StatementRun, query: Query) -> tuple[str | None, ...]:
         plan = bind_query(query, catalog.mapped(outlined), run.context.bind_settings, run.arguments).plan
     except Error:
         return ()
-    return tuple(_comment(table_column(plan, ordinal), known) for ordinal in range(plan.width))
+    return tuple(_comments(column_source(plan, ordinal), known) for ordinal in range(plan.width))
+
+
+def _has_comments(entry: Entry) -> bool:
+    details = details_of(entry)
+    return bool(details.column_comments or details.field_comments)
 
 
 def _columns(entry: Entry) -> pa.Schema | None:
     return entry.columns_at_creation if isinstance(entry, ViewEntry) else entry.table.schema
 
 
-def _comment(source: tuple[Table, int] | None, known: dict[int, tuple[Table, RelationDetails]]) -> str | None:
-    if source is None or id(source[0]) not in known:
-        return None
-    table, details = known[id(source[0])]
-    return details.comment_of(table.schema.names[source[1]])
+def _comments(source: ColumnSource | None, known: dict[int, tuple[Table, RelationDetails]]) -> ColumnComments:
+    if source is None or id(source.table) not in known:
+        return NO_COMMENTS
+    table, details = known[id(source.table)]
+    return details.comments_at((table.schema.names[source.ordinal], *source.inside))

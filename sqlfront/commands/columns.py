@@ -16,7 +16,7 @@ from sqlfront_connectors.memory.keyed_table import KeyedTable
 from sqlfront_planner.binder.names.shown_names import quoted
 from sqlfront_planner.catalog import TableEntry
 from sqlfront_planner.logical import LogicalScan
-from sqlfront_planner.relation_details import RelationDetails, changed
+from sqlfront_planner.relation_details import RelationDetails
 from sqlfront_planner.statements.dotted_names import name_parts
 from sqlfront_planner.statements.structs import AddColumns, AddedColumn, ChangeColumns
 from sqlfront_planner.table_changes.insertion import assign
@@ -145,6 +145,4 @@ def _copied(run: StatementRun, name: str, table: KeyedTable, fields: list[pa.Fie
 
 
 def _details(entry: TableEntry, columns: tuple[AddedColumn, ...]) -> RelationDetails:
-    comments = {_name(column): column.comment for column in columns if column.comment is not None}
-    details = entry.details
-    return replace(details, column_comments=changed(details.column_comments, comments))
+    return entry.details.with_comments({_name(column): column.comments for column in columns})

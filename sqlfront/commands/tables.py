@@ -38,7 +38,7 @@ from sqlfront_planner.catalog import (
     already_exists,
 )
 from sqlfront_planner.logical import LogicalPlan
-from sqlfront_planner.relation_details import RelationDetails, changed
+from sqlfront_planner.relation_details import ColumnComments, RelationDetails
 from sqlfront_planner.statements.dotted_names import check_permanent, last_part, name_parts
 from sqlfront_planner.statements.structs import (
     AlterView,
@@ -134,12 +134,15 @@ def _details(run: StatementRun, statement: CreateTable, names: Sequence[str]) ->
 
 
 def _commented(
-    details: RelationDetails, names: Sequence[str], comments: Sequence[str | None]
+    details: RelationDetails, names: Sequence[str], comments: Sequence[ColumnComments]
 ) -> RelationDetails:
-    """The details with the comments of the columns ``names`` that have none yet."""
-    found = {name: text for name, text in zip(names, comments, strict=False) if text is not None}
+    """The details with the comments that the query's columns have, unless a column ``names`` has a comment of
+    its own."""
+    given = dict(zip(names, comments, strict=False))
     own = dict(details.column_comments)
-    return replace(details, column_comments=changed((), {**found, **own})) if found else details
+    return details.with_comments(
+        {name: replace(each, text=own.get(name, each.text)) for name, each in given.items()}
+    )
 
 
 def _give_way(run: StatementRun, statement: CreateTable | CreateView) -> None:
@@ -302,7 +305,8 @@ def alter_view(run: StatementRun, statement: AlterView) -> CommandOutcome:
         names = schema if isinstance(schema, tuple) else schema.names
         check_unique(names)
         comments = query_comments(run, query)
-        details = _commented(replace(view.details, column_comments=()), names, comments)
+        details = replace(view.details, column_comments=(), field_comments=())
+        details = _commented(details, names, comments)
         known = schema if isinstance(schema, pa.Schema) else None
         before = catalog.pinned()
         if catalog.exchange(entry, replace(view, schema=known, details=details, sees=sees)):

@@ -9,12 +9,13 @@ import pyarrow as pa
 from sqlfront_planner.relation_details import RelationDetails, changed
 from sqlfront_planner.statements.declarations import (
     ColumnDeclaration,
-    column_details,
     declaration,
     schema_of,
     unique_properties,
+    with_columns,
 )
 from sqlfront_planner.statements.dotted_names import dotted, name_parts
+from sqlfront_planner.statements.field_comments import commented
 from sqlfront_planner.statements.query_parser import parse_query
 from sqlfront_planner.statements.structs import (
     AddColumns,
@@ -180,7 +181,9 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
         return pa.struct(parts)
 
     def field(self, parts: Parts) -> pa.Field:
-        return pa.field(parts[0], parts[1])
+        comment = _named(parts[2:]).get("comment")
+        assert comment is None or isinstance(comment, str)
+        return commented(str(parts[0]), parts[1], comment)
 
     def interval_type(self, parts: Parts) -> pa.DataType:
         first, last = str(parts[0]).upper(), str(parts[-1]).upper()
@@ -418,7 +421,7 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
         return AddedColumn(
             declared.name,
             declared.type,
-            declared.comment,
+            declared.comments,
             declared.required,
             given.get("after"),  # type: ignore[arg-type]
         )
@@ -605,8 +608,8 @@ def _detailed(given: dict[str, object]) -> dict[str, object]:
     properties.pop("comment", None)
     comment = given.pop("comment", None)
     assert comment is None or isinstance(comment, str)
-    comments, required = column_details(given.get("declared", ()))  # type: ignore[arg-type]
-    given["details"] = RelationDetails(comment, changed((), properties), comments, required)
+    details = RelationDetails(comment, changed((), properties))
+    given["details"] = with_columns(details, given.get("declared", ()))  # type: ignore[arg-type]
     return given
 
 

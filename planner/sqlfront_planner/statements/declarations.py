@@ -5,8 +5,10 @@ from typing import Final
 
 import msgspec
 import pyarrow as pa
+from msgspec.structs import replace
 
-from sqlfront_planner.relation_details import Texts
+from sqlfront_planner.relation_details import NO_COMMENTS, ColumnComments, RelationDetails
+from sqlfront_planner.statements.field_comments import comments_inside, with_comments
 from sqlfront_values.errors import spark_error
 
 #: Properties that are not for TBLPROPERTIES, with the advice of Spark's message.
@@ -29,7 +31,7 @@ class ColumnDeclaration(msgspec.Struct, frozen=True):
 
     name: str
     type: pa.DataType
-    comment: str | None = None
+    comments: ColumnComments = NO_COMMENTS
     required: bool = False
 
 
@@ -42,7 +44,11 @@ def declaration(name: str, kind: pa.DataType, clauses: Sequence[tuple[str, objec
                 "CREATE_TABLE_COLUMN_DESCRIPTOR_DUPLICATE",
                 f'CREATE TABLE column {name} specifies descriptor "{text}" more than once, which is invalid.',
             )
-    return ColumnDeclaration(name, kind, **dict(clauses))  # type: ignore[arg-type]
+    given = dict(clauses)
+    comment, inside = given.get("comment"), comments_inside(kind)
+    assert comment is None or isinstance(comment, str)
+    plain = with_comments(kind, ()) if inside else kind
+    return ColumnDeclaration(name, plain, ColumnComments(comment, inside), "required" in given)
 
 
 def schema_of(columns: Iterable[ColumnDeclaration]) -> pa.Schema:
@@ -50,10 +56,11 @@ def schema_of(columns: Iterable[ColumnDeclaration]) -> pa.Schema:
     return pa.schema([pa.field(column.name, column.type) for column in columns])
 
 
-def column_details(columns: Sequence[ColumnDeclaration]) -> tuple[Texts, tuple[str, ...]]:
-    """The comments of the columns by name, and the names of the columns that are NOT NULL."""
-    comments = tuple((each.name, each.comment) for each in columns if each.comment is not None)
-    return comments, tuple(each.name for each in columns if each.required)
+def with_columns(details: RelationDetails, columns: Sequence[ColumnDeclaration]) -> RelationDetails:
+    """The details with the comments of the columns, and the names of those that are NOT NULL."""
+    required = tuple(each.name for each in columns if each.required)
+    commented = details.with_comments({each.name: each.comments for each in columns})
+    return replace(commented, required=required)
 
 
 def unique_properties(given: Sequence[tuple[str, str]]) -> dict[str, str]:

@@ -7,7 +7,7 @@ import msgspec
 import pyarrow as pa
 from sqlglot import exp
 
-from sqlfront_planner.relation_details import NO_DETAILS, RelationDetails
+from sqlfront_planner.relation_details import NO_COMMENTS, NO_DETAILS, ColumnComments, RelationDetails
 
 
 class Query(msgspec.Struct, frozen=True):
@@ -213,7 +213,7 @@ class AddedColumn(msgspec.Struct, frozen=True):
 
     name: str
     type: pa.DataType
-    comment: str | None = None
+    comments: ColumnComments = NO_COMMENTS
     required: bool = False
     after: str | None = None
 

@@ -14,6 +14,7 @@ from sqlfront_connectors.files import FileTable
 from sqlfront_planner.catalog import DEFAULT_CATALOG, DEFAULT_DATABASE, SESSION_SCHEMA, Entry, ViewEntry
 from sqlfront_planner.relation_details import RelationDetails, redacted, with_text
 from sqlfront_planner.statements.dotted_names import last_part
+from sqlfront_planner.statements.field_comments import comment_of, commented, with_comments
 from sqlfront_planner.statements.structs import DescribeTable
 from sqlfront_values.errors import spark_error
 from sqlfront_values.types import STRING, TIMESTAMP, ddl, is_decimal, is_interval
@@ -61,9 +62,10 @@ def _place(entry: Entry, written: str) -> Fields:
 def _columns(schema: pa.Schema, details: RelationDetails) -> list[Fields]:
     found: list[Fields] = []
     for field in schema:
-        comment = details.comment_of(field.name)
-        column = _field(field) | {"nullable": field.name not in details.required}
-        found.append(column if comment is None else column | {"comment": comment})
+        comments = details.comments_at((field.name,))
+        kind = with_comments(field.type, comments.inside)
+        column = _field(commented(field.name, kind, comments.text))
+        found.append(column | {"nullable": field.name not in details.required})
     return found
 
 
@@ -104,7 +106,9 @@ def _properties(details: RelationDetails) -> Fields:
 
 
 def _field(field: pa.Field) -> Fields:
-    return {"name": field.name, "type": type_json(field.type), "nullable": True}
+    described = {"name": field.name, "type": type_json(field.type), "nullable": True}
+    comment = comment_of(field)
+    return described if comment is None else described | {"comment": comment}
 
 
 def type_json(kind: pa.DataType) -> Fields:

@@ -15,6 +15,7 @@ from sqlfront_planner.binder.names import shown_names
 from sqlfront_planner.catalog import DEFAULT_CATALOG, DEFAULT_DATABASE, ViewEntry
 from sqlfront_planner.relation_details import NO_DETAILS, RelationDetails, Texts, redacted
 from sqlfront_planner.statements.dotted_names import name_parts
+from sqlfront_planner.statements.field_comments import comment_of, with_comments
 from sqlfront_planner.statements.structs import ShowCreateTable
 from sqlfront_values.errors import Error, spark_error
 from sqlfront_values.types import STRING, ddl
@@ -85,8 +86,9 @@ def _clauses(name: str, table: Table, details: RelationDetails) -> Iterator[str]
 
 def _column(field: pa.Field, details: RelationDetails) -> str:
     required = " NOT NULL" if field.name in details.required else ""
-    comment = _comment(" ", details.comment_of(field.name))
-    return f"{quoted(field.name)} {type_text(field.type)}{required}{comment}"
+    comments = details.comments_at((field.name,))
+    kind = type_text(with_comments(field.type, comments.inside))
+    return f"{quoted(field.name)} {kind}{required}{_comment(' ', comments.text)}"
 
 
 def _comment_clause(details: RelationDetails) -> Iterator[str]:
@@ -132,11 +134,14 @@ def type_text(kind: pa.DataType) -> str:
     'STRUCT<`a b`: ARRAY<STRING COLLATE UTF8_BINARY>>'
     """
     if pa.types.is_struct(kind):
-        fields = (kind.field(index) for index in range(kind.num_fields))
-        return f"STRUCT<{', '.join(f'{quoted(field.name)}: {type_text(field.type)}' for field in fields)}>"
+        return f"STRUCT<{', '.join(map(_field_text, kind))}>"
     if pa.types.is_list(kind):
         return f"ARRAY<{type_text(kind.value_type)}>"
     if pa.types.is_map(kind):
         return f"MAP<{type_text(kind.key_type)}, {type_text(kind.item_type)}>"
     name = ddl(kind).upper()
     return f"{name} COLLATE UTF8_BINARY" if name == "STRING" else name
+
+
+def _field_text(field: pa.Field) -> str:
+    return f"{quoted(field.name)}: {type_text(field.type)}{_comment(' ', comment_of(field))}"

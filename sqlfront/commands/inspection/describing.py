@@ -1,7 +1,7 @@
 """DESCRIBE of tables, columns, queries and schemas; SHOW COLUMNS and SHOW TBLPROPERTIES."""
 
 from collections.abc import Callable
-from itertools import zip_longest
+from itertools import repeat
 from typing import Final
 
 import pyarrow as pa
@@ -26,7 +26,7 @@ from sqlfront_planner.catalog import (
     FoundElsewhere,
     ViewEntry,
 )
-from sqlfront_planner.relation_details import redacted
+from sqlfront_planner.relation_details import NO_COMMENTS, redacted
 from sqlfront_planner.statements.dotted_names import dotted, name_parts
 from sqlfront_planner.statements.structs import (
     DescribeColumn,
@@ -75,8 +75,8 @@ def describe_query(run: StatementRun, statement: DescribeQuery) -> CommandOutcom
     """DESCRIBE QUERY: the query's columns, with the comments of the relations' columns."""
     schema = run.bind(statement.query).schema
     comments = query_comments(run, statement.query)
-    pairs = zip_longest(schema, comments)
-    return shown(_DESCRIPTION, [(field.name, ddl(field.type), comment) for field, comment in pairs])
+    pairs = zip(schema, comments or repeat(NO_COMMENTS), strict=False)
+    return shown(_DESCRIPTION, [(field.name, ddl(field.type), each.text) for field, each in pairs])
 
 
 def describe_column(run: StatementRun, statement: DescribeColumn) -> CommandOutcome:

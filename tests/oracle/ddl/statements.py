@@ -17,7 +17,11 @@ _ABSENT: Final = ("nosuch", "nosuch.t", "a.b.t", "global_temp.tv")
 _COLUMNS: Final = ("a", "b", "C", "d", "`we ird`", "s")
 _TYPES: Final = ("INT", "STRING", "DECIMAL(7,2)", "DATE", "ARRAY<INT>", "MAP<STRING, BIGINT>", "BOOLEAN")
 #: Without comments of fields, which sqlfront doesn't keep.
-_STRUCTS: Final = ("STRUCT<x: INT, y: STRING>", "STRUCT<x: INT, `y z`: ARRAY<STRUCT<q: INT>>>")
+_STRUCTS: Final = (
+    "STRUCT<x: INT, y: STRING>",
+    "STRUCT<x: INT COMMENT 'of x', `y z`: ARRAY<STRUCT<q: INT COMMENT 'q''s'>> COMMENT 'many'>",
+    "STRUCT<x: INT COMMENT '', y: MAP<STRUCT<k: INT COMMENT 'key'>, STRUCT<v: STRING COMMENT 'value'>>>",
+)
 _TEXTS: Final = ("'one'", "'it''s'", "''", '"two"', "'😀 \\\\ %'", "'a\\nb'")
 _KEYS: Final = ("'k'", "k.l", "'K'", "'comment'")
 _VALUES: Final = ("'v'", "1", "true", "''", "1.50")

@@ -58,7 +58,8 @@ def a_type(choice: random.Random, depth: int = 2) -> str:
     if kind == 2:
         taken: set[str] = set()
         fields = (
-            f"{a_name(choice, taken)}: {a_type(choice, depth - 1)}" for _ in range(choice.randint(1, 3))
+            f"{a_name(choice, taken)}: {a_type(choice, depth - 1)}{a_comment(choice)}"
+            for _ in range(choice.randint(1, 3))
         )
         return f"STRUCT<{', '.join(fields)}>"
     return choice.choice(TYPES)
@@ -71,6 +72,10 @@ def a_table(choice: random.Random, folder: Path) -> str:
     columns.insert(0, (a_name(choice, taken), choice.choice(("INT", "STRING"))))
     declared = ", ".join(f"{name} {kind}{some_clauses(choice)}" for name, kind in columns)
     return f"CREATE TABLE t ({declared}) {storage(choice, columns[0][0], folder)}{some_details(choice)}"
+
+
+def a_comment(choice: random.Random) -> str:
+    return choice.choice(("", f" COMMENT {a_text(choice)}"))
 
 
 def a_text(choice: random.Random) -> str:
