@@ -8,20 +8,23 @@ from typing import Final
 from harlequin.catalog import CatalogItem, InteractiveCatalogItem
 
 from sqlfront.connection import Connection
+from sqlfront.shell.interactive.display.visible import one_line
 from sqlfront_values.errors import Error
 
 _SCHEMAS: Final = (
     "SELECT catalog_name, schema_name FROM information_schema.schemata ORDER BY catalog_name, schema_name"
 )
 _TABLES: Final = (
-    "SELECT table_name, table_type FROM information_schema.tables "
+    "SELECT table_name, table_type, comment FROM information_schema.tables "
     "WHERE table_catalog = ? AND table_schema = ? ORDER BY table_name"
 )
 _COLUMNS: Final = (
-    "SELECT column_name, full_data_type FROM information_schema.columns "
+    "SELECT column_name, full_data_type, comment FROM information_schema.columns "
     "WHERE table_catalog = ? AND table_schema = ? AND table_name = ? ORDER BY ordinal_position"
 )
 _TABLE_LABELS: Final = {"BASE TABLE": "t", "VIEW": "v", "SYSTEM VIEW": "sys"}
+#: Cells of the tree for a comment.
+_LONGEST_COMMENT: Final = 80
 #: Labels of types, by the beginning of Spark's names.
 _TYPE_LABELS: Final = {
     "boolean": "t/f",
@@ -54,6 +57,12 @@ def type_label(kind: str) -> str:
     return _TYPE_LABELS.get(kind.partition("(")[0].partition("<")[0].partition(" ")[0], "?")
 
 
+def _with_comment(label: str, comment: object) -> str:
+    """The label of a type with the comment of the table or column behind it: the tree shows both beside the
+    name, and as a tool-tip if they don't fit."""
+    return f"{label} {one_line(str(comment), _LONGEST_COMMENT)}" if comment else label
+
+
 def _quoted(*parts: str) -> str:
     return ".".join(f"`{part.replace('`', '``')}`" for part in parts)
 
@@ -82,7 +91,9 @@ class _SchemaItem(_Level):
 
     def _children(self, source: Connection) -> Sequence[CatalogItem]:
         rows = source.execute(_TABLES, self.path).fetchall()
-        return [_relation(source, (*self.path, str(name)), str(kind)) for name, kind in rows]
+        return [
+            _relation(source, (*self.path, str(name)), str(kind), comment) for name, kind, comment in rows
+        ]
 
 
 class _RelationItem(_Level):
@@ -91,17 +102,29 @@ class _RelationItem(_Level):
     def _children(self, source: Connection) -> Sequence[CatalogItem]:
         rows = source.execute(_COLUMNS, self.path).fetchall()
         return [
-            CatalogItem(_quoted(*self.path, str(name)), _quoted(str(name)), str(name), type_label(str(kind)))
-            for name, kind in rows
+            CatalogItem(
+                _quoted(*self.path, str(name)),
+                _quoted(str(name)),
+                str(name),
+                _with_comment(type_label(str(kind)), comment),
+                type_name=str(kind),
+            )
+            for name, kind, comment in rows
         ]
 
 
-def _relation(source: Connection, path: tuple[str, ...], kind: str) -> CatalogItem:
+def _relation(source: Connection, path: tuple[str, ...], kind: str, comment: object) -> CatalogItem:
     """A relation. A name that needs no qualifier goes into the editor without one."""
     is_short = path[-2] in ("default", "session")
     written = _quoted(path[-1]) if is_short else _quoted(*path[1:])
     return _RelationItem(
-        _quoted(*path), written, path[-1], _TABLE_LABELS.get(kind, "?"), path=path, source=source
+        _quoted(*path),
+        written,
+        path[-1],
+        _with_comment(_TABLE_LABELS.get(kind, "?"), comment),
+        type_name=kind,
+        path=path,
+        source=source,
     )
 
 

@@ -113,6 +113,27 @@ def test_the_tree_is_read_level_by_level(connection: Any) -> None:
     assert [item.label for item in broken.fetch_children()] == ["tail"]
 
 
+def test_the_tree_shows_comments(connection: Any) -> None:
+    connection.execute(
+        "CREATE TABLE planes (tail STRING COMMENT 'as painted\non the [b]plane[/b] \u001b[31m', seats INT)"
+        " USING memory COMMENT 'one row a plane'"
+    )
+    connection.execute(f"CREATE VIEW big (n COMMENT '{'x' * 10_000}') AS SELECT seats FROM planes")
+    default = connection.get_catalog().items[0].children[0]
+    big, planes = default.fetch_children()
+    assert (planes.label, planes.type_label, planes.type_name) == (
+        "planes",
+        "t one row a plane",
+        "BASE TABLE",
+    )
+    assert [(item.label, item.type_label, item.type_name) for item in planes.fetch_children()] == [
+        ("tail", r"s as painted on the [b]plane[/b] \x1b[31m", "string"),
+        ("seats", "#", "int"),
+    ]
+    (column,) = big.fetch_children()
+    assert column.type_label == f"# {'x' * 79}…"
+
+
 def test_completions_and_checks(connection: Any) -> None:
     found = {(item.value, item.type_label): item.label for item in connection.get_completions()}
     assert ("select", "kw") in found

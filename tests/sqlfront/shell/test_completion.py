@@ -212,3 +212,21 @@ def test_completion_starts_no_spark() -> None:
         assert at_mark(found, "select * from nowhere where |") is not None
         assert at_mark(found, "select x.| from nowhere x") == []
         assert session.spark.is_started == before
+
+
+def test_comments_stand_beside_the_names_in_the_menu() -> None:
+    with sqlfront.Session() as session:
+        session.execute(
+            "create table seat (tail string comment 'as\npainted \u001b[31m', pos int comment "
+            f"'{'x' * 10_000}') using memory comment 'one row a plane'"
+        )
+        session.execute("create view v as select tail, pos + 1 as next from seat")
+        session.execute("cache table seat")
+        candidates = Candidates(session, {})
+        text = "select  from seat join v"
+        columns = {each.text: each.meta for each in candidates.at(text, len("select "))}
+        assert columns["tail"] == r"string of seat: as painted \x1b[31m"
+        assert columns["pos"] == f"int of seat: {'x' * 39}…"
+        assert columns["next"] == "int of v"
+        (seat,) = candidates.at("select * from sea", len("select * from sea"))
+        assert seat.meta == "table: one row a plane"

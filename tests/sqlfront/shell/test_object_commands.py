@@ -31,3 +31,20 @@ def test_the_indexes_of_a_cached_table_are_shown() -> None:
 def test_all_databases_are_shown() -> None:
     with Session() as session:
         assert [line.split()[0] for line in shown(session, r"\l")] == ["default", "information_schema", "sys"]
+
+
+def test_comments_stand_beside_tables_and_columns() -> None:
+    with Session() as session:
+        session.execute(
+            "create table seat (tail string comment 'as painted\\non it \u001b[31m', pos int) using memory"
+            " comment 'one row a plane'"
+        )
+        session.execute("create view v comment 'of seats' as select tail from seat")
+        session.execute("create temporary view tv as select pos from seat")
+
+        assert shown(session, r"\dt seat") == ["seat  table: one row a plane"]
+        assert shown(session, r"\dv *v") == ["v   view: of seats", "tv  temporary view"]
+        described = shown(session, r"\d seat")
+        assert any("as painted\\non it \\x1b[31m" in line for line in described)
+        assert any("Comment" in line and "one row a plane" in line for line in described)
+        assert "\x1b" not in "".join(described)

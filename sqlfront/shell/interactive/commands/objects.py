@@ -38,7 +38,7 @@ def views(shell: Shell, argument: str) -> None:
 def _relations(shell: Shell, argument: str, kind: str) -> None:
     names = SessionNames(shell.session)
     rows = [
-        (relation.name, relation.kind)
+        (relation.name, f"{relation.kind}: {relation.comment}" if relation.comment else relation.kind)
         for relation in names.relations()
         if kind in relation.kind and matches(relation.name, argument)
     ]

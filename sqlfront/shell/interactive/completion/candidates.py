@@ -12,6 +12,7 @@ from sqlfront.shell.interactive.completion.functions import known_functions
 from sqlfront.shell.interactive.completion.names import KnownColumn, SessionNames
 from sqlfront.shell.interactive.completion.paths import paths, typed_path
 from sqlfront.shell.interactive.completion.scope import CLAUSES, RELATION_WORDS, VisibleNames, scope_at
+from sqlfront.shell.interactive.display.visible import one_line
 from sqlfront.shell.interactive.text.command_lines import is_command
 from sqlfront.shell.interactive.text.statements import ends_of
 from sqlfront.shell.interactive.text.tokens import (
@@ -28,6 +29,8 @@ from sqlfront_planner.syntax.recognizer import following
 _LONGEST: Final = 50_000
 #: Candidates at most.
 _MOST: Final = 200
+#: Cells of the menu for the comment of a table or column.
+_LONGEST_COMMENT: Final = 40
 #: Keywords behind which an operand follows, not a name of an alias.
 _OPERAND_WORDS: Final = frozenset({"END", "NULL", "TRUE", "FALSE", "CURRENT_DATE", "CURRENT_TIMESTAMP"})
 #: Keywords that may stand before the name of a relation.
@@ -126,7 +129,10 @@ class Candidates:
         return []
 
     def _relations(self) -> Iterator[tuple[str, str]]:
-        return ((relation.name, relation.kind) for relation in self._names.relations())
+        return (
+            (relation.name, _with_comment(relation.kind, relation.comment))
+            for relation in self._names.relations()
+        )
 
     # ---- statements
 
@@ -165,7 +171,7 @@ class Candidates:
         ]
         start = ".".join(qualifier).lower() + "."
         relations = [
-            (relation.name[len(start) :], relation.kind)
+            (relation.name[len(start) :], _with_comment(relation.kind, relation.comment))
             for relation in self._names.relations()
             if relation.name.lower().startswith(start)
         ]
@@ -312,7 +318,12 @@ def _clause(kinds: Sequence[str]) -> str:
 
 
 def _meta(column: KnownColumn, relation: str) -> str:
-    return f"{column.type} of {relation}".strip() if relation else column.type
+    where = f"{column.type} of {relation}".strip() if relation else column.type
+    return _with_comment(where, column.comment)
+
+
+def _with_comment(meta: str, comment: str) -> str:
+    return f"{meta}: {one_line(comment, _LONGEST_COMMENT)}" if comment else meta
 
 
 def _in_case(words: Iterable[str], typed: str) -> Iterator[tuple[str, str]]:

@@ -1,10 +1,11 @@
 """Tables and columns that a session knows, read without running a statement and without starting Spark."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 import pyarrow as pa
 
+from sqlfront.commands.run import details_of
 from sqlfront.session import Session
 from sqlfront.system_tables import SYSTEM, SYSTEM_TABLES
 from sqlfront_planner.binder import bind
@@ -16,17 +17,19 @@ from sqlfront_values.types import ddl
 
 
 class KnownRelation(msgspec.Struct, frozen=True):
-    """A table or view: its dotted name, and its kind in words."""
+    """A table or view: its dotted name, its kind in words, and its comment."""
 
     name: str
     kind: str
+    comment: str = ""
 
 
 class KnownColumn(msgspec.Struct, frozen=True):
-    """A column: its name, and its type in Spark's words (empty: unknown)."""
+    """A column: its name, its type in Spark's words (empty: unknown), and its comment."""
 
     name: str
     type: str = ""
+    comment: str = ""
 
 
 class SessionNames:
@@ -40,7 +43,7 @@ class SessionNames:
     def relations(self) -> tuple[KnownRelation, ...]:
         """All tables and views: the session's own, the system's, and those of Spark if Spark is started."""
         own = [
-            KnownRelation(".".join(entry.parts), _kind(entry))
+            KnownRelation(".".join(entry.parts), _kind(entry), details_of(entry).comment or "")
             for entry in self._session.context.catalog.entries()
         ]
         system = [KnownRelation(f"{SYSTEM}.{name}", "system table") for name in SYSTEM_TABLES]
@@ -70,25 +73,25 @@ class SessionNames:
             self._columns = (current, known)
         key = tuple(part.lower() for part in parts)
         if key not in known:
-            schema = self._schema(tuple(parts))
-            known[key] = (
-                () if schema is None else tuple(KnownColumn(each.name, ddl(each.type)) for each in schema)
-            )
+            known[key] = tuple(self._read_columns(tuple(parts)))
         return known[key]
 
-    def _schema(self, parts: tuple[str, ...]) -> pa.Schema | None:
-        """The schema of a relation; None if it can't be told without Spark."""
+    def _read_columns(self, parts: tuple[str, ...]) -> Iterator[KnownColumn]:
+        """The columns of a relation; none if they can't be told without Spark."""
         catalog = self._session.context.catalog.with_elsewhere()
         if not self._has_spark:
             catalog.elsewhere = None
         try:
             table = catalog.path_table(parts)
-            if table is not None:
-                return table.schema
-            entry = catalog.lookup(parts)
-            return None if entry is None else self._schema_of(entry, catalog)
+            entry = catalog.lookup(parts) if table is None else TableEntry(parts[-1], table)
+            schema = None if entry is None else self._schema_of(entry, catalog)
         except (Error, OSError):
-            return None
+            return
+        if entry is not None and schema is not None:
+            comment_of = details_of(entry).comment_of
+            yield from (
+                KnownColumn(each.name, ddl(each.type), comment_of(each.name) or "") for each in schema
+            )
 
     @property
     def _has_spark(self) -> bool:

@@ -73,6 +73,17 @@ def cut(text: str, most: int) -> str:
     return text[:low] + ELLIPSIS if most > 0 else ""
 
 
+def one_line(text: str, most: int) -> str:
+    r"""The beginning of any text, as a visible one of at most ``most`` cells; white space is a blank each.
+
+    >>> one_line("of the\n  plane\x00, as painted", 17)
+    'of the plane\\x00…'
+    """
+    # Only the first words are looked at: a comment may be long.
+    words = text[: 16 * most].split()
+    return cut(visible(" ".join(words)), most)
+
+
 def padded(text: str, size: int, *, right: bool = False) -> str:
     """The text with blanks up to ``size`` cells: behind it, or before it if ``right``."""
     blanks = " " * (size - cells_of(text))
