@@ -265,6 +265,13 @@ def shaken() -> Iterator[LocalCluster]:
         yield cluster
 
 
+@pytest.fixture(scope="module")
+def resumed() -> Iterator[LocalCluster]:
+    """For tests that stop a member for less than its lease at most: all three are there afterwards."""
+    with LocalCluster(3, workers=1, service=SERVICE, secret=SECRET.encode(), silence_limit=10.0) as cluster:
+        yield cluster
+
+
 def test_a_member_that_is_killed_during_a_lookup_fails_it(shaken: LocalCluster) -> None:
     lookups = Lookups(shaken)
     victim = "local-1"
@@ -300,9 +307,9 @@ def test_a_hung_member_is_not_waited_for_longer_than_its_lease(shaken: LocalClus
         lookups.close()
 
 
-def test_an_interrupted_lookup_leaves_nothing(shaken: LocalCluster) -> None:
-    lookups = Lookups(shaken)
-    (key,), process = lookups.keys_of("local-1", 1), shaken.processes["local-1"]
+def test_an_interrupted_lookup_leaves_nothing(resumed: LocalCluster) -> None:
+    lookups = Lookups(resumed)
+    (key,), process = lookups.keys_of("local-1", 1), resumed.processes["local-1"]
     for _ in range(20):
         lookups.path.find([(key,)])
     stop(process.pid)
@@ -344,13 +351,13 @@ SQL = "SELECT v FROM t WHERE k = ?"
 
 
 @pytest.mark.parametrize("warm", WARM)
-def test_a_timeout_reaches_a_lookup_that_waits(shaken: LocalCluster, warm: bool) -> None:
-    lookups = Lookups(shaken)
+def test_a_timeout_reaches_a_lookup_that_waits(resumed: LocalCluster, warm: bool) -> None:
+    lookups = Lookups(resumed)
     connection, cursor = lookups.connection, lookups.connection.cursor()
     prepared = connection.prepare(SQL)
     for statement in (SQL, prepared):
         assert cursor.execute(statement, [5]).fetchall() == [(10,)]
-    with one_stopped(lookups, shaken, warm=warm) as key:
+    with one_stopped(lookups, resumed, warm=warm) as key:
         for statement in (SQL, prepared):
             error = ends_soon(cursor, statement, key, 0.2)
             assert (error.sqlstate, error.message) == (
@@ -367,11 +374,11 @@ def test_a_timeout_reaches_a_lookup_that_waits(shaken: LocalCluster, warm: bool)
 
 
 @pytest.mark.parametrize("warm", WARM)
-def test_a_lookup_that_waits_can_be_cancelled(shaken: LocalCluster, warm: bool) -> None:
-    lookups = Lookups(shaken)
+def test_a_lookup_that_waits_can_be_cancelled(resumed: LocalCluster, warm: bool) -> None:
+    lookups = Lookups(resumed)
     cursor = lookups.connection.cursor()
     assert cursor.execute(SQL, [5]).fetchall() == [(10,)]
-    with one_stopped(lookups, shaken, warm=warm) as key:
+    with one_stopped(lookups, resumed, warm=warm) as key:
         for statement in (SQL, "SELECT a.v FROM t a JOIN t b ON b.k = a.k WHERE a.k IN (?, 1, 2, 3)"):
             threading.Timer(0.2, cursor.cancel).start()
             error = ends_soon(cursor, statement, key)
@@ -382,16 +389,16 @@ def test_a_lookup_that_waits_can_be_cancelled(shaken: LocalCluster, warm: bool) 
     lookups.close()
 
 
-def test_a_change_that_waits_can_be_stopped(shaken: LocalCluster) -> None:
-    lookups = Lookups(shaken)
+def test_a_change_that_waits_can_be_stopped(resumed: LocalCluster) -> None:
+    lookups = Lookups(resumed)
     cursor = lookups.connection.cursor()
     (there,) = lookups.keys_of("local-2", 1)
     for sql in ("UPDATE t SET v = 0 WHERE k = ?", "DELETE FROM t WHERE k = ?"):
         cursor.execute(sql, [ROWS])
-    owner = sqlfront.connect(address(shaken), secret=SECRET, workers=1)
+    owner = sqlfront.connect(address(resumed), secret=SECRET, workers=1)
     (key,) = lookups.keys_of("local-1", 1)
     # The turn is taken and given back when all members have heard of it.
-    with lookups.table.turn(), one_stopped(lookups, shaken, warm=True):
+    with lookups.table.turn(), one_stopped(lookups, resumed, warm=True):
         for sql in ("UPDATE t SET v = 0 WHERE k = ?", "DELETE FROM t WHERE k = ?"):
             for each in (key, there):  # where its rows are, or where a share of the new version is made
                 assert ends_soon(cursor, sql, each, 0.2).sqlstate == "57014"
@@ -404,18 +411,18 @@ def test_a_change_that_waits_can_be_stopped(shaken: LocalCluster) -> None:
     lookups.close()
 
 
-def test_a_session_that_is_closed_cancels_its_lookups(shaken: LocalCluster) -> None:
-    lookups = Lookups(shaken)
+def test_a_session_that_is_closed_cancels_its_lookups(resumed: LocalCluster) -> None:
+    lookups = Lookups(resumed)
     cursor = lookups.connection.cursor()
-    with one_stopped(lookups, shaken, warm=True) as key:
+    with one_stopped(lookups, resumed, warm=True) as key:
         closing = threading.Timer(0.2, lookups.close)
         closing.start()
         assert ends_soon(cursor, SQL, key).sqlstate == "HY008"
     closing.join()
 
 
-def test_a_version_that_was_replaced_is_gone_after_its_time(shaken: LocalCluster) -> None:
-    lookups = Lookups(shaken)
+def test_a_version_that_was_replaced_is_gone_after_its_time(resumed: LocalCluster) -> None:
+    lookups = Lookups(resumed)
     lookups.connection.execute("UPDATE t SET v = -1")
     assert lookups.path_now().find([(1,)]) == [[(1, -1)]]
 
