@@ -28,7 +28,7 @@ class RunningStatement(Protocol):
 
 
 def progress_text(query: RunningStatement) -> str:
-    """How far a statement is: the stages and tasks of a job of Spark, or the rows that a job of the engine
+    """Progress of a statement: the stages and tasks of a job of Spark, or the rows that a job of the engine
     has read."""
     try:
         elsewhere = query.progress()

@@ -143,7 +143,7 @@ def test_select_1_costs_less_than_1_3_times_its_two_big_imports(program: str, by
     What else the machine does must not decide (it moves the ratio by a tenth either way), so the test has as
     many rounds as it takes.
     """
-    ours, peers = [], []
+    ours, peers = list[float](), list[float]()
     while len(ours) < FEWEST or (min(ours) / min(peers) >= GOAL and len(ours) < MOST):
         ours.append(cpu_seconds(program, byte_code))
         peers.append(cpu_seconds(PEERS, byte_code))
