@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from sqlfront.cluster import Cluster, opening
     from sqlfront.cluster import caretaker as caretakers
     from sqlfront.commands import caching
+    from sqlfront.created_frames import forms as created_frames
     from sqlfront.information_schema import service as information_schema
     from sqlfront.observability import watching
     from sqlfront.observability.observation import Observation
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from sqlfront_connectors import arrow, registry
     from sqlfront_values import evaluation_errors
 else:
+    created_frames = lazy_module("sqlfront.created_frames.forms")
     frame_names = lazy_module("sqlfront.frames")
     pipelines = lazy_module("sqlfront.pipeline")
     system_tables = lazy_module("sqlfront.system_tables")
@@ -293,6 +295,33 @@ class Session(ClosingContext):
         context.catalog.add(TableEntry(name, table, temporary=True), replace=True)
         if replaces:
             context.plans.sweep(context.catalog)  # cached plans keep the rows of the view before
+
+    def createDataFrame(
+        self,
+        data: object,
+        schema: object = None,
+        samplingRatio: float | None = None,  # noqa: N803 - PySpark's names
+        verifySchema: bool = True,  # noqa: N803
+    ) -> "Result | Frame":
+        """The rows of Python values, or of a frame of pandas, polars or pyarrow, as a result: as
+        ``spark.createDataFrame`` makes a frame of them. ``data``: tuples, dicts, Rows or named tuples, or a
+        frame. ``schema``: names, a text such as ``"a INT, b STRING"``, or a StructType; None: the types
+        follow from the values, as in PySpark. A datetime without a zone is in the session's.
+        ``samplingRatio`` has no effect, as for PySpark's lists.
+
+        Raises ProgrammingError for other forms, DataError for values that don't fit the schema, and
+        NotSupportedError for ``verifySchema=False``, with which such values would be nulls.
+
+        >>> import sqlfront
+        >>> rows = sqlfront.Session().createDataFrame([(1, "x"), (2, None)], ["k", "v"])
+        >>> rows.dtypes, rows.collect()
+        ([('k', 'bigint'), ('v', 'string')], [Row(k=1, v='x'), Row(k=2, v=None)])
+        """
+        self.check_open()
+        if not verifySchema:
+            raise NotSupportedError("createDataFrame verifies all values: verifySchema=False isn't supported")
+        made = created_frames.created(data, schema, self.parameter_zone)
+        return self.sql(made.query, data=made.table)
 
     def unregister(self, name: str) -> None:
         """Drop a temporary view; no error if no view has the name."""

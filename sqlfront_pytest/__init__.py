@@ -40,7 +40,7 @@ def sqlfront_session(sqlfront_config: "Config") -> "Iterator[Session]":
 @pytest.fixture
 def spark_session(sqlfront_session: "Session") -> "Session":
     """The test's session, for code that runs ``spark.sql(...)``: results have the methods of PySpark's
-    frames that give rows, and ``register`` makes views of Arrow data and of data frames."""
+    frames that give rows; ``createDataFrame`` and ``register`` take rows, data frames and Arrow data."""
     return sqlfront_session
 
 

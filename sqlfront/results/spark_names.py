@@ -124,7 +124,6 @@ SESSION_NAMES: Final = dict.fromkeys(
         "client",
         "conf",
         "copyFromLocalToFs",
-        "createDataFrame",
         "dataSource",
         "emptyDataFrame",
         "getActiveSession",
@@ -153,7 +152,6 @@ SESSION_NAMES: Final = dict.fromkeys(
 ) | {
     "catalog": "sql('SHOW TABLES') lists tables, and ",
     "conf": "sql('SET key = value') sets settings, and ",
-    "createDataFrame": "register(name, frame) makes a view of Arrow data and data frames, and ",
     "range": "sql('SELECT * FROM range(10)') gives numbers, and ",
     "read": "sql('SELECT * FROM parquet.`path`') reads files, and ",
     "stop": "close() ends the session, and ",

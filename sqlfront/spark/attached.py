@@ -76,6 +76,10 @@ class AttachedSession(Session):
         self._names = self._names or SessionCatalog(self)
         return self._names
 
+    def createDataFrame(self, data: Any, schema: Any = None, *more: Any, **named: Any) -> Any:
+        """A frame of Spark's, as ``spark.createDataFrame`` makes it."""
+        return self.spark_session.createDataFrame(data, schema, *more, **named)
+
     def newSession(self) -> "AttachedSession":
         """A session beside a new Spark session, with the same configuration."""
         return AttachedSession(self.spark_session.newSession(), self.config)

@@ -70,9 +70,9 @@ def test_the_default_session_is_back_after_the_test(pytester: pytest.Pytester) -
 
 
 def test_the_examples_in_docs_pass(pytester: pytest.Pytester) -> None:
-    examples, conftest = blocks(ROOT / "docs" / "testing.md")
-    pytester.makepyfile(examples.text)
-    passed(pytester, 3)
+    examples, rows, conftest = blocks(ROOT / "docs" / "testing.md")
+    pytester.makepyfile(examples.text + rows.text)
+    passed(pytester, 4)
 
     pytester.makeconftest(conftest.text)
     pytester.makepyfile(
