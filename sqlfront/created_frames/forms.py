@@ -45,8 +45,8 @@ class CreatedFrame(msgspec.Struct, frozen=True):
 
 
 class _Schema(msgspec.Struct, frozen=True):
-    """What the caller says of the columns: their names, or their names and types (``type``: a struct; or the
-    type of single values). None: nothing."""
+    """The names of the columns, or their names and types (``type``: a struct, or the type of single values),
+    as the caller gives them; None: not given."""
 
     names: tuple[str, ...] | None = None
     type: pa.DataType | None = None

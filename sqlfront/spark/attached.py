@@ -21,6 +21,8 @@ from sqlfront_values.columns.batches import make_batch
 from sqlfront_values.errors import Error, ProgrammingError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
@@ -76,9 +78,10 @@ class AttachedSession(Session):
         self._names = self._names or SessionCatalog(self)
         return self._names
 
-    def createDataFrame(self, data: Any, schema: Any = None, *more: Any, **named: Any) -> Any:
+    def createDataFrame(self, *arguments: object, **named: object) -> "DataFrame":  # type: ignore[override]
         """A frame of Spark's, as ``spark.createDataFrame`` makes it."""
-        return self.spark_session.createDataFrame(data, schema, *more, **named)
+        create: Callable[..., DataFrame] = self.spark_session.createDataFrame
+        return create(*arguments, **named)
 
     def newSession(self) -> "AttachedSession":
         """A session beside a new Spark session, with the same configuration."""

@@ -189,8 +189,8 @@ def test_pysparks_rows_and_types_need_no_jvm(session: sqlfront.Session) -> None:
     from pyspark.sql import Row as SparkRow
     from pyspark.sql.types import StructType
 
-    schema = StructType().add("a", "int").add("b", "string")
+    schema = StructType().add("a", "integer").add("b", "string")
     assert session.createDataFrame([SparkRow(a=1, b="x")], schema).dtypes == [("a", "int"), ("b", "string")]
     assert session.createDataFrame([SparkRow(b=1, a="x")]).dtypes == [("b", "bigint"), ("a", "string")]
     with pytest.raises(sqlfront.NotSupportedError, match="nullable=False"):
-        session.createDataFrame([], StructType().add("a", "int", nullable=False))
+        session.createDataFrame([], StructType().add("a", "integer", nullable=False))

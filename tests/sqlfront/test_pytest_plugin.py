@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import sqlfront
+from sqlfront_values.functions import registry
 from tests.docs.blocks import ROOT, blocks
 
 pytest_plugins = ("pytester",)
@@ -38,6 +39,13 @@ def test_nothing_of_the_test_before_is_left(sqlfront_session, turn):
 def test_the_fixtures_are_one_session(sqlfront_session, spark_session, sqlfront_connection):
     assert spark_session is sqlfront_session is sqlfront_connection.session
 """
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _functions() -> None:
+    """Registers all functions: pytester forgets modules that its run imports, and these can't be imported
+    twice."""
+    registry.names()
 
 
 @pytest.fixture(autouse=True)
@@ -70,7 +78,7 @@ def test_the_default_session_is_back_after_the_test(pytester: pytest.Pytester) -
 
 
 def test_the_examples_in_docs_pass(pytester: pytest.Pytester) -> None:
-    examples, rows, conftest = blocks(ROOT / "docs" / "testing.md")
+    examples, conftest, rows = blocks(ROOT / "docs" / "testing.md")
     pytester.makepyfile(examples.text + rows.text)
     passed(pytester, 4)
 
