@@ -39,8 +39,15 @@ def show_create_table(run: StatementRun, statement: ShowCreateTable) -> CommandO
     if isinstance(origin, ViewEntry):
         text = view_text(origin, _view_columns(run, origin))
     else:
-        text = table_text(origin.name.lower(), origin.table, origin.details)
+        text = table_text(_name_as_written(statement.name), origin.table, origin.details)
     return shown(_STATEMENT, [(text,)])
+
+
+def _name_as_written(name: str) -> str:
+    """The full name of a table. Spark shows a table's schema and name in the letters of the statement, the
+    catalog in small letters."""
+    database, table = (DEFAULT_DATABASE, *name_parts(name))[-2:]
+    return f"{DEFAULT_CATALOG}.{quoted(database)}.{quoted(table)}"
 
 
 def _view_columns(run: StatementRun, view: ViewEntry) -> tuple[str, ...]:
@@ -64,13 +71,13 @@ def view_text(view: ViewEntry, columns: tuple[str, ...]) -> str:
 
 
 def table_text(name: str, table: Table, details: RelationDetails = NO_DETAILS) -> str:
-    """The text of CREATE TABLE, for the table under the ``name``."""
+    """The text of CREATE TABLE, for the table under the full ``name``."""
     return "\n".join([*_clauses(name, table, details), ""])
 
 
 def _clauses(name: str, table: Table, details: RelationDetails) -> Iterator[str]:
     columns = [_column(field, details) for field in table.schema]
-    yield f"CREATE TABLE {DEFAULT_CATALOG}.{DEFAULT_DATABASE}.{quoted(name)}{_listed(columns)}"
+    yield f"CREATE TABLE {name}{_listed(columns)}"
     yield f"USING {table.format}"
     if isinstance(table, FileTable):
         yield from _file_clauses(table)

@@ -131,6 +131,31 @@ def test_the_statement_makes_the_same_table(connection: Connection, seed: int, t
         connection.execute("DROP TABLE IF EXISTS t")
 
 
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("mixed", "spark_catalog.default.mixed"),
+        ("MIXED", "spark_catalog.default.MIXED"),
+        ("DEFAULT.Mixed", "spark_catalog.DEFAULT.Mixed"),
+        ("Spark_Catalog.Default.`miXed`", "spark_catalog.Default.miXed"),
+    ],
+)
+def test_a_table_is_shown_in_the_letters_of_the_statement(
+    connection: Connection, name: str, shown: str
+) -> None:
+    connection.execute("CREATE OR REPLACE TABLE MiXed (a INT) USING memory")
+    ((text,),) = connection.execute(f"SHOW CREATE TABLE {name}").fetchall()
+
+    assert text == f"CREATE TABLE {shown} (\n  a INT)\nUSING memory\n"
+
+
+def test_a_view_is_shown_in_small_letters(connection: Connection) -> None:
+    connection.execute("CREATE OR REPLACE VIEW ViEw AS SELECT 1 AS a")
+    ((text,),) = connection.execute("SHOW CREATE TABLE DEFAULT.View").fetchall()
+
+    assert text == "CREATE VIEW default.view (\n  a)\nWITH SCHEMA COMPENSATION\nAS SELECT 1 AS a\n"
+
+
 def test_views_are_made_again(connection: Connection) -> None:
     connection.execute("CREATE VIEW named (`a b`, c) AS SELECT 1, 'x' -- why")
     ((text,),) = connection.execute("SHOW CREATE TABLE named").fetchall()
