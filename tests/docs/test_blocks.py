@@ -53,7 +53,7 @@ def test_the_blocks_of_a_page_run_as_they_are_written(page: Path, tmp_path: Path
     command = [sys.executable, "-W", warnings, "-m", "tests.docs.blocks", str(page)]
     try:
         ran = subprocess.run(
-            command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=300
+            command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=500
         )
     finally:
         if "cluster start" in page.read_text("utf-8"):
