@@ -1,0 +1,134 @@
+"""Records: events in their frames, as the bytes of a log.
+
+A frame, all numbers little-endian::
+
+    offset  bytes  field
+         0      3  F5 'S' 'L': JSON has no byte F5, so that a frame can be found behind damage
+         3      1  version of the frame
+         4      4  length of the payload in bytes
+         8      2  number of the event
+        10      2  version of the event
+        12      4  epoch
+        16      8  sequence: the number of the record in the job's log, from 1, without gaps
+        24      8  durable: the sequence of the last record known durable when this record was written
+        32      4  CRC32C of the bytes 0 to 31
+        36      n  payload: the event's JSON
+      36+n      4  CRC32C of the bytes 0 to 35+n
+
+The first checksum makes the length trustworthy. ``durable`` tells a torn end from damage: if a record can't
+be read and a later record says that it was durable, then it was acknowledged and is damaged; if none does,
+then its write was interrupted. All versions of the frame have the same first 36 bytes.
+"""
+
+import struct
+from typing import Final
+
+import msgspec
+from crc32c import crc32c
+
+from sqlfront_engine.durable.event_store.events import Event, decode_event
+from sqlfront_values.errors import OperationalError
+
+_MAGIC: Final = b"\xf5SL"
+_FRAME_VERSION: Final = 1
+_FIELDS: Final = struct.Struct("<3sBIHHIQQ")
+_CHECKSUM: Final = struct.Struct("<I")
+_HEADER: Final = _FIELDS.size + _CHECKSUM.size
+#: The bytes of a frame beside the payload.
+OVERHEAD: Final = _HEADER + _CHECKSUM.size
+#: The longest payload in bytes that the frame's length can hold.
+LONGEST_PAYLOAD: Final = 2**32 - 1
+
+
+class Record(msgspec.Struct, frozen=True):
+    """An event of a log in its frame. ``number`` and ``version`` are the event's
+    (:data:`~sqlfront_engine.durable.event_store.events.KINDS`); ``frame`` has all bytes."""
+
+    epoch: int
+    sequence: int
+    durable: int
+    number: int
+    version: int
+    frame: bytes
+
+    @property
+    def payload(self) -> bytes:
+        """The event's JSON."""
+        return self.frame[_HEADER : -_CHECKSUM.size]
+
+    def event(self) -> Event:
+        """The event. Raises OperationalError if this version of sqlfront doesn't know the event or its
+        version."""
+        return decode_event(self.number, self.version, self.payload)
+
+
+def frame_record(
+    number: int, version: int, payload: bytes, *, epoch: int, sequence: int, durable: int
+) -> bytes:
+    """Return the bytes of a record.
+
+    >>> record = record_at(frame_record(12, 1, b"{}", epoch=1, sequence=7, durable=6), 0)
+    >>> record.sequence, record.payload
+    (7, b'{}')
+    """
+    fields = _FIELDS.pack(_MAGIC, _FRAME_VERSION, len(payload), number, version, epoch, sequence, durable)
+    body = b"".join((fields, _CHECKSUM.pack(crc32c(fields)), payload))
+    return body + _CHECKSUM.pack(crc32c(body))
+
+
+def record_at(data: bytes, offset: int) -> Record | None:
+    """Return the record whose frame begins at the offset, or None if there is no whole and undamaged frame.
+    Raises OperationalError for an undamaged frame of another version."""
+    if len(data) - offset < OVERHEAD:
+        return None
+    fields_end = offset + _FIELDS.size
+    if _CHECKSUM.unpack_from(data, fields_end)[0] != crc32c(data[offset:fields_end]):
+        return None
+    magic, frame_version, length, number, version, epoch, sequence, durable = _FIELDS.unpack_from(
+        data, offset
+    )
+    if magic != _MAGIC:
+        return None
+    if frame_version != _FRAME_VERSION:
+        raise OperationalError(
+            f"the job log has records in version {frame_version} of the format; this version of sqlfront"
+            f" reads version {_FRAME_VERSION}"
+        )
+    end = offset + OVERHEAD + length
+    frame = data[offset:end]
+    if len(data) < end or _CHECKSUM.unpack_from(frame, len(frame) - 4)[0] != crc32c(frame[:-4]):
+        return None
+    return Record(epoch, sequence, durable, number, version, frame)
+
+
+class FileContents(msgspec.Struct, frozen=True):
+    """The contents of a file: ``records`` from its beginning, consecutive and undamaged; ``end``: their end
+    in bytes; ``size``: the file's; ``durable``: the highest sequence that a record found behind ``end`` says
+    to have been durable, 0 if none is found there."""
+
+    records: tuple[Record, ...]
+    end: int
+    size: int
+    durable: int
+
+
+def parse_file(data: bytes, epoch: int) -> FileContents:
+    """Return the records of a file of the epoch, up to the first place at which there is no next record."""
+    records: list[Record] = []
+    offset = 0
+    while (record := record_at(data, offset)) is not None:
+        if record.epoch != epoch or (records and record.sequence != records[-1].sequence + 1):
+            break
+        records.append(record)
+        offset += len(record.frame)
+    return FileContents(tuple(records), offset, len(data), _durable_behind(data, offset))
+
+
+def _durable_behind(data: bytes, offset: int) -> int:
+    found = 0
+    while (offset := data.find(_MAGIC, offset)) >= 0:
+        record = record_at(data, offset)
+        if record is not None:
+            found = max(found, record.durable)
+        offset += 1 if record is None else len(record.frame)
+    return found
