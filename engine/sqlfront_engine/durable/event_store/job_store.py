@@ -1,0 +1,186 @@
+"""The store of all durable jobs: a directory or a prefix of an object storage.
+
+>>> import tempfile
+>>> from sqlfront_engine.testing import FakeClock
+>>> from sqlfront_engine.durable.event_store.events import CleanupDone
+>>> store = JobStore.open(tempfile.mkdtemp(), clock=FakeClock())
+>>> ownership = store.own(Owner(cluster="c1", member="m1"))
+>>> with store.take_epoch("job-1", cluster="c1", member="m1").start(incarnation="i1") as log:
+...     log.append_durably(CleanupDone())
+2
+>>> ownership.release()
+>>> [record.event().__class__.__name__ for record in store.read("job-1").records]
+['EpochStarted', 'CleanupDone']
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from sqlfront_engine.durable.event_store.event_log import EventLog
+from sqlfront_engine.durable.event_store.events import EpochStarted, FinishedTask, TaskId
+from sqlfront_engine.durable.event_store.folders import Folder
+from sqlfront_engine.durable.event_store.local_folder import LocalFolder
+from sqlfront_engine.durable.event_store.names import claim_name
+from sqlfront_engine.durable.event_store.object_folder import ObjectFolder
+from sqlfront_engine.durable.event_store.ownership import (
+    FileLock,
+    Lease,
+    Owner,
+    Ownership,
+    lease_owner,
+    lock_owner,
+    refused,
+)
+from sqlfront_engine.durable.event_store.replay import Replay, read_log
+from sqlfront_engine.durable.event_store.settings import LogSettings
+from sqlfront_engine.scheduler import Clock
+from sqlfront_values.errors import OperationalError, ProgrammingError
+
+_JOBS: Final = "jobs"
+_JOB: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
+
+
+class JobStore:
+    """A store of jobs. Everybody may read; a cluster writes after :meth:`own`. Methods raise OperationalError
+    if the store can't be read or written."""
+
+    def __init__(self, root: Folder, clock: Clock) -> None:
+        self._root = root
+        self._clock = clock
+
+    @classmethod
+    def open(cls, address: str, *, clock: Clock, options: Mapping[str, object] | None = None) -> "JobStore":
+        """Return the store at a path or URL; nothing is created yet. ``options`` go to fsspec. Raises
+        OperationalError for a URL whose storage can't hold a log."""
+        if address.startswith("file://"):
+            address = address.removeprefix("file://")
+        if "://" in address:
+            return cls(ObjectFolder.open(address, options or {}), clock)
+        return cls(LocalFolder(address), clock)
+
+    @property
+    def address(self) -> str:
+        """The path or URL."""
+        return self._root.address
+
+    # ---- ownership
+
+    def own(self, owner: Owner) -> Ownership:
+        """Make a cluster the owner of the store. Raises OperationalError if another cluster, or another
+        process of the same one, owns the store. On an object storage the call may take
+        :data:`~sqlfront_engine.durable.event_store.ownership.LEASE` seconds."""
+        try:
+            if isinstance(self._root, LocalFolder):
+                return FileLock(self._root, owner)
+            if isinstance(self._root, ObjectFolder):
+                self._root.check_exclusive_creation()
+            lease = Lease(self._root, owner, self._clock)
+            lease.keep()
+            return lease
+        except OSError as error:
+            raise self._unusable(error) from error
+
+    def owner(self) -> Owner | None:
+        """The owner, None if nobody owns the store. On an object storage the owner may be gone already."""
+        try:
+            if isinstance(self._root, LocalFolder):
+                return lock_owner(self._root)
+            return lease_owner(self._root)
+        except OSError as error:
+            raise self._unusable(error) from error
+
+    # ---- jobs
+
+    def jobs(self) -> list[str]:
+        """The ids of the jobs in the store, sorted."""
+        try:
+            return self._root.folder(_JOBS).names()
+        except OSError as error:
+            raise self._unusable(error) from error
+
+    def read(self, job: str) -> Replay:
+        """The log of a job; without records if there is no such job."""
+        try:
+            return read_log(self._folder(job))
+        except OSError as error:
+            raise self._unusable(error) from error
+
+    def take_epoch(self, job: str, *, cluster: str, member: str) -> "EpochClaim":
+        """Claim the next epoch of a job for a member of the owning cluster, and read what counts. Raises
+        OperationalError if another cluster owns the store, another member claims the same epoch first, or
+        another version of sqlfront wrote what this one can't read; then nothing is claimed."""
+        owner = self.owner()
+        if owner is None or owner.cluster != cluster:
+            raise refused(self.address, owner)
+        folder = self._folder(job)
+        replay = self.read(job)
+        for record in replay.records:
+            record.event()
+        epoch = replay.claimed + 1
+        try:
+            folder.create(claim_name(epoch), msgspec.json.encode({"epoch": epoch, "member": member}))
+        except FileExistsError:
+            raise OperationalError(f"another member has claimed epoch {epoch} of job {job}") from None
+        except OSError as error:
+            raise self._unusable(error) from error
+        return EpochClaim(folder, self._clock, epoch, member, self.read(job))
+
+    def remove(self, job: str) -> None:
+        """Remove a job with its log; no error if there is no such job."""
+        try:
+            self._folder(job).remove()
+        except OSError as error:
+            raise self._unusable(error) from error
+
+    def _folder(self, job: str) -> Folder:
+        if not _JOB.fullmatch(job):
+            raise ProgrammingError(f"{job!r} is not the id of a job")
+        return self._root.folder(_JOBS).folder(job)
+
+    def _unusable(self, error: OSError) -> OperationalError:
+        return OperationalError(f"the job store {self.address} can't be used: {error}")
+
+
+class EpochClaim:
+    """A claimed epoch, in which nothing is written yet. ``replay`` was read after the claim: it has each
+    record that a former coordinator acknowledged."""
+
+    def __init__(self, folder: Folder, clock: Clock, epoch: int, member: str, replay: Replay) -> None:
+        self.epoch = epoch
+        self.member = member
+        self.replay = replay
+        self._folder = folder
+        self._clock = clock
+
+    def start(
+        self,
+        *,
+        incarnation: str,
+        finished: Sequence[FinishedTask] = (),
+        reset: Sequence[TaskId] = (),
+        settings: LogSettings = LogSettings(),  # noqa: B008 - frozen
+    ) -> EventLog:
+        """Return the log, whose first record is durable: it accepts the replay, takes tasks as ``finished``
+        and tasks as ``reset``. Raises OperationalError if the log can't be written, or a later epoch was
+        claimed."""
+        log = EventLog(
+            self._folder,
+            epoch=self.epoch,
+            first=self.replay.sequence + 1,
+            clock=self._clock,
+            settings=settings,
+        )
+        log.append_durably(
+            EpochStarted(
+                epoch=self.epoch,
+                member=self.member,
+                incarnation=incarnation,
+                accepted=self.replay.end,
+                finished=(*finished,),
+                reset=(*reset,),
+            )
+        )
+        return log

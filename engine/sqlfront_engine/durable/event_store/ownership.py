@@ -1,0 +1,261 @@
+"""The owner of a store: one cluster may write, all others only read.
+
+On a directory the owner holds an OS file lock, which the system releases when the owner's process ends,
+however it ends. On an object storage the owner renews a *lease*: objects ``owner.1``, ``owner.2``, ..., each
+created only if absent. Whoever sees the highest number unchanged for the lease's duration, by its own clock,
+may create the next one; no two clocks need to agree. An owner that has not renewed its lease in time, by its
+own clock, has lost it. Ownership keeps two clusters apart; that a former coordinator changes nothing is
+guaranteed by the epochs alone.
+"""
+
+import fcntl
+import logging
+import os
+import re
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final, Protocol
+
+import msgspec
+
+from sqlfront_engine.durable.event_store.folders import Folder
+from sqlfront_engine.durable.event_store.local_folder import LocalFolder
+from sqlfront_engine.forks import when_forgotten
+from sqlfront_engine.scheduler import Clock
+from sqlfront_values.errors import OperationalError
+
+logger: Final = logging.getLogger(__name__)
+
+#: Seconds for which a lease is valid.
+LEASE: Final = 10.0
+_LOCK: Final = "owner"
+_LEASE_NAME: Final = re.compile(r"owner\.(\d+)")
+#: Attempts at the lock and seconds between them: a reader that asks for the owner holds it for an instant.
+_ATTEMPTS: Final = 5
+_PAUSE: Final = 0.01
+
+
+class Owner(msgspec.Struct, frozen=True):
+    """The owner of a store: the id of its cluster, and the member that holds the lock or lease. ``released``:
+    the owner has given the store up."""
+
+    cluster: str
+    member: str
+    released: bool = False
+
+
+class Ownership(Protocol):
+    """The ownership of a store, from taking to release."""
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the store is still owned; a lease can be lost."""
+
+    def release(self) -> None:
+        """Give the store up; a second call does nothing."""
+
+
+def refused(address: str, owner: Owner | None) -> OperationalError:
+    """The error for a cluster that is not the owner."""
+    by = "another cluster" if owner is None else f"cluster {owner.cluster} (member {owner.member})"
+    return OperationalError(f"the job store {address} belongs to {by} at present; others may only read it")
+
+
+# ---- directories
+
+
+class FileLock:
+    """An OS file lock on a directory; see :class:`Ownership`."""
+
+    def __init__(self, folder: LocalFolder, owner: Owner) -> None:
+        """Take the lock. Raises OperationalError if another process, or another object of this one, has it;
+        OSError if the file can't be opened or the file system has no locks."""
+        folder.make()
+        descriptor = os.open(folder.path(_LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            _lock(descriptor, folder)
+            os.ftruncate(descriptor, 0)
+            os.write(descriptor, msgspec.json.encode(owner))
+        except BaseException:
+            os.close(descriptor)
+            raise
+        self._close = when_forgotten(self, os.close, descriptor)
+        # A forked child inherits the lock with the descriptor, and would keep it after its parent.
+        _held.add(descriptor)
+        self._descriptor = descriptor
+
+    @property
+    def is_held(self) -> bool:
+        """See :attr:`Ownership.is_held`."""
+        return self._close.alive
+
+    def release(self) -> None:
+        """See :meth:`Ownership.release`."""
+        _held.discard(self._descriptor)
+        self._close()
+
+
+#: The descriptors with locks of this process.
+_held: set[int] = set()
+
+
+def _close_inherited() -> None:
+    for descriptor in list(_held):
+        with suppress(OSError):
+            os.close(descriptor)
+    _held.clear()
+
+
+os.register_at_fork(after_in_child=_close_inherited)
+
+
+def _lock(descriptor: int, folder: LocalFolder) -> None:
+    for attempt in range(_ATTEMPTS):
+        if attempt:
+            time.sleep(_PAUSE)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            continue
+    raise refused(folder.address, _written(folder))
+
+
+def _written(folder: LocalFolder) -> Owner | None:
+    try:
+        return msgspec.json.decode(folder.read(_LOCK), type=Owner)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def lock_owner(folder: LocalFolder) -> Owner | None:
+    """The cluster that holds the directory's lock now, None if nobody does."""
+    try:
+        descriptor = os.open(folder.path(_LOCK), os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return _written(folder) or Owner("unknown", "unknown")
+    finally:
+        os.close(descriptor)
+    return None
+
+
+# ---- object storages
+
+
+class _Leased(msgspec.Struct, frozen=True):
+    """The contents of a lease's object; ``token`` tells the lease from others of the same member."""
+
+    owner: Owner
+    token: str
+
+
+class Lease:
+    """A lease on an object storage; see :class:`Ownership`. Somebody must call :meth:`renew` several times
+    within :data:`LEASE` seconds: :meth:`keep` starts a thread that does."""
+
+    def __init__(
+        self, folder: Folder, owner: Owner, clock: Clock, sleep: Callable[[float], None] = time.sleep
+    ) -> None:
+        """Take the lease. If there is one that was not released, waits until it has not been renewed for its
+        duration. Raises OperationalError if it is renewed in that time, or if somebody else takes it."""
+        self._folder = folder
+        self._owner = owner
+        self._clock = clock
+        self._token = uuid.uuid4().hex
+        self._stopped = threading.Event()
+        self._number = _highest(folder)
+        found = lease_owner(folder)
+        if found is not None:
+            self._wait_for_end(found, sleep)
+        self._expires = clock.now()
+        if not self._create(owner):
+            raise refused(folder.address, lease_owner(folder))
+
+    def _wait_for_end(self, found: Owner, sleep: Callable[[float], None]) -> None:
+        end = self._clock.now() + LEASE
+        while self._clock.now() < end:
+            sleep(LEASE / 10)
+            if _highest(self._folder) != self._number:
+                raise refused(self._folder.address, found)
+
+    def _create(self, owner: Owner) -> bool:
+        """Create the next object; returns whether the lease is this owner's afterwards."""
+        began = self._clock.now()
+        name = _lease_name(self._number + 1)
+        try:
+            self._folder.create(name, msgspec.json.encode(_Leased(owner, self._token)))
+        except FileExistsError:
+            # It may be this lease's own, from an attempt whose answer was lost.
+            if _leased(self._folder, name).token != self._token:
+                return False
+        self._number += 1
+        if _highest(self._folder) != self._number:
+            return False
+        self._expires = began + LEASE
+        self._folder.remove_file(_lease_name(self._number - 2))
+        return True
+
+    @property
+    def is_held(self) -> bool:
+        """See :attr:`Ownership.is_held`."""
+        return not self._stopped.is_set() and self._clock.now() < self._expires
+
+    def renew(self) -> None:
+        """Make the lease valid for :data:`LEASE` seconds from now. Raises OperationalError if it is lost,
+        OSError if the storage can't be reached; then the lease ends when it would have ended."""
+        if not self.is_held or not self._create(self._owner):
+            self._stopped.set()
+            raise OperationalError(f"the lease on the job store {self._folder.address} is lost")
+
+    def keep(self) -> None:
+        """Have a thread renew the lease until it is released or lost."""
+        threading.Thread(target=self._keep, name="sqlfront-job-store-lease", daemon=True).start()
+
+    def _keep(self) -> None:
+        while not self._stopped.wait(LEASE / 4):
+            try:
+                self.renew()
+            except OSError as error:
+                logger.warning("the lease on %s was not renewed: %s", self._folder.address, error)
+            except OperationalError as error:
+                logger.error("%s", error)
+
+    def release(self) -> None:
+        """See :meth:`Ownership.release`. The next owner need not wait."""
+        if self.is_held:
+            self._stopped.set()
+            with suppress(OSError):
+                self._create(msgspec.structs.replace(self._owner, released=True))
+
+
+def lease_owner(folder: Folder) -> Owner | None:
+    """The last owner by lease, None if there was none or it has released the store. The lease may have run
+    out."""
+    number = _highest(folder)
+    if number == 0:
+        return None
+    owner = _leased(folder, _lease_name(number)).owner
+    return None if owner.released else owner
+
+
+def _leased(folder: Folder, name: str) -> _Leased:
+    try:
+        return msgspec.json.decode(folder.read(name), type=_Leased)
+    except msgspec.DecodeError as error:
+        raise OperationalError(f"{folder.address}/{name} is no lease of a job store: {error}") from error
+
+
+def _lease_name(number: int) -> str:
+    return f"owner.{number}"
+
+
+def _highest(folder: Folder) -> int:
+    found = (_LEASE_NAME.fullmatch(name) for name in folder.names())
+    return max((int(one[1]) for one in found if one), default=0)

@@ -1,0 +1,133 @@
+"""Stores and logs for tests, and a disk that crashes or fails at a chosen call."""
+
+import os
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sqlfront_engine.durable.event_store.event_log import EventLog
+from sqlfront_engine.durable.event_store.events import TaskId, TasksReset
+from sqlfront_engine.durable.event_store.folders import Folder
+from sqlfront_engine.durable.event_store.job_store import JobStore
+from sqlfront_engine.durable.event_store.local_folder import LocalFolder, SystemCalls
+from sqlfront_engine.durable.event_store.ownership import Owner
+from sqlfront_engine.durable.event_store.replay import Replay
+from sqlfront_engine.durable.event_store.settings import LogSettings
+from sqlfront_engine.testing import FakeClock
+
+JOB = "job-1"
+CLUSTER = "cluster-1"
+SECTOR = 64
+
+
+def note(text: str) -> TasksReset:
+    """An event that is told from others by a text."""
+    return TasksReset(tasks=(TaskId(stage=0, task=0),), reason=text)
+
+
+def notes(replay: Replay) -> list[str]:
+    """The texts of a log's notes, in order."""
+    events = [record.event() for record in replay.records]
+    return [event.reason for event in events if isinstance(event, TasksReset)]
+
+
+def local_store(path: Path, calls: SystemCalls | None = None) -> JobStore:
+    return JobStore(LocalFolder(str(path), calls), FakeClock())
+
+
+@contextmanager
+def owned(store: JobStore) -> Iterator[JobStore]:
+    """The store, owned by the cluster of the tests within the block."""
+    ownership = store.own(Owner(CLUSTER, "member-1"))
+    try:
+        yield store
+    finally:
+        ownership.release()
+
+
+def begin(store: JobStore, settings: LogSettings | None = None, job: str = JOB) -> EventLog:
+    """The log of the job's next epoch."""
+    claim = store.take_epoch(job, cluster=CLUSTER, member="member-1")
+    return claim.start(incarnation="incarnation-1", settings=settings or LogSettings())
+
+
+def plain_log(
+    folder: Folder, clock: FakeClock, settings: LogSettings | None = None, first: int = 1
+) -> EventLog:
+    """A log without an epoch's first record, whose timers write on the thread that advances the clock."""
+    return EventLog(
+        folder, epoch=1, first=first, clock=clock, settings=settings or LogSettings(), run=lambda call: call()
+    )
+
+
+def failing(name: str, code: int, *, times: int, after: int = 0) -> Callable[[int, str], None]:
+    """A disturbance of calls: those of this name fail, so many times, after so many successes."""
+    seen = 0
+
+    def disturb(number: int, called: str) -> None:
+        nonlocal seen
+        if called == name:
+            seen += 1
+            if after < seen <= after + times:
+                raise OSError(code, os.strerror(code))
+
+    return disturb
+
+
+class Crash(BaseException):
+    """The end of the process, for a test that goes on."""
+
+
+class Disk(SystemCalls):
+    """A directory's system calls, counted, that call ``disturb`` with each call's number and name first.
+
+    :meth:`lose_unsynced` does what a power failure does: bytes and entries that no sync had covered are lost,
+    or are not, sector by sector."""
+
+    def __init__(self, disturb: Callable[[int, str], None] = lambda number, name: None) -> None:
+        self.disturb = disturb
+        self.calls: list[str] = []
+        self._paths: dict[int, str] = {}
+        self._synced: dict[str, int] = {}
+        self._listed: set[str] = set()
+
+    def _begin(self, name: str) -> None:
+        self.calls.append(name)
+        self.disturb(len(self.calls), name)
+
+    def create(self, path: str) -> int:
+        self._begin("create")
+        descriptor = super().create(path)
+        self._paths[descriptor] = path
+        self._synced[path] = 0
+        return descriptor
+
+    def write(self, descriptor: int, data: memoryview) -> int:
+        self._begin("write")
+        return super().write(descriptor, data)
+
+    def sync(self, descriptor: int) -> None:
+        self._begin("sync")
+        super().sync(descriptor)
+        self._synced[self._paths[descriptor]] = os.fstat(descriptor).st_size
+
+    def sync_folder(self, path: str) -> None:
+        self._begin("sync_folder")
+        super().sync_folder(path)
+        self._listed.update(file for file in self._synced if os.path.dirname(file) == path)
+
+    def lose_unsynced(self, seed: int) -> None:
+        choose = random.Random(seed)
+        for path, synced in self._synced.items():
+            if path not in self._listed and choose.random() < 0.5:
+                os.unlink(path)
+                continue
+            size = choose.randint(synced, os.path.getsize(path))
+            os.truncate(path, size)
+            with open(path, "r+b") as file:
+                for offset in range(synced, size, SECTOR):
+                    if choose.random() < 0.5:
+                        file.seek(offset)
+                        length = min(SECTOR, size - offset)
+                        file.write(choose.choice([bytes(length), choose.randbytes(length)]))
