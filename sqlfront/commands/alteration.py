@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from sqlfront.commands.run import NOTHING, CommandOutcome, StatementRun, details_of, origin_of
 from sqlfront.state.cached_table import CachedTable
+from sqlfront_connectors.files import FileTable
 from sqlfront_planner.binder.names.shown_names import quoted
 from sqlfront_planner.catalog import (
     DEFAULT_CATALOG,
@@ -63,7 +64,7 @@ def comment_on_table(run: StatementRun, statement: CommentOnTable) -> CommandOut
 def comment_on_column(run: StatementRun, statement: CommentOnColumn) -> CommandOutcome:
     """COMMENT ON COLUMN, or ALTER COLUMN ... COMMENT: change the comment of a table's column. Raises
     EXPECT_TABLE_NOT_VIEW for a view, UNRESOLVED_COLUMN, and UNSUPPORTED_FEATURE.TABLE_OPERATION for a field
-    inside of a column."""
+    inside of a column, CANNOT_ALTER_PARTITION_COLUMN for a partition column."""
     return _change(
         run,
         statement.name,
@@ -82,6 +83,14 @@ def _with_column_comment(entry: Entry, statement: CommentOnColumn) -> RelationDe
             "UNSUPPORTED_FEATURE.TABLE_OPERATION",
             f"The feature is not supported: Table {whole_name(entry)} does not support ALTER COLUMN with "
             "qualified column.",
+        )
+    origin = origin_of(entry)
+    table = origin.table if isinstance(origin, TableEntry) else None
+    if isinstance(table, FileTable) and column in table.partition_columns:
+        raise spark_error(
+            "CANNOT_ALTER_PARTITION_COLUMN",
+            "ALTER TABLE (ALTER|CHANGE) COLUMN is not supported for partition columns, but found the "
+            f"partition column {quoted((column,))} in the table {whole_name(entry)}.",
         )
     return details_of(entry).commented(column, statement.comment)
 

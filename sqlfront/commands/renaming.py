@@ -19,9 +19,9 @@ def rename(run: StatementRun, statement: RenameRelation) -> CommandOutcome:
     EXPECT_TABLE_NOT_VIEW or EXPECT_VIEW_NOT_TABLE for the other kind of relation, and the errors of the new
     name."""
     catalog = run.context.catalog
-    _check_parts(statement.target)
     while True:
         entry = own_entry(run, statement.name)
+        _check_parts(statement.target)
         _check_kind(entry, statement.kind)
         _check_target(entry, statement.target)
         if isinstance(origin_of(entry), ViewEntry) and not entry.temporary:

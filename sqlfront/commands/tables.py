@@ -52,7 +52,7 @@ from sqlfront_planner.statements.structs import (
     RelationScope,
 )
 from sqlfront_planner.table_changes.insertion import assign
-from sqlfront_planner.table_changes.named_columns import check_unique
+from sqlfront_planner.table_changes.named_columns import check_partition_columns, check_unique
 from sqlfront_planner.table_changes.requirement import required
 from sqlfront_values.errors import Error, NotSupportedError, ProgrammingError, spark_error
 from sqlfront_values.types import VOID
@@ -86,7 +86,9 @@ def create_table(run: StatementRun, statement: CreateTable) -> CommandOutcome:
         raise ProgrammingError("CREATE TABLE ... AS SELECT takes no column list; its columns are the query's")
     schema = _storable(query.schema) if query is not None else statement.schema
     if not is_temporary:
-        check_unique(() if schema is None else schema.names)
+        if schema is not None:
+            check_unique(schema.names)
+            check_partition_columns(statement.name, schema.names, statement.partitioned_by)
         if present is not None and not present.temporary:
             if mode is CreateMode.SKIP:
                 return NOTHING
@@ -232,6 +234,7 @@ def create_view(run: StatementRun, statement: CreateView) -> CommandOutcome:
     the catalog. Copies that read a replaced relation are dropped. Raises EXPECT_VIEW_NOT_TABLE for OR REPLACE
     of a table."""
     catalog, query = run.context.catalog, with_arguments(statement.query, run.arguments)
+    replaces = statement.mode is CreateMode.REPLACE
     if statement.scope.is_temporary:
         _give_way(run, statement)
     else:
@@ -245,31 +248,58 @@ def create_view(run: StatementRun, statement: CreateView) -> CommandOutcome:
         _database(statement.scope),
         statement.details,
     )
-    schema, sees = _columns_of_view(run, query, view)
+    schema, read = _columns_of_view(run, query, view)
     names = schema if isinstance(schema, tuple) else schema.names
-    if statement.columns and len(statement.columns) != len(names):
-        raise ProgrammingError(
-            f"view `{view.name}` names {len(statement.columns)} columns, its query gives {len(names)}",
-            condition=f"CREATE_VIEW_COLUMN_ARITY_MISMATCH.{_ARITY[len(statement.columns) < len(names)]}",
-        )
+    _check_arity(view, names)
+    _check_temporary(view, read)
+    parts = view.parts if view.temporary else name_parts(statement.name)
+    present = catalog.own(parts, temporary=view.temporary)
+    if present is not None:
+        if not view.temporary and _stays(present, statement.mode):
+            return NOTHING
+        if replaces and read is not None:
+            _check_reads_not_itself(run, query, view)
     check_unique(statement.columns or names)
     if not view.temporary:
         check_new_home(run, statement.name)
     if isinstance(schema, pa.Schema):
         comments = query_comments(run, query)
         details = _commented(view.details, statement.columns or names, comments)
-        view = replace(view, schema=schema, details=details, sees=sees)
+        view = replace(view, schema=schema, details=details, sees=_seen(view, read))
     spark = run.context.spark
-    if spark is not None and view.temporary and statement.mode is CreateMode.REPLACE:
+    if spark is not None and view.temporary and replaces:
         spark.drop_view(view.name)
-    present = catalog.lookup(view.parts)
-    if statement.mode is CreateMode.SKIP and catalog.own(view.parts, temporary=False) is not None:
-        return NOTHING
-    before = catalog.pinned()
-    drop_copy(_add_view(catalog, view, replace=statement.mode is CreateMode.REPLACE))
-    if present is not None:
+    former, before = catalog.lookup(view.parts), catalog.pinned()
+    try:
+        drop_copy(_add_view(catalog, view, replace=replaces))
+    except ProgrammingError as error:
+        if statement.mode is CreateMode.SKIP and error.condition == TAKEN:
+            return NOTHING  # another session was quicker
+        raise
+    if former is not None:
         let_go(run, dependents(run, view.name, before))
     return NOTHING
+
+
+def _check_arity(view: ViewEntry, names: Sequence[str]) -> None:
+    """Raise CREATE_VIEW_COLUMN_ARITY_MISMATCH if the view names more or fewer columns than its query has,
+    which are called ``names``."""
+    if view.columns and len(view.columns) != len(names):
+        raise ProgrammingError(
+            f"view `{view.name}` names {len(view.columns)} columns, its query gives {len(names)}",
+            condition=f"CREATE_VIEW_COLUMN_ARITY_MISMATCH.{_ARITY[len(view.columns) < len(names)]}",
+        )
+
+
+def _stays(present: Entry, mode: CreateMode) -> bool:
+    """Whether the permanent relation ``present`` stays when a view of the same name is to be created in the
+    ``mode``. Raises TABLE_OR_VIEW_ALREADY_EXISTS without OR REPLACE or IF NOT EXISTS, EXPECT_VIEW_NOT_TABLE
+    for OR REPLACE of a table."""
+    if mode is CreateMode.ERROR:
+        raise already_exists(present)
+    if mode is CreateMode.REPLACE:
+        _check_replaceable(present)
+    return mode is CreateMode.SKIP
 
 
 def _add_view(catalog: Catalog, view: ViewEntry, *, replace: bool) -> Entry | None:
@@ -277,11 +307,16 @@ def _add_view(catalog: Catalog, view: ViewEntry, *, replace: bool) -> Entry | No
     :meth:`~sqlfront_planner.catalog.Catalog.add`, and EXPECT_VIEW_NOT_TABLE for a permanent view in the place
     of a table."""
     while replace and not view.temporary and (present := catalog.own(view.parts, temporary=False)):
-        if isinstance(origin_of(present), TableEntry):
-            raise _view_expected(present, "CREATE OR REPLACE VIEW")
+        _check_replaceable(present)
         if catalog.exchange(present, view):
             return present
     return catalog.add(view, replace=replace and view.temporary)
+
+
+def _check_replaceable(present: Entry) -> None:
+    """Raise EXPECT_VIEW_NOT_TABLE for a table, whose place no view can take."""
+    if isinstance(origin_of(present), TableEntry):
+        raise _view_expected(present, "CREATE OR REPLACE VIEW")
 
 
 def _view_expected(entry: Entry, operation: str) -> Error:
@@ -301,15 +336,18 @@ def alter_view(run: StatementRun, statement: AlterView) -> CommandOutcome:
         if not isinstance(origin, ViewEntry):
             raise _view_expected(entry, "ALTER VIEW ... AS")
         view = replace(origin, sql=query.text, columns=())
-        schema, sees = _columns_of_view(run, query, view)
+        schema, read = _columns_of_view(run, query, view)
         names = schema if isinstance(schema, tuple) else schema.names
+        _check_temporary(view, read)
+        if read is not None:
+            _check_reads_not_itself(run, query, view)
         check_unique(names)
         comments = query_comments(run, query)
         details = replace(view.details, column_comments=(), field_comments=())
         details = _commented(details, names, comments)
         known = schema if isinstance(schema, pa.Schema) else None
         before = catalog.pinned()
-        if catalog.exchange(entry, replace(view, schema=known, details=details, sees=sees)):
+        if catalog.exchange(entry, replace(view, schema=known, details=details, sees=_seen(view, read))):
             drop_copy(entry)
             let_go(run, dependents(run, statement.name, before))
             return NOTHING
@@ -317,18 +355,14 @@ def alter_view(run: StatementRun, statement: AlterView) -> CommandOutcome:
 
 def _columns_of_view(
     run: StatementRun, query: Query, view: ViewEntry
-) -> tuple[pa.Schema | tuple[str, ...], frozenset[str] | None]:
-    """The columns of the view's query, which is bound here, and the temporary relations that the query reads
-    (None for a permanent view). If the view is temporary and only Spark can run the query, the names alone,
-    from Spark. Raises the binder's error, RECURSIVE_VIEW for a view that reads itself,
-    INVALID_TEMP_OBJ_REFERENCE for a permanent view that reads a temporary one, FoundElsewhere for a permanent
-    view that reads a copy of a relation of Spark's."""
+) -> tuple[pa.Schema | tuple[str, ...], tuple[str, ...] | None]:
+    """The columns of the view's query, which is bound here, and the names of the temporary relations that the
+    query reads. If the view is temporary and only Spark can run the query, the columns' names alone, from
+    Spark, and None. Raises the binder's error, and FoundElsewhere for a permanent view that reads a copy of a
+    relation of Spark's."""
     context = run.context
     try:
         bound = bind_query(query, context.catalog, context.bind_settings, run.arguments)
-        itself = _with_view(context.catalog, replace(view, schema=None, sees=None))
-        if itself is not None:
-            bind_query(query, itself, context.bind_settings, run.arguments)
     except NotSupportedError:
         spark = context.spark
         if spark is None or not view.temporary or spark.has_view(view.name):
@@ -339,9 +373,27 @@ def _columns_of_view(
         return tuple(theirs), None
     if not view.temporary and context.spark is not None:
         context.spark.check_view(bound.plan)
-    if bound.temporary and not view.temporary:
-        raise _refers_to_temporary(view, bound.temporary[0])
-    return bound.plan.schema, frozenset(map(str.lower, bound.temporary)) if view.temporary else None
+    return bound.plan.schema, tuple(bound.temporary)
+
+
+def _check_temporary(view: ViewEntry, read: tuple[str, ...] | None) -> None:
+    """Raise INVALID_TEMP_OBJ_REFERENCE for a permanent view that reads temporary relations."""
+    if read and not view.temporary:
+        raise _refers_to_temporary(view, read[0])
+
+
+def _seen(view: ViewEntry, read: tuple[str, ...] | None) -> frozenset[str] | None:
+    """The temporary relations that the view's query is to see from now on, see
+    :class:`~sqlfront_planner.catalog.ViewEntry`."""
+    return None if read is None or not view.temporary else frozenset(map(str.lower, read))
+
+
+def _check_reads_not_itself(run: StatementRun, query: Query, view: ViewEntry) -> None:
+    """Raise RECURSIVE_VIEW for a view that reads itself."""
+    context = run.context
+    itself = _with_view(context.catalog, replace(view, schema=None, sees=None))
+    if itself is not None:
+        bind_query(query, itself, context.bind_settings, run.arguments)
 
 
 def _with_view(catalog: Catalog, view: ViewEntry) -> Catalog | None:

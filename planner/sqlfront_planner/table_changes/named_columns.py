@@ -1,11 +1,12 @@
 """The columns of a table that a statement names: in the list of INSERT or CREATE INDEX, in UPDATE's SET, or
 in the definition of a new table or view."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 
 from sqlfront_planner.binder.names.shown_names import quoted, unknown_column
+from sqlfront_planner.statements.dotted_names import name_parts
 from sqlfront_values.errors import ProgrammingError, spark_error
 
 
@@ -44,6 +45,28 @@ def check_unique(names: Iterable[str]) -> None:
         if name.lower() in seen:
             raise _column_exists(name)
         seen.add(name.lower())
+
+
+def check_partition_columns(table: str, columns: Sequence[str], partitioned_by: Sequence[str]) -> None:
+    """Raise COLUMN_NOT_DEFINED_IN_TABLE if PARTITIONED BY of the new ``table`` names a column that isn't
+    among its ``columns``, COLUMN_ALREADY_EXISTS if PARTITIONED BY names a column twice,
+    ALL_PARTITION_COLUMNS_NOT_ALLOWED if no column is left for the files.
+
+    >>> check_partition_columns("t", ["a", "b"], ["B"])
+    """
+    known = {name.lower() for name in columns}
+    for name in partitioned_by:
+        if name.lower() not in known:
+            raise spark_error(
+                "COLUMN_NOT_DEFINED_IN_TABLE",
+                f"partition column {quoted((name,))} is not defined in table {quoted(name_parts(table))}, "
+                f"defined table columns are: {', '.join(quoted((each,)) for each in columns)}.",
+            )
+    check_unique(partitioned_by)
+    if partitioned_by and len(partitioned_by) == len(columns):
+        raise spark_error(
+            "ALL_PARTITION_COLUMNS_NOT_ALLOWED", "Cannot use all columns for partition columns."
+        )
 
 
 def _column_exists(name: str) -> ProgrammingError:

@@ -7,13 +7,19 @@ from typing import Final
 import pyarrow as pa
 
 from sqlfront.commands.inspection.details import partition_columns
-from sqlfront.commands.inspection.names import known_schema, relation
+from sqlfront.commands.inspection.names import as_written, known_schema, relation
 from sqlfront.commands.run import CommandOutcome, StatementRun, details_of, origin_of, shown
 from sqlfront_connectors.base import Table
 from sqlfront_connectors.files import FileTable
-from sqlfront_planner.catalog import DEFAULT_CATALOG, DEFAULT_DATABASE, SESSION_SCHEMA, Entry, ViewEntry
+from sqlfront_planner.catalog import (
+    DEFAULT_CATALOG,
+    DEFAULT_DATABASE,
+    GLOBAL_TEMP,
+    SESSION_SCHEMA,
+    Entry,
+    ViewEntry,
+)
 from sqlfront_planner.relation_details import RelationDetails, redacted, with_text
-from sqlfront_planner.statements.dotted_names import last_part
 from sqlfront_planner.statements.field_comments import comment_of, commented, with_comments
 from sqlfront_planner.statements.structs import DescribeTable
 from sqlfront_values.errors import spark_error
@@ -34,7 +40,7 @@ def describe_as_json(run: StatementRun, statement: DescribeTable) -> CommandOutc
     entry = relation(run, statement.name)
     schema, details = known_schema(run, statement.name, entry), details_of(entry)
     origin = origin_of(entry)
-    fields = {**_place(entry, last_part(statement.name)), "columns": _columns(schema, details)}
+    fields = {**_place(entry, statement.name), "columns": _columns(schema, details)}
     if isinstance(origin, ViewEntry):
         fields |= _of_view(origin)
     else:
@@ -47,12 +53,16 @@ def describe_as_json(run: StatementRun, statement: DescribeTable) -> CommandOutc
 
 
 def _place(entry: Entry, written: str) -> Fields:
-    """The names, the relation's as it is ``written`` in the statement."""
-    catalog, database = (DEFAULT_CATALOG, DEFAULT_DATABASE)
+    """The names: a permanent view's in lower case, others as they are ``written`` in the statement. Global
+    temporary views are said to be in the schema of the other ones, as in Spark."""
+    catalog, (database, name) = DEFAULT_CATALOG, as_written(written)
     if entry.temporary:
-        catalog, database = (DEFAULT_CATALOG, entry.database[-1]) if entry.database else SESSION_SCHEMA
+        if entry.database in ((), GLOBAL_TEMP):
+            catalog, database = SESSION_SCHEMA
+    elif isinstance(origin_of(entry), ViewEntry):
+        database, name = DEFAULT_DATABASE, entry.name.lower()
     return {
-        "table_name": written,
+        "table_name": name,
         "catalog_name": catalog,
         "namespace": [database],
         "schema_name": database,
@@ -71,7 +81,7 @@ def _columns(schema: pa.Schema, details: RelationDetails) -> list[Fields]:
 
 def _of_view(view: ViewEntry) -> Fields:
     fields: Fields = {"type": "VIEW"}
-    if view.details.comment is not None:
+    if view.details.comment is not None and not view.temporary:  # as in Spark
         fields["comment"] = view.details.comment
     fields["view_text"] = view.sql
     if not view.temporary:

@@ -6,7 +6,7 @@ from typing import Final
 import pyarrow as pa
 
 from sqlfront.commands.inspection.details import quoted_columns
-from sqlfront.commands.inspection.names import known_schema, quoted, relation
+from sqlfront.commands.inspection.names import as_written, known_schema, quoted, relation
 from sqlfront.commands.run import CommandOutcome, StatementRun, only_read, origin_of, shown
 from sqlfront.information_schema.schemas import is_system_table
 from sqlfront_connectors.base import Table
@@ -24,7 +24,8 @@ _STATEMENT: Final = pa.schema([("createtab_stmt", STRING)])
 
 
 def show_create_table(run: StatementRun, statement: ShowCreateTable) -> CommandOutcome:
-    """SHOW CREATE TABLE: the statement that would make the table or view anew. Raises
+    """SHOW CREATE TABLE: the statement that would make the table or view anew; as in Spark, a table has the
+    name that the statement writes, a view its own in lower case. Raises
     EXPECT_PERMANENT_VIEW_NOT_TEMP for a temporary relation, UNSUPPORTED_FEATURE.TABLE_OPERATION for a system
     table, FoundElsewhere for a relation of Spark's."""
     entry, parts = relation(run, statement.name), name_parts(statement.name)
@@ -39,15 +40,8 @@ def show_create_table(run: StatementRun, statement: ShowCreateTable) -> CommandO
     if isinstance(origin, ViewEntry):
         text = view_text(origin, _view_columns(run, origin))
     else:
-        text = table_text(_name_as_written(statement.name), origin.table, origin.details)
+        text = table_text(as_written(statement.name), origin.table, origin.details)
     return shown(_STATEMENT, [(text,)])
-
-
-def _name_as_written(name: str) -> str:
-    """The full name of a table. Spark shows a table's schema and name in the letters of the statement, the
-    catalog in small letters."""
-    database, table = (DEFAULT_DATABASE, *name_parts(name))[-2:]
-    return f"{DEFAULT_CATALOG}.{quoted(database)}.{quoted(table)}"
 
 
 def _view_columns(run: StatementRun, view: ViewEntry) -> tuple[str, ...]:
@@ -70,14 +64,14 @@ def view_text(view: ViewEntry, columns: tuple[str, ...]) -> str:
     return "\n".join([head, *clauses, "WITH SCHEMA COMPENSATION", f"AS {view.sql}", ""])
 
 
-def table_text(name: str, table: Table, details: RelationDetails = NO_DETAILS) -> str:
-    """The text of CREATE TABLE, for the table under the full ``name``."""
+def table_text(name: tuple[str, str], table: Table, details: RelationDetails = NO_DETAILS) -> str:
+    """The text of CREATE TABLE, for the table under the ``name``, which begins with the schema."""
     return "\n".join([*_clauses(name, table, details), ""])
 
 
-def _clauses(name: str, table: Table, details: RelationDetails) -> Iterator[str]:
+def _clauses(name: tuple[str, str], table: Table, details: RelationDetails) -> Iterator[str]:
     columns = [_column(field, details) for field in table.schema]
-    yield f"CREATE TABLE {name}{_listed(columns)}"
+    yield f"CREATE TABLE {DEFAULT_CATALOG}.{'.'.join(map(quoted, name))}{_listed(columns)}"
     yield f"USING {table.format}"
     if isinstance(table, FileTable):
         yield from _file_clauses(table)

@@ -27,6 +27,16 @@ Named: TypeAlias = tuple[str, str, bool]
 _PLAIN: Final = re.compile(r"(?!(?:select|with|values|from|table)$)[A-Za-z_][A-Za-z0-9_]*", re.IGNORECASE)
 
 
+def as_written(name: str) -> tuple[str, str]:
+    """The schema and the name of a table, as a statement writes them; without a schema the default one.
+
+    >>> as_written("spark_catalog.Default.T"), as_written("T")
+    (('Default', 'T'), ('default', 'T'))
+    """
+    *qualifier, last = name_parts(name)
+    return qualifier[-1] if qualifier else DEFAULT_DATABASE, last
+
+
 def matches(name: str, pattern: str | None) -> bool:
     """Whether the name matches Spark's SHOW pattern: regular expressions, separated by ``|``, in which ``*``
     means any characters. Case doesn't matter; a malformed expression matches nothing; None matches all.

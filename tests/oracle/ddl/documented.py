@@ -35,6 +35,9 @@ _FIELDS: Final = frozenset(
         "view_creation_spark_configuration",
     )
 )
+#: Of a view's columns, in DESCRIBE ... AS JSON: sqlfront doesn't derive which columns of a query can be null,
+#: and says that all can.
+_NULLABILITY: Final = frozenset(("nullable", "element_nullable", "value_nullable"))
 #: What Spark is given and says where sqlfront has tables in memory.
 MEMORY: Final = "USING memory"
 FILES: Final = "USING parquet"
@@ -56,7 +59,20 @@ def _known_fields(text: str) -> str:
     known = {name: value for name, value in fields.items() if name not in _FIELDS}
     if known.get("provider") == "memory":
         known["provider"] = "parquet"
+    if known.get("type") == "VIEW":
+        known["columns"] = _without_nullability(known["columns"])
     return json.dumps(known, sort_keys=True)
+
+
+def _without_nullability(described: object) -> object:
+    match described:
+        case dict():
+            kept = described.items()
+            return {name: _without_nullability(value) for name, value in kept if name not in _NULLABILITY}
+        case list():
+            return [_without_nullability(each) for each in described]
+        case _:
+            return described
 
 
 def _as_files(row: Row) -> Row:

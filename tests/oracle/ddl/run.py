@@ -1,6 +1,6 @@
 """Have a live Spark and sqlfront answer the same sequences of DDL, each in an empty catalog.
 
-    python -m tests.oracle.ddl.run --count 100 --seed 1 [--length 40]
+    python -m tests.oracle.ddl.run --count 100 --seed 1 [--length 40] [--only 7]
 
 Prints each answer that differs, with the statements before it; exit status 1 if one did. A sequence
 ends where one engine alone has an error, since the two states may differ from there on.
@@ -75,10 +75,12 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=100, help="sequences")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--length", type=int, default=40, help="statements of a sequence")
+    parser.add_argument("--only", type=int, help="the number of the one sequence to run")
     options = parser.parse_args()
+    numbers = range(options.count) if options.only is None else (options.only,)
     report = Report()
     with SparkOracle() as spark:
-        for number in range(options.count):
+        for number in numbers:
             author = Author(f"{options.seed} {number}", PROVIDERS[number % len(PROVIDERS)])
             before = len(report.differences)
             compare(spark, author.sequence(options.length), report)

@@ -16,7 +16,6 @@ _TEMPORARY: Final = ("tv", "t")
 _ABSENT: Final = ("nosuch", "nosuch.t", "a.b.t", "global_temp.tv")
 _COLUMNS: Final = ("a", "b", "C", "d", "`we ird`", "s")
 _TYPES: Final = ("INT", "STRING", "DECIMAL(7,2)", "DATE", "ARRAY<INT>", "MAP<STRING, BIGINT>", "BOOLEAN")
-#: Without comments of fields, which sqlfront doesn't keep.
 _STRUCTS: Final = (
     "STRUCT<x: INT, y: STRING>",
     "STRUCT<x: INT COMMENT 'of x', `y z`: ARRAY<STRUCT<q: INT COMMENT 'q''s'>> COMMENT 'many'>",

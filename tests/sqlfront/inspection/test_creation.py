@@ -208,3 +208,21 @@ def test_the_statement_of_a_view_has_its_secrets(connection: Connection) -> None
     (text,) = connection.execute("SHOW CREATE TABLE v").fetchone() or ()
 
     assert "TBLPROPERTIES (\n  'secret' = 's3')\n" in str(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("CASED", "spark_catalog.default.CASED"),
+        ("Default.Cased", "spark_catalog.Default.Cased"),
+        ("SPARK_CATALOG.default.`cased`", "spark_catalog.default.cased"),
+        ("Seen", "default.seen"),
+        ("DEFAULT.SEEN", "default.seen"),
+    ],
+)
+def test_a_tables_name_is_shown_as_written(connection: Connection, name: str, shown: str) -> None:
+    # Spark 4.3: a view's name is in lower case.
+    connection.execute("CREATE TABLE IF NOT EXISTS cased (a INT) USING parquet")
+    connection.execute("CREATE VIEW IF NOT EXISTS seen AS SELECT * FROM cased")
+    (text,) = connection.execute(f"SHOW CREATE TABLE {name}").fetchone() or ()
+    assert str(text).split()[2] == shown

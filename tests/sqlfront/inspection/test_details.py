@@ -170,6 +170,36 @@ def test_json_of_temporary_views_names_their_schema(connection: Connection) -> N
     assert found["view_text"] == "SELECT k FROM t"
 
 
+@pytest.mark.parametrize("scope", ["TEMPORARY", "GLOBAL TEMPORARY"])
+def test_json_of_temporary_views_has_no_comment_of_the_view(connection: Connection, scope: str) -> None:
+    # Spark 4.3: the comment isn't among the fields; the schema is `session`, of global views, too.
+    connection.execute(f"CREATE {scope} VIEW gv COMMENT 'of the view' AS SELECT k FROM t")
+    name = "global_temp.gv" if scope.startswith("GLOBAL") else "gv"
+    ((text,),) = ask(connection, f"DESCRIBE EXTENDED {name} AS JSON")
+    found = json.loads(str(text))
+    assert (found["catalog_name"], found["namespace"], found["schema_name"]) == (
+        "system",
+        ["session"],
+        "session",
+    )
+    assert "comment" not in found
+
+
+def test_json_has_the_name_of_a_table_as_written(connection: Connection) -> None:
+    # Spark 4.3: a table's names are those of the statement, a permanent view's are in lower case.
+    connection.execute("CREATE TABLE cased (a INT) USING csv")
+    connection.execute("CREATE VIEW Viewed AS SELECT * FROM cased")
+    places = []
+    for name in ("Default.CASED", "Default.VIEWED"):
+        ((text,),) = ask(connection, f"DESCRIBE EXTENDED {name} AS JSON")
+        found = json.loads(str(text))
+        places.append((found["catalog_name"], *found["namespace"], found["schema_name"], found["table_name"]))
+    assert places == [
+        ("spark_catalog", "Default", "Default", "CASED"),
+        ("spark_catalog", "default", "default", "viewed"),
+    ]
+
+
 @pytest.mark.parametrize("relation", ["TABLE r (a INT) USING csv {}", "VIEW r {} AS SELECT 1 AS a"])
 def test_secrets_are_not_described(connection: Connection, relation: str) -> None:
     properties = "TBLPROPERTIES (password = '', plain = 'p', note = 'my password', secret = 's3')"
