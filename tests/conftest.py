@@ -109,7 +109,7 @@ def _say_what_folders_cost(reporter: pytest.TerminalReporter) -> None:
     for report in itertools.chain.from_iterable(reporter.stats.values()):
         if isinstance(report, pytest.TestReport):
             folder = report.nodeid.partition("::")[0].rpartition("/")[0]
-            cpu[folder] += report.cpu
+            cpu[folder] += vars(report).get("cpu", 0.0)  # a report of a lost worker has none
             wall[folder] += report.duration
     if sum(cpu.values()) > _LONG:
         workers = sum(wall.values())

@@ -170,7 +170,7 @@ def test_they_are_shown_and_described(connection: Connection) -> None:
         ("partition", "int", None),
         ("member", "string", None),
     ]
-    with pytest.raises(ProgrammingError, match="The system tables are"):
+    with pytest.raises(ProgrammingError, match="The tables are"):
         connection.execute("DESCRIBE sys.partition")
 
 
