@@ -7,8 +7,7 @@ from typing import Final
 from sqlfront.shell.interactive.display.footer import duration
 from sqlfront.shell.interactive.display.screen import Screen
 from sqlfront.shell.interactive.display.visible import cut
-from sqlfront.shell.progress import PATIENCE, progress_text
-from sqlfront_engine.jobs.query_run import QueryRun
+from sqlfront.shell.progress import PATIENCE, RunningStatement, progress_text
 
 _CLEAR: Final = "\r\x1b[K"
 
@@ -17,7 +16,7 @@ class RunLine:
     """A line in the terminal with a statement's progress. The line appears after a second; :meth:`close`,
     which any thread may call, clears it."""
 
-    def __init__(self, screen: Screen, query: QueryRun) -> None:
+    def __init__(self, screen: Screen, query: RunningStatement) -> None:
         self._screen, self._query = screen, query
         self._began = time.perf_counter()
         self._lock = threading.Lock()
@@ -32,8 +31,8 @@ class RunLine:
         text = f"{progress_text(self._query)}, {duration(seconds)} (Ctrl-C cancels)"
         with self._lock:
             if not self._closed:
+                self._drawn = True  # before the line is there: Ctrl-C may end the next call
                 self._screen.write(_CLEAR + cut(text, self._screen.size.columns - 1))
-                self._drawn = True
 
     def close(self) -> bool:
         """End the line, and clear it. Return whether there was a line."""
