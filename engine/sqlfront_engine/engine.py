@@ -14,12 +14,14 @@
 [{'n': [1, 2, 3]}]
 """
 
+import atexit
 import itertools
+import os
 import time
 from collections.abc import Callable, Mapping
 from threading import RLock
 from typing import TYPE_CHECKING, Final
-from weakref import WeakValueDictionary
+from weakref import WeakSet, WeakValueDictionary
 
 import msgspec
 
@@ -44,6 +46,7 @@ from sqlfront_engine.scheduler import (
     SystemClock,
     Workers,
     available_cores,
+    await_threads,
 )
 from sqlfront_values.errors import InterfaceError
 from sqlfront_values.settings import DEFAULT_PARTITIONS, DEFAULT_SETTINGS, EMBEDDED, Settings
@@ -58,6 +61,12 @@ if TYPE_CHECKING:
 #: The part of the machine's memory that operators may hold unless the engine is told otherwise: tables,
 #: buffers on the network and the user's own program need the rest.
 MEMORY_SHARE: Final = 0.6
+#: Seconds that the interpreter's end waits for the steps of running jobs, at most. A step takes milliseconds;
+#: a sort, the build of a join and a blocking user function take longer.
+LAST_STEPS: Final = 1.0
+
+#: The engines of this process that may have threads.
+_engines: "WeakSet[Engine]" = WeakSet()
 
 
 class JobConfig(msgspec.Struct, frozen=True):
@@ -146,6 +155,8 @@ class Engine(ClosingContext):
         self._closed = False
         # Prevents a start on workers that are being closed; reentrant for finalizers.
         self._threads_lock = RLock()
+        self._process = os.getpid()
+        _engines.add(self)
 
     @property
     def workers(self) -> int:
@@ -346,6 +357,18 @@ class Engine(ClosingContext):
         self._dedicated.close()
         if isinstance(self.clock, SystemClock) and self._owns_clock:
             self.clock.close()
+
+
+def _end_all() -> None:
+    """Close the engines of this process, and wait for their threads: the interpreter's end may crash the
+    process if a thread is inside a kernel."""
+    for engine in [*_engines]:
+        if engine._process == os.getpid():
+            engine.close()
+    await_threads(LAST_STEPS)
+
+
+atexit.register(_end_all)
 
 
 def default_memory_limit() -> int:

@@ -22,6 +22,7 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from threading import Condition, RLock, Thread
 from typing import TYPE_CHECKING, Final, Protocol
+from weakref import WeakSet
 
 if TYPE_CHECKING:
     from sqlfront_engine.tasklet import Tasklet
@@ -156,6 +157,18 @@ def available_cores() -> int:
     return os.cpu_count() or 1
 
 
+#: The threads of this process that run tasklets.
+_threads: "WeakSet[Thread]" = WeakSet()
+
+
+def await_threads(seconds: float) -> None:
+    """Wait until the threads that run tasklets have ended, at most so many seconds. Whoever owns the threads
+    has to close them before."""
+    deadline = time.monotonic() + seconds
+    for thread in [*_threads]:
+        thread.join(max(0.0, deadline - time.monotonic()))
+
+
 class CooperativeWorkers:
     """``count`` threads that take turns with all runnable tasklets; started with the first tasklet."""
 
@@ -176,6 +189,7 @@ class CooperativeWorkers:
             while not self._closed and len(self._threads) < self.count:
                 name = f"sqlfront-worker-{len(self._threads)}"
                 thread = Thread(target=self._work, name=name, daemon=True)
+                _threads.add(thread)
                 thread.start()
                 self._threads.append(thread)
 
@@ -239,29 +253,32 @@ class DedicatedThreads:
     """A thread for each assigned tasklet; threads of ended tasklets are reused."""
 
     def __init__(self) -> None:
-        self._idle: deque[_DedicatedThread] = deque()
+        self.idle: deque[_DedicatedThread] = deque()
+        self.closed = False
         self._numbers = itertools.count()
 
     def assign(self) -> "Callable[[Tasklet], None]":
         """Reserve a thread for one tasklet; returns the ``schedule`` to start the tasklet with."""
         try:
-            thread = self._idle.pop()
+            thread = self.idle.pop()
         except IndexError:
-            thread = _DedicatedThread(self._idle, f"sqlfront-dedicated-{next(self._numbers)}")
+            thread = _DedicatedThread(self, f"sqlfront-dedicated-{next(self._numbers)}")
+            _threads.add(thread)
             thread.start()
         return thread.inbox.put
 
     def close(self) -> None:
-        """End the idle threads."""
+        """End the idle threads, and each other thread with its tasklet."""
+        self.closed = True
         with suppress(IndexError):  # a thread may end by itself meanwhile
             while True:
-                self._idle.pop().inbox.put(None)
+                self.idle.pop().inbox.put(None)
 
 
 class _DedicatedThread(Thread):
-    def __init__(self, idle: "deque[_DedicatedThread]", name: str) -> None:
+    def __init__(self, threads: DedicatedThreads, name: str) -> None:
         super().__init__(name=name, daemon=True)
-        self._idle_threads = idle
+        self._owner = threads
         self.inbox: SimpleQueue[Tasklet | None] = SimpleQueue()
 
     def run(self) -> None:
@@ -269,7 +286,7 @@ class _DedicatedThread(Thread):
         while tasklet is not None:
             if run_logged(tasklet):
                 del tasklet  # so that an idle thread keeps no object alive
-                self._idle_threads.append(self)
+                self._owner.idle.append(self)
                 tasklet = self._next_assignment()
             else:
                 tasklet = self.inbox.get()
@@ -277,10 +294,10 @@ class _DedicatedThread(Thread):
     def _next_assignment(self) -> "Tasklet | None":
         while True:
             try:
-                return self.inbox.get(timeout=KEEP_ALIVE)
+                return self.inbox.get(timeout=0 if self._owner.closed else KEEP_ALIVE)
             except Empty:
                 try:
-                    self._idle_threads.remove(self)
+                    self._owner.idle.remove(self)
                 except ValueError:  # assigned in this moment: the tasklet is about to arrive
                     continue
                 return None

@@ -95,7 +95,7 @@ class Taken(deque[Any]):
 
 def test_an_idle_thread_that_ends_just_when_the_engine_does_disturbs_nobody() -> None:
     dedicated = DedicatedThreads()
-    dedicated._idle = Taken([SimpleNamespace(inbox=SimpleQueue())])
+    dedicated.idle = Taken([SimpleNamespace(inbox=SimpleQueue())])
     dedicated.close()
 
 
