@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from sqlfront_engine.edges.queues import NOTHING, Input, Output, Polled
 from sqlfront_engine.processor import END_OF_PIECE
-from sqlfront_values.columns.batches import gather_batch
+from sqlfront_values.columns.batches import split_batch
 from sqlfront_values.errors import InternalError
 from sqlfront_values.partitioning import partitions
 
@@ -132,18 +132,7 @@ class PartitionedOutput(_SeveralOutputs):
             return dict.fromkeys(range(len(self._outputs)), batch)
         keys = [batch.column(ordinal) for ordinal in self._key_columns]
         owners = self._owners[partitions.partition_ids(keys, batch.num_rows, len(self._owners))]
-        if (owners == owners[0]).all():
-            return {int(owners[0]): batch}
-        if len(self._outputs) == 2:
-            return {index: gather_batch(batch, np.flatnonzero(owners == index)) for index in (0, 1)}
-        grouped = gather_batch(batch, np.argsort(owners, kind="stable"))
-        ends = np.cumsum(np.bincount(owners, minlength=len(self._outputs))).tolist()
-        starts = [0, *ends[:-1]]
-        return {
-            index: grouped.slice(start, end - start)
-            for index, (start, end) in enumerate(zip(starts, ends, strict=True))
-            if end > start
-        }
+        return split_batch(batch, owners, len(self._outputs))
 
 
 class _SeveralInputs:

@@ -49,6 +49,28 @@ def gather_batch(batch: pa.RecordBatch, rows: Rows) -> pa.RecordBatch:
     return make_batch([gather(column, indices) for column in batch.columns], batch.schema.names, len(rows))
 
 
+def split_batch(batch: pa.RecordBatch, targets: Rows, count: int) -> dict[int, pa.RecordBatch]:
+    """Cut the batch, of at least one row, into the rows of each target: ``targets`` has the target of each
+    row, 0 to ``count`` - 1. The rows keep their order; a target without rows is left out.
+
+    >>> batch = pa.RecordBatch.from_pydict({"n": [1, 2, 3]})
+    >>> {target: part.to_pydict() for target, part in split_batch(batch, np.array([1, 0, 1]), 2).items()}
+    {0: {'n': [2]}, 1: {'n': [1, 3]}}
+    """
+    if (targets == targets[0]).all():
+        return {int(targets[0]): batch}
+    if count == 2:
+        return {target: gather_batch(batch, np.flatnonzero(targets == target)) for target in (0, 1)}
+    grouped = gather_batch(batch, np.argsort(targets, kind="stable"))
+    ends = np.cumsum(np.bincount(targets, minlength=count)).tolist()
+    starts = [0, *ends[:-1]]
+    return {
+        target: grouped.slice(start, end - start)
+        for target, (start, end) in enumerate(zip(starts, ends, strict=True))
+        if end > start
+    }
+
+
 def mask_array(mask: Mask) -> pa.Array:
     """Convert a mask to a boolean array, for Arrow's filter kernels."""
     return from_numpy(mask, pa.bool_())

@@ -1,48 +1,11 @@
-"""Directories as folders of a store, on a local or a shared file system.
-
-Durable means: the file is synced after the write, and the directory is synced after the file was created.
-Exclusive creation is the system's ``O_EXCL``, which NFS has since version 3.
-"""
+"""Directories as folders of a store, on a local or a shared file system."""
 
 import os
 import shutil
-import sys
 from typing import Final
 
 from sqlfront_engine.forks import when_forgotten
-
-_PRIVATE_FILE: Final = 0o600
-_PRIVATE_FOLDER: Final = 0o700
-_NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
-
-
-class SystemCalls:
-    """The calls of the operating system that make a log durable. Tests replace them by ones that fail."""
-
-    def create(self, path: str) -> int:
-        """Create the file exclusively, and return a descriptor that appends."""
-        return os.open(path, _NEW_FILE, _PRIVATE_FILE)
-
-    def write(self, descriptor: int, data: memoryview) -> int:
-        """Write some of the bytes; returns how many."""
-        return os.write(descriptor, data)
-
-    def sync(self, descriptor: int) -> None:
-        """Return when the file's contents and size are on stable storage."""
-        if sys.platform == "darwin":
-            import fcntl  # noqa: PLC0415 - not needed on Linux
-
-            fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
-        else:
-            os.fsync(descriptor)
-
-    def sync_folder(self, path: str) -> None:
-        """Return when the directory's entries are on stable storage."""
-        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+from sqlfront_engine.system_calls import SystemCalls, make_folder, write_all
 
 
 class LocalFile:
@@ -60,9 +23,7 @@ class LocalFile:
 
     def commit(self, data: bytes) -> None:
         """See :meth:`LogFile.commit`."""
-        rest = memoryview(data)
-        while rest:
-            rest = rest[self._calls.write(self._descriptor, rest) :]
+        write_all(self._calls, self._descriptor, memoryview(data))
         self._calls.sync(self._descriptor)
         self.size += len(data)
 
@@ -117,14 +78,7 @@ class LocalFolder:
 
     def make(self) -> None:
         """Create the directory durably, with those above it, unless it exists."""
-        missing = self.address
-        created: list[str] = []
-        while not os.path.isdir(missing):
-            created.append(missing)
-            missing = os.path.dirname(missing)
-        os.makedirs(self.address, mode=_PRIVATE_FOLDER, exist_ok=True)
-        for path in reversed(created):
-            self._calls.sync_folder(os.path.dirname(path))
+        make_folder(self.address, self._calls)
 
     def remove(self) -> None:
         """See :meth:`Folder.remove`."""
