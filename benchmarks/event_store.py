@@ -22,7 +22,6 @@ from sqlfront_engine.durable.event_store.events import (
     Attempt,
     Event,
     Manifest,
-    OutputFile,
     TaskFinished,
     TaskId,
     encode_event,
@@ -31,19 +30,22 @@ from sqlfront_engine.durable.event_store.job_store import JobStore
 from sqlfront_engine.durable.event_store.ownership import Owner
 from sqlfront_engine.durable.event_store.records import OVERHEAD
 from sqlfront_engine.scheduler import SystemClock
+from sqlfront_engine.spool.spool_file import SpoolFile
 
 CLUSTER = "benchmark"
 
 
 def finished(task: int, partitions: int) -> Event:
     """The completion of a task whose output has so many target partitions."""
-    file = OutputFile(
+    file = SpoolFile(
         path=f"stage-0/task-{task}-1-0.arrow",
         rows=1_000_000,
         bytes=64 * partitions * 1000,
         checksum=4_000_000_000,
-        partition_offsets=tuple(range(0, 64_000 * partitions, 64_000)),
-        partition_rows=(3_690,) * partitions,
+        buckets=tuple(range(partitions)),
+        bucket_rows=(3_690,) * partitions,
+        bucket_bytes=(64_000,) * partitions,
+        schema_hash="0123456789abcdef",
     )
     return TaskFinished(
         task=TaskId(stage=0, task=task),

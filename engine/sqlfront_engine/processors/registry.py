@@ -36,6 +36,8 @@ _PLACES: Final[dict[str, str]] = {
     "ScalarRow": f"{_HERE}.sources.scalar_row:ScalarRow",
     "SetDifference": f"{_HERE}.set_difference:SetDifference",
     "Sort": f"{_HERE}.sort:Sort",
+    "SpoolScan": f"{_HERE}.spool.spool_scan:SpoolScan",
+    "SpoolWrite": f"{_HERE}.spool.spool_write:SpoolWrite",
     "TopN": f"{_HERE}.top_n:TopN",
     "Transform": f"{_HERE}.user_code.transform:Transform",
     "Union": f"{_HERE}.union:Union",

@@ -8,12 +8,20 @@ from hypothesis import strategies as st
 from sqlfront_engine.durable.event_store import events
 from sqlfront_engine.durable.event_store.events import KINDS, Event, decode_event, encode_event
 from sqlfront_engine.durable.event_store.records import OVERHEAD, frame_record, parse_file, record_at
+from sqlfront_engine.spool.spool_file import SpoolFile
 from sqlfront_values.errors import OperationalError
 
 TASK = events.TaskId(stage=2, task=7)
 ATTEMPT = events.Attempt(epoch=3, number=1)
-FILE = events.OutputFile(
-    path="out/a.arrow", rows=5, bytes=99, checksum=7, partition_offsets=(0, 40), partition_rows=(2, 3)
+FILE = SpoolFile(
+    path="out/a.arrow",
+    rows=5,
+    bytes=99,
+    checksum=7,
+    buckets=(0, 1, 0),
+    bucket_rows=(2, 3),
+    bucket_bytes=(16, 24),
+    schema_hash="h",
 )
 ACCEPTED = events.AcceptedPrefix(epoch=2, file="events.000002.000000", offset=10, sequence=4, digest="ab")
 #: One event of each kind, with a value in each field.

@@ -43,6 +43,8 @@ from sqlfront_engine.processors.sources.held_rows import HeldBatches, HeldRows
 from sqlfront_engine.processors.sources.range import Range
 from sqlfront_engine.processors.sources.scalar_row import ScalarRow
 from sqlfront_engine.processors.sources.values import Values
+from sqlfront_engine.processors.spool.spool_scan import SpoolScan
+from sqlfront_engine.processors.spool.spool_write import SpoolWrite
 from sqlfront_engine.processors.top_n import TopN
 from sqlfront_engine.processors.union import Union
 from sqlfront_engine.processors.user_code.services import (
@@ -55,6 +57,7 @@ from sqlfront_engine.processors.user_code.sinks import FunctionSink, LoggerSink,
 from sqlfront_engine.processors.user_code.sources import FunctionSource
 from sqlfront_engine.processors.user_code.transform import Operation, OperationKind, Transform
 from sqlfront_engine.processors.window import Window
+from sqlfront_engine.spool.spool_file import SpoolSettings
 from sqlfront_engine.testing import Batches, batch_of, lone_context, to_physical, verify_processor
 from sqlfront_values.expressions import (
     AggregateCall,
@@ -69,6 +72,7 @@ from sqlfront_values.expressions import (
 )
 from sqlfront_values.types import BIGINT, BOOLEAN, STRING
 from sqlfront_values.user_functions import UserFunction
+from tests.engine.spool.files import write_spool
 
 SCHEMA = pa.schema([("n", BIGINT), ("s", STRING)])
 ROWS: list[tuple[object, ...]] = [(1, "a"), (2, "b"), (None, "a"), (3, None), (2, "b"), (5, "é")]
@@ -178,6 +182,19 @@ class _Ignores:
         """There is nothing to close."""
 
 
+def spool_examples(folder: Path) -> list[Example]:
+    stored = [(PHYSICAL, 0), (PHYSICAL.slice(0, 2), 1), (PHYSICAL, 2)]
+    return [
+        Example(SpoolScan((write_spool(folder, stored, 3),), 0, 2), [], ROWS + ROWS[:2]),
+        Example(
+            SpoolWrite(str(folder / "written.arrow"), SCHEMA, (0,), 3, "report", SpoolSettings(fsync=False)),
+            [[BATCH]],
+            [],
+            lambda: {"report": []},
+        ),
+    ]
+
+
 def connector_examples(folder: Path) -> list[Example]:
     segments = build_segments([BATCH], SCHEMA, None)
     pq.write_table(pa.Table.from_batches([BATCH]), folder / "rows.parquet")
@@ -235,7 +252,13 @@ def staged(batch: pa.RecordBatch, schema: pa.Schema) -> dict[str, object]:
 
 @pytest.fixture(scope="module")
 def examples(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Example]:
-    every = [*engine_examples(), *user_examples(), *connector_examples(tmp_path_factory.mktemp("tables"))]
+    folder = tmp_path_factory.mktemp("tables")
+    every = [
+        *engine_examples(),
+        *user_examples(),
+        *spool_examples(folder / "spool"),
+        *connector_examples(folder),
+    ]
     return {type(example.processor).__name__: example for example in every}
 
 

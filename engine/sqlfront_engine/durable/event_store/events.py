@@ -21,6 +21,7 @@ from typing import Final
 
 import msgspec
 
+from sqlfront_engine.spool.spool_file import SpoolFile
 from sqlfront_values.errors import OperationalError
 
 
@@ -103,23 +104,10 @@ class Split(_Part, frozen=True):
     etag: str | None = None
 
 
-class OutputFile(_Part, frozen=True):
-    """A materialised output: an Arrow IPC file. ``checksum`` is the CRC32C of the bytes of the file;
-    ``partition_offsets`` and ``partition_rows`` have, per target partition, the place of its first byte and
-    the number of its rows."""
-
-    path: str
-    rows: int
-    bytes: int
-    checksum: int
-    partition_offsets: tuple[int, ...] = ()
-    partition_rows: tuple[int, ...] = ()
-
-
 class Manifest(_Part, frozen=True):
     """The files of an output, and a hash of their Arrow schema."""
 
-    files: tuple[OutputFile, ...] = ()
+    files: tuple[SpoolFile, ...] = ()
     schema_hash: str = ""
 
 

@@ -1,0 +1,29 @@
+"""SPOOL SCAN: the rows of spool files."""
+
+from sqlfront_engine.processor import BATCH_ROWS, END_OF_PIECE, Processor, ProcessorContext, Steps, last_round
+from sqlfront_engine.spool.reading import Verification, read_spool
+from sqlfront_engine.spool.spool_file import SpoolFile
+from sqlfront_values.columns.batches import slices
+
+
+class SpoolScan(Processor, frozen=True, tag_field="processor", tag=True):
+    """A source of the rows of spool files that are in the buckets from ``first`` to before ``last``, in the
+    order of the files. Parallel instances take every n-th file."""
+
+    cooperative = False
+
+    files: tuple[SpoolFile, ...]
+    first: int
+    last: int
+    verify: Verification = Verification.SIZE
+
+    def run(self, context: ProcessorContext) -> Steps:
+        buckets = range(self.first, self.last)
+        for file in self.files[context.global_index :: context.total_parallelism]:
+            for batch in read_spool(file, buckets, verify=self.verify, access=context.files):
+                yield from slices(batch, BATCH_ROWS)
+            yield END_OF_PIECE
+        yield from last_round(len(self.files), context.global_index, context.total_parallelism)
+
+    def describe(self) -> str:
+        return f"SpoolScan: {len(self.files)} files, buckets {self.first} to {self.last - 1}"

@@ -1,0 +1,78 @@
+"""SPOOL WRITE: rows into a spool file."""
+
+from collections.abc import Callable
+from itertools import cycle
+from typing import Protocol, cast
+
+import numpy as np
+import pyarrow as pa
+
+from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
+from sqlfront_engine.spool.spool_file import DEFAULT_SETTINGS, SpoolFile, SpoolSettings, SpoolWriter
+from sqlfront_values.columns.batches import split_batch
+from sqlfront_values.errors import InternalError
+from sqlfront_values.partitioning import partitions
+from sqlfront_values.types import physical
+
+
+class SpoolWrite(Processor, frozen=True, tag_field="processor", tag=True):
+    """A sink that writes its input into the spool file ``path``; needs a total parallelism of one. ``schema``
+    has the logical (or physical) types of the rows.
+
+    The finished file's :class:`SpoolFile` is appended to the job's resource ``report``. If the input doesn't
+    end, because of an error or since nobody wants the output, no file stays.
+
+    With ``keys``, ordinals of columns, the bucket of a row follows from its partition: bucket b of n has the
+    partitions of which partition * n // partition count is b. Without keys the batches go to the buckets in
+    turn."""
+
+    cooperative = False
+    preferred_parallelism = 1
+
+    path: str
+    schema: pa.Schema
+    keys: tuple[int, ...]
+    buckets: int
+    report: str
+    settings: SpoolSettings = DEFAULT_SETTINGS
+
+    def run(self, context: ProcessorContext) -> Steps:
+        if context.total_parallelism != 1:
+            raise InternalError(f"{context.total_parallelism} instances write the spool file {self.path}")
+        context.files.check(self.path)
+        report = cast("_Report", context.resources[self.report])
+        split = self._by_key(context.partition_count) if self.keys else self._in_turn()
+        schema = pa.schema([(field.name, physical(field.type)) for field in self.schema])
+        with SpoolWriter(
+            self.path, schema, self.buckets, memory=context.memory, settings=self.settings
+        ) as writer:
+            while (batch := (yield Take(0))) is not None:
+                if batch.num_rows:
+                    for bucket, rows in split(batch).items():
+                        writer.write(rows, bucket)
+            report.append(writer.finish())
+
+    def _by_key(self, partition_count: int) -> "_Split":
+        buckets = np.arange(partition_count) * self.buckets // partition_count
+
+        def split(batch: pa.RecordBatch) -> dict[int, pa.RecordBatch]:
+            keys = [batch.column(ordinal) for ordinal in self.keys]
+            ids = partitions.partition_ids(keys, batch.num_rows, partition_count)
+            return split_batch(batch, buckets[ids], self.buckets)
+
+        return split
+
+    def _in_turn(self) -> "_Split":
+        turns = cycle(range(self.buckets))
+        return lambda batch: {next(turns): batch}
+
+    def describe(self) -> str:
+        return f"SpoolWrite: {self.path}"
+
+
+#: A function that cuts a batch, of at least one row, into the rows of each bucket.
+_Split = Callable[[pa.RecordBatch], dict[int, pa.RecordBatch]]
+
+
+class _Report(Protocol):
+    def append(self, file: SpoolFile, /) -> object: ...

@@ -1,0 +1,96 @@
+"""A file that grows until it gets its name: the sink into which Arrow writes."""
+
+import os
+import secrets
+from contextlib import suppress
+from typing import Final
+
+import pyarrow as pa
+from crc32c import crc32c
+
+from sqlfront_engine.system_calls import SystemCalls, write_all
+
+_TEMPORARY: Final = ".spool-tmp"
+#: Bytes up to which small parts are collected. Arrow writes lengths and paddings of a few bytes each; a call
+#: of the system for each would cost more than the copy.
+_COLLECTED: Final = 65_536
+
+
+class GrowingFile:
+    """A new file under a temporary name in the folder of ``path``. ``size`` and ``checksum`` (CRC32C) are
+    those of all bytes so far. After an error the file can only be discarded."""
+
+    def __init__(self, path: str, calls: SystemCalls) -> None:
+        self._path = os.path.abspath(path)
+        folder, name = os.path.split(self._path)
+        self._present: str | None = os.path.join(folder, f".{name}.{secrets.token_hex(8)}{_TEMPORARY}")
+        self._calls = calls
+        self._collected = bytearray()
+        self._descriptor: int | None = calls.create(self._present)
+        self.size = 0
+        self.checksum = 0
+
+    @property
+    def closed(self) -> bool:
+        """Whether no more bytes can be written; Arrow asks."""
+        return self._descriptor is None
+
+    def write(self, data: bytes | pa.Buffer) -> int:
+        """Append the bytes; returns how many."""
+        part = memoryview(data).cast("B")
+        self.size += len(part)
+        if len(self._collected) + len(part) > _COLLECTED:
+            self.flush()
+        if len(part) > _COLLECTED:
+            self._put(part)
+        else:
+            self._collected += part
+        return len(part)
+
+    def flush(self) -> None:
+        """Hand the collected bytes to the system."""
+        if self._collected:
+            self._put(memoryview(self._collected))
+            self._collected = bytearray()
+
+    def _put(self, data: memoryview) -> None:
+        assert self._descriptor is not None
+        self.checksum = crc32c(data, self.checksum)
+        write_all(self._calls, self._descriptor, data)
+
+    def publish(self, *, sync: bool) -> None:
+        """Close the file and give it its path. With ``sync`` the file and its name are durable then."""
+        assert self._descriptor is not None
+        assert self._present is not None
+        self.flush()
+        if sync:
+            self._calls.sync(self._descriptor)
+        self._close()
+        self._calls.rename(self._present, self._path)
+        self._present = self._path
+        if sync:
+            self._calls.sync_folder(os.path.dirname(self._path))
+        self._present = None
+
+    def discard(self) -> None:
+        """Close and remove the file, unless it was published."""
+        self._close()
+        if self._present is not None:
+            with suppress(FileNotFoundError):
+                os.unlink(self._present)
+            self._present = None
+
+    def _close(self) -> None:
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def remove_temporaries(folder: str) -> list[str]:
+    """Remove the unfinished spool files of the folder, left behind by a process that was killed, and return
+    their names. No writer may be at work in the folder."""
+    found = sorted(name for name in os.listdir(folder) if name.endswith(_TEMPORARY))
+    for name in found:
+        with suppress(FileNotFoundError):
+            os.unlink(os.path.join(folder, name))
+    return found

@@ -1,0 +1,117 @@
+"""Reading of spool files: the record batches of some buckets, from a file that is what its writer says."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from enum import Enum
+from typing import Final
+
+import pyarrow as pa
+from crc32c import crc32c
+
+from sqlfront_engine.file_access import EVERYWHERE, FileAccess
+from sqlfront_engine.spool.spool_file import SpoolFile
+from sqlfront_engine.spool.stored_form import schema_hash
+from sqlfront_values.errors import OperationalError
+
+#: Bytes read at a time for the checksum.
+_CHUNK: Final = 2**20
+
+
+class Verification(Enum):
+    """The checks of a spool file before its rows are believed."""
+
+    SIZE = "size"
+    """The file's size, its schema, and the numbers of batches and rows. A flipped bit is not found."""
+    FULL = "full"
+    """The checksum of all bytes in addition; the whole file is read for it."""
+
+
+class SpoolDamaged(OperationalError):
+    """The error for a spool file that is missing, or isn't as it was written. ``path`` names the file,
+    ``problem`` says what is wrong."""
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(f"the spool file {path} {problem}")
+        self.path = path
+        self.problem = problem
+
+
+def read_spool(
+    file: SpoolFile,
+    buckets: range | None = None,
+    *,
+    verify: Verification = Verification.SIZE,
+    access: FileAccess = EVERYWHERE,
+) -> Iterator[pa.RecordBatch]:
+    """Yield the record batches of the buckets (None = all) in the order of the file; the other batches are
+    not read. Raises SpoolDamaged if the file is not as ``file`` says: before the first batch, or when a
+    batch can't be read; OperationalError if the file can't be opened for another reason."""
+    with _opened(file, verify, access) as reader:
+        rows = [0] * len(file.bucket_rows)
+        for place, bucket in enumerate(file.buckets):
+            if buckets is None or bucket in buckets:
+                with _damages(file):
+                    batch = reader.get_batch(place)
+                    batch.validate()
+                rows[bucket] += batch.num_rows
+                yield batch
+        for bucket, written in enumerate(file.bucket_rows):
+            if buckets is None or bucket in buckets:
+                _expect(file, rows[bucket], written, f"rows in bucket {bucket}")
+
+
+def check_spool(
+    file: SpoolFile, *, verify: Verification = Verification.SIZE, access: FileAccess = EVERYWHERE
+) -> None:
+    """Check the file without reading its rows. Raises errors like :func:`read_spool`."""
+    with _opened(file, verify, access):
+        pass
+
+
+@contextmanager
+def _opened(
+    file: SpoolFile, verify: Verification, access: FileAccess
+) -> Iterator[pa.ipc.RecordBatchFileReader]:
+    with ExitStack() as stack:
+        try:
+            found = stack.enter_context(access.reading(file.path))
+            source = stack.enter_context(pa.OSFile(found.source))
+        except (FileNotFoundError, NotADirectoryError):
+            raise SpoolDamaged(file.path, "is missing") from None
+        except OSError as error:
+            raise OperationalError(f"the spool file {file.path} can't be opened: {error}") from error
+        with _damages(file):
+            reader = _checked(source, file, verify)
+        yield reader
+
+
+def _checked(source: pa.NativeFile, file: SpoolFile, verify: Verification) -> pa.ipc.RecordBatchFileReader:
+    _expect(file, source.size(), file.bytes, "bytes")
+    if verify is Verification.FULL:
+        _expect(file, _checksum(source), file.checksum, "as the checksum")
+    reader = pa.ipc.open_file(source)
+    _expect(file, reader.num_record_batches, len(file.buckets), "record batches")
+    _expect(file, schema_hash(reader.schema), file.schema_hash, "as the hash of the schema")
+    return reader
+
+
+def _checksum(source: pa.NativeFile) -> int:
+    checksum = 0
+    source.seek(0)
+    while chunk := source.read(_CHUNK):
+        checksum = crc32c(chunk, checksum)
+    return checksum
+
+
+def _expect(file: SpoolFile, found: int | str, written: int | str, what: str) -> None:
+    if found != written:
+        raise SpoolDamaged(file.path, f"has {found} {what}, but was written with {written}")
+
+
+@contextmanager
+def _damages(file: SpoolFile) -> Iterator[None]:
+    """A context in which the errors of Arrow and of the system mean a damaged file."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, EOFError, UnicodeError, KeyError) as error:
+        raise SpoolDamaged(file.path, f"can't be read: {error}") from error

@@ -1,0 +1,163 @@
+"""Writing of spool files: rows in buckets, as an Arrow IPC file that appears whole or not at all."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Final, Literal, Self
+
+import msgspec
+import pyarrow as pa
+
+from sqlfront_engine.processor import MemoryAccount
+from sqlfront_engine.spool.growing_file import GrowingFile
+from sqlfront_engine.spool.stored_form import schema_hash, stored_batch, stored_schema
+from sqlfront_engine.system_calls import SystemCalls, make_folder
+from sqlfront_values.columns.batches import concat_batches
+from sqlfront_values.errors import OperationalError
+
+#: Bytes counted for a held batch in addition to its values, so that many small batches, or batches without
+#: columns, fill the buffer, too.
+_BATCH_OVERHEAD: Final = 1024
+
+
+class SpoolFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A finished spool file: the facts that a reader has to know.
+
+    ``path`` is the one given to the writer. ``checksum`` is the CRC32C of all ``bytes`` of the file.
+    ``buckets`` has the bucket of each record batch, in the order of the file. ``bucket_rows`` and
+    ``bucket_bytes`` have one number per bucket; the bytes are those of the rows in memory, neither compressed
+    nor with a dictionary. ``schema_hash`` is the SHA-256 (hexadecimal) of the serialized schema."""
+
+    path: str
+    rows: int
+    bytes: int
+    checksum: int
+    buckets: tuple[int, ...]
+    bucket_rows: tuple[int, ...]
+    bucket_bytes: tuple[int, ...]
+    schema_hash: str
+
+
+class SpoolSettings(msgspec.Struct, frozen=True):
+    """The settings of a spool file.
+
+    ``compression`` of the record batches, None = none. ``buffer_size``: bytes of rows that are held before
+    they are written. ``fsync``: the finished file survives a failure of the machine; without, a failure of
+    the process only."""
+
+    compression: Literal["lz4", "zstd"] | None = "lz4"
+    buffer_size: int = 8 * 2**20
+    fsync: bool = True
+
+
+DEFAULT_SETTINGS: Final = SpoolSettings()
+
+
+class SpoolWriter:
+    """The writer of one spool file; a context manager. The file is at ``path`` after :meth:`finish`; if the
+    block is left without, by an error or not, nothing stays.
+
+    The rows are held per bucket, at most ``settings.buffer_size`` bytes in all or one larger batch, counted
+    against ``memory``. When the buffer is full, the rows of each bucket are written as one record batch, in
+    the order of the buckets. All methods raise OperationalError if the system can't write the file."""
+
+    def __init__(
+        self,
+        path: str,
+        schema: pa.Schema,
+        buckets: int,
+        *,
+        memory: MemoryAccount,
+        settings: SpoolSettings = DEFAULT_SETTINGS,
+        calls: SystemCalls | None = None,
+    ) -> None:
+        self.path = path
+        self.schema = stored_schema(schema)
+        self._memory = memory
+        self._settings = settings
+        self._held: list[list[pa.RecordBatch]] = [[] for _ in range(buckets)]
+        self._held_bytes = 0
+        self._buckets: list[int] = []
+        self._rows = [0] * buckets
+        self._bytes = [0] * buckets
+        calls = calls or SystemCalls()
+        with self._system_errors():
+            make_folder(os.path.dirname(os.path.abspath(path)), calls)
+            self._file = GrowingFile(path, calls)
+        options = pa.ipc.IpcWriteOptions(compression=settings.compression)
+        self._writer = pa.ipc.new_file(self._file, self.schema, options=options)
+
+    def write(self, batch: pa.RecordBatch, bucket: int) -> None:
+        """Add the rows of the batch to the bucket, behind those that the bucket has. Raises InternalError if
+        the columns are not those of the schema."""
+        if not batch.num_rows:
+            return
+        rows = stored_batch(batch, self.schema)
+        size = rows.nbytes + _BATCH_OVERHEAD
+        if self._held_bytes + size > self._settings.buffer_size:
+            self._write_held()
+        self._memory.charge(size)
+        self._held_bytes += size
+        self._held[bucket].append(rows)
+
+    def finish(self) -> SpoolFile:
+        """Write the rest, and give the file its path; durably, unless the settings say otherwise."""
+        self._write_held()
+        with self._system_errors():
+            self._writer.close()
+            self._file.publish(sync=self._settings.fsync)
+        return SpoolFile(
+            path=self.path,
+            rows=sum(self._rows),
+            bytes=self._file.size,
+            checksum=self._file.checksum,
+            buckets=(*self._buckets,),
+            bucket_rows=(*self._rows,),
+            bucket_bytes=(*self._bytes,),
+            schema_hash=schema_hash(self.schema),
+        )
+
+    def _write_held(self) -> None:
+        with self._system_errors():
+            for bucket, pieces in enumerate(self._held):
+                if pieces:
+                    self._write_bucket(bucket, concat_batches(pieces))
+                    pieces.clear()
+        self._release()
+
+    def _write_bucket(self, bucket: int, rows: pa.RecordBatch) -> None:
+        self._writer.write_batch(rows)
+        self._buckets.append(bucket)
+        self._rows[bucket] += rows.num_rows
+        self._bytes[bucket] += rows.nbytes
+
+    def _release(self) -> None:
+        self._memory.release(self._held_bytes)
+        self._held_bytes = 0
+
+    def close(self) -> None:
+        """Remove the file unless it is finished, and forget the rows held."""
+        self._held.clear()
+        self._release()
+        with self._system_errors():
+            self._file.discard()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @contextmanager
+    def _system_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            problem = error.strerror or str(error)
+            raise OperationalError(f"the spool file {self.path} can't be written: {problem}") from error
