@@ -11,6 +11,7 @@ from crc32c import crc32c
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 from sqlfront_engine.spool.spool_file import SpoolFile
 from sqlfront_engine.spool.stored_form import schema_hash
+from sqlfront_values.arrow.bounds import check_bounds
 from sqlfront_values.errors import OperationalError
 
 #: Bytes read at a time for the checksum.
@@ -52,7 +53,7 @@ def read_spool(
             if buckets is None or bucket in buckets:
                 with _damages(file):
                     batch = reader.get_batch(place)
-                    batch.validate()
+                    check_bounds(batch)
                 rows[bucket] += batch.num_rows
                 yield batch
         for bucket, written in enumerate(file.bucket_rows):
@@ -89,7 +90,7 @@ def _checked(source: pa.NativeFile, file: SpoolFile, verify: Verification) -> pa
     _expect(file, source.size(), file.bytes, "bytes")
     if verify is Verification.FULL:
         _expect(file, _checksum(source), file.checksum, "as the checksum")
-    reader = pa.ipc.open_file(source)
+    reader = pa.ipc.open_file(source, options=pa.ipc.IpcReadOptions(use_threads=False))
     _expect(file, reader.num_record_batches, len(file.buckets), "record batches")
     _expect(file, schema_hash(reader.schema), file.schema_hash, "as the hash of the schema")
     return reader
@@ -113,5 +114,5 @@ def _damages(file: SpoolFile) -> Iterator[None]:
     """A context in which the errors of Arrow and of the system mean a damaged file."""
     try:
         yield
-    except (pa.ArrowException, OSError, EOFError, UnicodeError, KeyError) as error:
+    except (pa.ArrowException, OSError, EOFError, ValueError, KeyError) as error:
         raise SpoolDamaged(file.path, f"can't be read: {error}") from error

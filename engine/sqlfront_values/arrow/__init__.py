@@ -3,7 +3,7 @@
 ``arrays`` converts between Arrow, numpy and Python values without pandas; ``kernels`` replaces
 ``pyarrow.compute`` and loads late; ``forms`` has the physical forms (decimals as scaled integers, strings by
 dictionary); ``dictionaries`` computes once per distinct string; ``intervals`` converts Spark's intervals to
-and from Arrow's.
+and from Arrow's; ``bounds`` checks batches from outside.
 """
 
 from sqlfront_values.lazy_modules import lazy_submodules
