@@ -30,5 +30,6 @@ Guarantees:
 * **Order is kept.** The rows of a bucket are read in the order in which they were written.
 
 Invariants of the code: a file has one writer; each file of an output has the same schema, whatever form the
-batches came in; a writer holds at most its buffer, or one larger batch, and a reader one record batch.
+batches came in; a writer holds at most its buffer, or one larger batch of at most 64k rows, and a reader
+holds one record batch.
 """

@@ -9,12 +9,15 @@ from typing import Final, Literal, Self
 import msgspec
 import pyarrow as pa
 
-from sqlfront_engine.processor import MemoryAccount
+from sqlfront_engine.processor import BATCH_ROWS, MemoryAccount
 from sqlfront_engine.spool.growing_file import GrowingFile
 from sqlfront_engine.spool.stored_form import schema_hash, stored_batch, stored_schema
 from sqlfront_engine.system_calls import SystemCalls, make_folder
-from sqlfront_values.columns.batches import concat_batches
+from sqlfront_values.columns.batches import concat_batches, slices
 from sqlfront_values.errors import OperationalError
+
+#: The compressions of record batches that Arrow has; None = none.
+Compression = Literal["lz4", "zstd"] | None
 
 #: Bytes counted for a held batch in addition to its values, so that many small batches, or batches without
 #: columns, fill the buffer, too.
@@ -42,13 +45,18 @@ class SpoolFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class SpoolSettings(msgspec.Struct, frozen=True):
     """The settings of a spool file.
 
-    ``compression`` of the record batches, None = none. ``buffer_size``: bytes of rows that are held before
-    they are written. ``fsync``: the finished file survives a failure of the machine; without, a failure of
-    the process only."""
+    ``compression`` of the record batches. ``buffer_size``: bytes of rows that are held before
+    they are written, at most 1 GiB; the write of a bucket takes the bucket's bytes once more. ``fsync``:
+    the finished file survives a failure of the machine; without, a failure of the process only."""
 
-    compression: Literal["lz4", "zstd"] | None = "lz4"
+    compression: Compression = "lz4"
     buffer_size: int = 8 * 2**20
     fsync: bool = True
+
+    def __post_init__(self) -> None:
+        # The strings of one record batch have less than 2 GiB.
+        if not 0 < self.buffer_size <= 2**30:
+            raise ValueError(f"a buffer of {self.buffer_size} bytes is not one of 1 byte to 1 GiB")
 
 
 DEFAULT_SETTINGS: Final = SpoolSettings()
@@ -58,9 +66,10 @@ class SpoolWriter:
     """The writer of one spool file; a context manager. The file is at ``path`` after :meth:`finish`; if the
     block is left without, by an error or not, nothing stays.
 
-    The rows are held per bucket, at most ``settings.buffer_size`` bytes in all or one larger batch, counted
-    against ``memory``. When the buffer is full, the rows of each bucket are written as one record batch, in
-    the order of the buckets. All methods raise OperationalError if the system can't write the file."""
+    The rows are held per bucket, at most ``settings.buffer_size`` bytes in all or, if these are more, the
+    bytes of :data:`BATCH_ROWS` rows, counted against ``memory``. When the buffer is full, the rows of each
+    bucket are written as one record batch, in the order of the buckets. All methods raise OperationalError if
+    the system can't write the file."""
 
     def __init__(
         self,
@@ -74,6 +83,7 @@ class SpoolWriter:
     ) -> None:
         self.path = path
         self.schema = stored_schema(schema)
+        self._schema_hash = schema_hash(self.schema)
         self._memory = memory
         self._settings = settings
         self._held: list[list[pa.RecordBatch]] = [[] for _ in range(buckets)]
@@ -85,15 +95,19 @@ class SpoolWriter:
         with self._system_errors():
             make_folder(os.path.dirname(os.path.abspath(path)), calls)
             self._file = GrowingFile(path, calls)
-        options = pa.ipc.IpcWriteOptions(compression=settings.compression)
+        # Without threads: the instances of operators are the engine's threads, and a column of a few thousand
+        # values costs less than its hand-over to another thread.
+        options = pa.ipc.IpcWriteOptions(compression=settings.compression, use_threads=False)
         self._writer = pa.ipc.new_file(self._file, self.schema, options=options)
 
     def write(self, batch: pa.RecordBatch, bucket: int) -> None:
         """Add the rows of the batch to the bucket, behind those that the bucket has. Raises InternalError if
         the columns are not those of the schema."""
-        if not batch.num_rows:
-            return
-        rows = stored_batch(batch, self.schema)
+        for piece in slices(batch, BATCH_ROWS):
+            if piece.num_rows:
+                self._hold(stored_batch(piece, self.schema), bucket)
+
+    def _hold(self, rows: pa.RecordBatch, bucket: int) -> None:
         size = rows.nbytes + _BATCH_OVERHEAD
         if self._held_bytes + size > self._settings.buffer_size:
             self._write_held()
@@ -115,7 +129,7 @@ class SpoolWriter:
             buckets=(*self._buckets,),
             bucket_rows=(*self._rows,),
             bucket_bytes=(*self._bytes,),
-            schema_hash=schema_hash(self.schema),
+            schema_hash=self._schema_hash,
         )
 
     def _write_held(self) -> None:

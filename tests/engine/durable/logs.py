@@ -113,6 +113,12 @@ class Disk(SystemCalls):
         super().sync(descriptor)
         self._synced[self._paths[descriptor]] = os.fstat(descriptor).st_size
 
+    def rename(self, path: str, new_path: str) -> None:
+        self._begin("rename")
+        super().rename(path, new_path)
+        self._synced[new_path] = self._synced.pop(path)
+        self._listed.discard(new_path)
+
     def sync_folder(self, path: str) -> None:
         self._begin("sync_folder")
         super().sync_folder(path)

@@ -6,12 +6,19 @@ from pathlib import Path
 import pyarrow as pa
 
 from sqlfront_engine.spool.reading import read_spool
-from sqlfront_engine.spool.spool_file import DEFAULT_SETTINGS, SpoolFile, SpoolSettings, SpoolWriter
+from sqlfront_engine.spool.spool_file import (
+    DEFAULT_SETTINGS,
+    Compression,
+    SpoolFile,
+    SpoolSettings,
+    SpoolWriter,
+)
 from sqlfront_engine.system_calls import SystemCalls
 from sqlfront_engine.testing import CountingMemory
 from sqlfront_engine.testing.rows import Row, rows_of
 
 NAME = "part.arrow"
+COMPRESSIONS: list[Compression] = ["lz4", "zstd", None]
 
 
 def write_spool(

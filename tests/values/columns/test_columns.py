@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sqlfront_values.columns.batches import concat_columns
+from sqlfront_values.columns.batches import concat_columns, split_batch
 from sqlfront_values.columns.encoding import Codes
 from sqlfront_values.columns.grouping import group_rows
 from sqlfront_values.columns.hashing import MULTIPLIERS, IntegerTable
@@ -240,3 +240,18 @@ def test_pieces_of_a_column_in_different_forms_are_joined() -> None:
     pieces = [pa.array(["a", None]), pa.array(["b", "a"]).dictionary_encode(), pa.array([], pa.string())]
     assert concat_columns(pieces).to_pylist() == ["a", None, "b", "a"]
     assert concat_columns([pieces[1], pieces[1]]).type == DICTIONARY_STRING
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 50])
+@pytest.mark.parametrize("used", [1, 2, 40])
+def test_a_batch_is_split_into_the_rows_of_each_target_in_their_order(count: int, used: int) -> None:
+    randomness = np.random.default_rng(count)
+    targets = randomness.choice(randomness.integers(0, count, used), 100)
+    batch = pa.RecordBatch.from_pydict({"n": list(range(100)), "s": list("abcde" * 20)})
+
+    parts = split_batch(batch, targets, count)
+
+    assert sorted(parts) == np.unique(targets).tolist()
+    for target, part in parts.items():
+        assert part.column(0).to_pylist() == np.flatnonzero(targets == target).tolist()
+        part.validate(full=True)
