@@ -27,6 +27,8 @@ Reading order:
 * **Running a DAG.** :mod:`.dag`, :mod:`.plans`, :mod:`.tasklet`, :mod:`.edges`, :mod:`.scheduler`,
   :mod:`.jobs`, :mod:`.engine`. :mod:`.memory` counts the bytes held by operators, :mod:`.job_statistics` has
   the counters of a job, :mod:`.dot` draws a DAG.
+* **Rows in files.** :mod:`.spool` writes rows to Arrow IPC files and reads them again: the outputs of durable
+  jobs.
 * **Durable jobs.** :mod:`.durable` has what a job needs that goes on when its coordinator dies: so far the
   log. Nothing of it loads for light jobs.
 * **Tests.** :mod:`.testing`: the hostile harness for processors, a manual clock.

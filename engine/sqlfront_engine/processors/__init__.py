@@ -3,9 +3,10 @@ version.
 
 :mod:`sqlfront_engine.processor` has their contract. Reading order: ``filter``, ``project``, ``limit`` and
 ``union`` (streaming operators); ``sort`` and ``top_n``; :mod:`.aggregation`; :mod:`.joins`; ``window``;
-``set_difference``; ``sink``, the end of a query's DAG. :mod:`.sources` need no connector. ``inputs`` has
-helpers for taking an input, ``reduction`` drops rows without a partner before a join, ``registry`` lists the
-processors that other members may run, and :mod:`.user_code` has the operators around a user's function.
+``set_difference``; ``sink``, the end of a query's DAG. :mod:`.sources` need no connector, :mod:`.spool`
+writes and reads files of rows. ``inputs`` has helpers for taking an input, ``reduction`` drops rows without a
+partner before a join, ``registry`` lists the processors that other members may run, and :mod:`.user_code` has
+the operators around a user's function.
 """
 
 from sqlfront_values.lazy_modules import lazy_submodules

@@ -105,7 +105,8 @@ class Split(_Part, frozen=True):
 
 
 class Manifest(_Part, frozen=True):
-    """The files of an output, and a hash of their Arrow schema."""
+    """The files of an output, and a hash of their Arrow schema. (A change of
+    :class:`~sqlfront_engine.spool.spool_file.SpoolFile` changes each event with a manifest.)"""
 
     files: tuple[SpoolFile, ...] = ()
     schema_hash: str = ""
