@@ -88,8 +88,11 @@ class GrowingFile:
 
 def remove_temporaries(folder: str) -> list[str]:
     """Remove the unfinished spool files of the folder, left behind by a process that was killed, and return
-    their names. No writer may be at work in the folder."""
-    found = sorted(name for name in os.listdir(folder) if name.endswith(_TEMPORARY))
+    their names; none if the folder doesn't exist. No writer may be at work in the folder."""
+    try:
+        found = sorted(name for name in os.listdir(folder) if name.endswith(_TEMPORARY))
+    except FileNotFoundError:
+        return []
     for name in found:
         with suppress(FileNotFoundError):
             os.unlink(os.path.join(folder, name))

@@ -9,14 +9,24 @@ import pyarrow as pa
 import pytest
 
 from sqlfront_engine.dag import DAG, Edge
+from sqlfront_engine.engine import Engine, JobConfig
 from sqlfront_engine.file_access import NOWHERE
-from sqlfront_engine.processor import ProcessorContext
+from sqlfront_engine.processor import Processor, ProcessorContext, Steps
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_engine.processors.spool.spool_scan import SpoolScan
 from sqlfront_engine.processors.spool.spool_write import SpoolWrite
+from sqlfront_engine.spool.reading import Verification
 from sqlfront_engine.spool.spool_file import SpoolFile, SpoolSettings
-from sqlfront_engine.testing import batch_of, lone_context, rows_of, run_dag, run_processor, verify_processor
-from sqlfront_values.errors import InternalError, ProgrammingError
+from sqlfront_engine.testing import (
+    Batches,
+    batch_of,
+    lone_context,
+    rows_of,
+    run_dag,
+    run_processor,
+    verify_processor,
+)
+from sqlfront_values.errors import InternalError, OperationalError, ProgrammingError
 from sqlfront_values.partitioning.partitions import partition_ids
 from sqlfront_values.types import BIGINT, DOUBLE, STRING
 from tests.engine.spool.files import NAME, names, stored_rows
@@ -43,6 +53,11 @@ def write(
     assert run_processor(sink, [batches], context=reporting(report)) == []
     (file,) = report
     return file
+
+
+def run_to_end(dag: DAG, resources: dict[str, object]) -> None:
+    with Engine(workers=1) as engine:
+        engine.run(dag, JobConfig(resources=resources)).join()
 
 
 # ---- SpoolWrite
@@ -110,6 +125,40 @@ def test_a_closed_generator_leaves_no_file(tmp_path: Path) -> None:
     assert report == []
     assert names(tmp_path) == []
     assert context.memory.held == 0  # type: ignore[attr-defined]
+
+
+class Breaks(Processor, frozen=True):
+    """A source of which the second step fails."""
+
+    def run(self, context: ProcessorContext) -> Steps:
+        yield BATCH
+        raise OperationalError("the source is gone")
+
+
+def test_a_job_that_fails_leaves_no_file_and_reports_none(tmp_path: Path) -> None:
+    report: list[SpoolFile] = []
+    dag = DAG()
+    sink = dag.vertex("sink", SpoolWrite(str(tmp_path / NAME), SCHEMA, (0,), 2, "report"), 1)
+    dag.edge(Edge.between(dag.vertex("source", Breaks(), 1), sink))
+
+    with pytest.raises(OperationalError, match="the source is gone"):
+        run_to_end(dag, {"report": report})
+    assert report == []
+    assert names(tmp_path) == []
+
+
+def test_two_jobs_hand_rows_over_by_a_file(tmp_path: Path) -> None:
+    report: list[SpoolFile] = []
+    write = DAG()
+    source = write.vertex("source", Batches("rows"), 1)
+    sink = write.vertex("sink", SpoolWrite(str(tmp_path / NAME), SCHEMA, (0,), 5, "report"), 1)
+    write.edge(Edge.between(source, sink))
+    run_to_end(write, {"rows": [BATCH, BATCH], "report": report})
+    read = DAG()
+    scan = read.vertex("scan", SpoolScan(tuple(report), 0, 5, Verification.FULL), 1)
+    read.edge(Edge.between(scan, read.vertex("result", ResultSink(), 1)))
+
+    assert sorted(map(repr, rows_of(run_dag(read)))) == sorted(map(repr, ROWS + ROWS))
 
 
 def test_two_instances_for_one_file_are_refused(tmp_path: Path) -> None:

@@ -148,6 +148,10 @@ def test_a_killed_process_leaves_its_temporary_file_only(tmp_path: Path) -> None
     assert names(tmp_path) == ["other.arrow"]
 
 
+def test_a_folder_that_does_not_exist_has_no_temporary_files(tmp_path: Path) -> None:
+    assert remove_temporaries(str(tmp_path / "none")) == []
+
+
 def test_a_second_attempt_replaces_the_file_of_the_first(tmp_path: Path) -> None:
     write_spool(tmp_path, BATCHES[:1], 2)
 

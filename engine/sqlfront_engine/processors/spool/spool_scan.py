@@ -7,8 +7,8 @@ from sqlfront_values.columns.batches import slices
 
 
 class SpoolScan(Processor, frozen=True, tag_field="processor", tag=True):
-    """A source of the rows of spool files that are in the buckets from ``first`` to before ``last``, in the
-    order of the files. Parallel instances take every n-th file."""
+    """A source of rows of spool files: those in the buckets of the half-open range ``first`` to ``last``, in
+    the order of the files. Parallel instances take every n-th file."""
 
     cooperative = False
 
@@ -26,4 +26,4 @@ class SpoolScan(Processor, frozen=True, tag_field="processor", tag=True):
         yield from last_round(len(self.files), context.global_index, context.total_parallelism)
 
     def describe(self) -> str:
-        return f"SpoolScan: {len(self.files)} files, buckets {self.first} to {self.last - 1}"
+        return f"SpoolScan: {len(self.files)} files, {self.last - self.first} buckets from {self.first}"

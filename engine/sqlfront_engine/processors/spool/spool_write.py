@@ -19,12 +19,11 @@ class SpoolWrite(Processor, frozen=True, tag_field="processor", tag=True):
     """A sink that writes its input into the spool file ``path``; needs a total parallelism of one. ``schema``
     has the logical (or physical) types of the rows.
 
-    The finished file's :class:`SpoolFile` is appended to the job's resource ``report``. If the input doesn't
-    end, because of an error or since nobody wants the output, no file stays.
+    The :class:`SpoolFile` of the finished file is appended to the job's resource ``report``, a list. If the
+    input doesn't end, because of an error or a cancellation, no file stays.
 
-    With ``keys``, ordinals of columns, the bucket of a row follows from its partition: bucket b of n has the
-    partitions of which partition * n // partition count is b. Without keys the batches go to the buckets in
-    turn."""
+    With ``keys``, ordinals of columns, the partition of the key decides on the bucket of a row: partition p
+    of n goes to bucket ``p * buckets // n``. Without keys the batches go to the buckets in turn."""
 
     cooperative = False
     preferred_parallelism = 1
