@@ -15,7 +15,7 @@ from sqlfront_engine.processor import Processor, ProcessorContext, Steps
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_engine.processors.spool.spool_scan import SpoolScan
 from sqlfront_engine.processors.spool.spool_write import SpoolWrite
-from sqlfront_engine.spool.reading import Verification
+from sqlfront_engine.spool.reading import SpoolDamaged, Verification
 from sqlfront_engine.spool.spool_file import SpoolFile, SpoolSettings
 from sqlfront_engine.testing import (
     Batches,
@@ -196,3 +196,16 @@ def test_the_instances_read_in_turn_give_the_files_in_order(tmp_path: Path, inst
     dag.edge(Edge.between(scan, dag.vertex("result", ResultSink(), 1)).in_turn())
 
     assert rows_of(run_dag(dag)) == ROWS[:4]
+
+
+def test_the_error_of_a_job_names_the_damaged_file(tmp_path: Path) -> None:
+    file = write(tmp_path, [BATCH])
+    (tmp_path / NAME).unlink()
+    dag = DAG()
+    scan = dag.vertex("scan", SpoolScan((file,), 0, 1), 1)
+    dag.edge(Edge.between(scan, dag.vertex("result", ResultSink(), 1)))
+
+    with pytest.raises(SpoolDamaged, match="is missing") as caught:
+        run_dag(dag)
+    assert caught.value.path == file.path
+    assert caught.value.vertex == "scan"
