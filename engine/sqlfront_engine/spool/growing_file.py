@@ -11,14 +11,14 @@ from crc32c import crc32c
 from sqlfront_engine.system_calls import SystemCalls, write_all
 
 _TEMPORARY: Final = ".spool-tmp"
-#: Bytes up to which small parts are collected. Arrow writes lengths and paddings of a few bytes each; a call
+#: Bytes that small parts are collected to. Arrow writes lengths and paddings of a few bytes each; a call
 #: of the system for each would cost more than the copy.
 _COLLECTED: Final = 65_536
 
 
 class GrowingFile:
     """A new file under a temporary name in the folder of ``path``. ``size`` and ``checksum`` (CRC32C) are
-    those of all bytes so far. After an error the file can only be discarded."""
+    those of all bytes once the file is published. After an error the file can only be discarded."""
 
     def __init__(self, path: str, calls: SystemCalls) -> None:
         self._path = os.path.abspath(path)
@@ -37,15 +37,14 @@ class GrowingFile:
 
     def write(self, data: bytes | pa.Buffer) -> int:
         """Append the bytes; returns how many."""
-        part = memoryview(data).cast("B")
-        self.size += len(part)
-        if len(self._collected) + len(part) > _COLLECTED:
+        if len(data) >= _COLLECTED:
             self.flush()
-        if len(part) > _COLLECTED:
-            self._put(part)
+            self._put(memoryview(data).cast("B"))
         else:
-            self._collected += part
-        return len(part)
+            self._collected += data
+            if len(self._collected) >= _COLLECTED:
+                self.flush()
+        return len(data)
 
     def flush(self) -> None:
         """Hand the collected bytes to the system."""
@@ -55,6 +54,7 @@ class GrowingFile:
 
     def _put(self, data: memoryview) -> None:
         assert self._descriptor is not None
+        self.size += len(data)
         self.checksum = crc32c(data, self.checksum)
         write_all(self._calls, self._descriptor, data)
 

@@ -51,15 +51,15 @@ def stored_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _stored_column(column: pa.Array, field: pa.Field) -> pa.Array:
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
     if column.type.equals(field.type):
         return column
     if stored_type(column.type) != field.type:
         raise InternalError(
             f"the column {field.name!r} of a spool file is {field.type}, but a batch has {column.type}"
         )
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    return column if column.type == field.type else column.cast(field.type)
+    return column.cast(field.type)
 
 
 def schema_hash(schema: pa.Schema) -> str:
