@@ -52,7 +52,7 @@ def finished(task: int, partitions: int) -> Event:
         attempt=Attempt(epoch=1, number=0),
         member="127.0.0.1:5701",
         incarnation="6f1c7a5e",
-        output=Manifest(files=(file,), schema_hash="0123456789abcdef"),
+        output=Manifest(files=(file,)),
         deterministic=True,
         splits={"scan": (task,)},
         rows_in=2_000_000,

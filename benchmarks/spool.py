@@ -158,7 +158,7 @@ class Ways:
         found: list[SpoolFile] = []
         context = msgspec.structs.replace(lone_context(), resources={"report": found})
         path = os.path.join(self._folder, "many.arrow")
-        sink = SpoolWrite(path, SCHEMA, (0,), self._buckets, "report", self._settings)
+        sink = SpoolWrite(path, (0,), self._buckets, "report", self._settings)
         run_processor(sink, [self._coded], context=context)
         (self._many,) = found
 

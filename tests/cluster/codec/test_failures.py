@@ -3,6 +3,7 @@
 import pytest
 
 from sqlfront_cluster.codec import ErrorData, decode, encode
+from sqlfront_engine.spool.reading import SpoolDamaged
 from sqlfront_values.errors import (
     DataError,
     Error,
@@ -13,6 +14,9 @@ from sqlfront_values.errors import (
 )
 from sqlfront_values.room import TooLargeError
 from sqlfront_values.spark_conditions import SQLSTATES
+
+#: Arguments of classes that need more than a message.
+FURTHER: dict[type[Error], tuple[object, ...]] = {TooLargeError: (1,), SpoolDamaged: ("is damaged",)}
 
 
 def travelled(error: BaseException) -> Error:
@@ -26,7 +30,8 @@ def all_classes(kind: type[Error]) -> set[type[Error]]:
 @pytest.mark.parametrize("kind", sorted(all_classes(Error), key=str))
 def test_every_class_comes_back(kind: type[Error]) -> None:
     """One that another room has for itself comes back as the class of the hierarchy that it is one of."""
-    error = kind("so it is", 1) if issubclass(kind, TooLargeError) else kind("so it is")
+    further = next((more for base, more in FURTHER.items() if issubclass(kind, base)), ())
+    error = kind("so it is", *further)
     back = travelled(error)
 
     assert type(back) is next(base for base in kind.__mro__ if base.__module__ == Error.__module__)

@@ -187,7 +187,7 @@ def spool_examples(folder: Path) -> list[Example]:
     return [
         Example(SpoolScan((write_spool(folder, stored, 3),), 0, 2), [], ROWS + ROWS[:2]),
         Example(
-            SpoolWrite(str(folder / "written.arrow"), SCHEMA, (0,), 3, "report", SpoolSettings(fsync=False)),
+            SpoolWrite(str(folder / "written.arrow"), (0,), 3, "report", SpoolSettings(fsync=False)),
             [[BATCH]],
             [],
             lambda: {"report": []},

@@ -49,7 +49,7 @@ def write(
     schema: pa.Schema = SCHEMA,
 ) -> SpoolFile:
     report: list[SpoolFile] = []
-    sink = SpoolWrite(str(folder / name), schema, keys, buckets, "report")
+    sink = SpoolWrite(str(folder / name), keys, buckets, "report")
     assert run_processor(sink, [batches], context=reporting(report)) == []
     (file,) = report
     return file
@@ -105,7 +105,7 @@ def test_without_keys_the_batches_go_in_turn(tmp_path: Path) -> None:
 def test_the_hostile_orders_write_the_same_rows(tmp_path: Path) -> None:
     report: list[SpoolFile] = []
     path = str(tmp_path / NAME)
-    sink = SpoolWrite(path, SCHEMA, (1,), 4, "report", SpoolSettings(buffer_size=3000, fsync=False))
+    sink = SpoolWrite(path, (1,), 4, "report", SpoolSettings(buffer_size=3000, fsync=False))
 
     verify_processor(sink, [[BATCH, BATCH]], [], context=lambda: reporting(report))
 
@@ -117,7 +117,7 @@ def test_the_hostile_orders_write_the_same_rows(tmp_path: Path) -> None:
 def test_a_closed_generator_leaves_no_file(tmp_path: Path) -> None:
     report: list[SpoolFile] = []
     context = reporting(report)
-    steps = SpoolWrite(str(tmp_path / NAME), SCHEMA, (), 1, "report").run(context)
+    steps = SpoolWrite(str(tmp_path / NAME), (), 1, "report").run(context)
     next(steps)
     steps.send(BATCH)
     steps.close()
@@ -138,7 +138,7 @@ class Breaks(Processor, frozen=True):
 def test_a_job_that_fails_leaves_no_file_and_reports_none(tmp_path: Path) -> None:
     report: list[SpoolFile] = []
     dag = DAG()
-    sink = dag.vertex("sink", SpoolWrite(str(tmp_path / NAME), SCHEMA, (0,), 2, "report"), 1)
+    sink = dag.vertex("sink", SpoolWrite(str(tmp_path / NAME), (0,), 2, "report"), 1)
     dag.edge(Edge.between(dag.vertex("source", Breaks(), 1), sink))
 
     with pytest.raises(OperationalError, match="the source is gone"):
@@ -151,7 +151,7 @@ def test_two_jobs_hand_rows_over_by_a_file(tmp_path: Path) -> None:
     report: list[SpoolFile] = []
     write = DAG()
     source = write.vertex("source", Batches("rows"), 1)
-    sink = write.vertex("sink", SpoolWrite(str(tmp_path / NAME), SCHEMA, (0,), 5, "report"), 1)
+    sink = write.vertex("sink", SpoolWrite(str(tmp_path / NAME), (0,), 5, "report"), 1)
     write.edge(Edge.between(source, sink))
     run_to_end(write, {"rows": [BATCH, BATCH], "report": report})
     read = DAG()
@@ -162,17 +162,17 @@ def test_two_jobs_hand_rows_over_by_a_file(tmp_path: Path) -> None:
 
 
 def test_two_instances_for_one_file_are_refused(tmp_path: Path) -> None:
-    context = msgspec.structs.replace(reporting([]), total_parallelism=2)
+    context = msgspec.structs.replace(reporting([]), local_parallelism=2)
 
     with pytest.raises(InternalError, match="2 instances write the spool file"):
-        next(SpoolWrite(str(tmp_path / NAME), SCHEMA, (), 1, "report").run(context))
+        next(SpoolWrite(str(tmp_path / NAME), (), 1, "report").run(context))
 
 
 def test_a_plan_names_only_files_that_the_process_may_open(tmp_path: Path) -> None:
     context = msgspec.structs.replace(reporting([]), files=NOWHERE)
 
     with pytest.raises(ProgrammingError, match="may not be read or written"):
-        next(SpoolWrite(str(tmp_path / NAME), SCHEMA, (), 1, "report").run(context))
+        next(SpoolWrite(str(tmp_path / NAME), (), 1, "report").run(context))
     assert names(tmp_path) == []
     with pytest.raises(ProgrammingError, match="may not be read or written"):
         next(SpoolScan((write(tmp_path, [BATCH]),), 0, 1).run(context))

@@ -83,14 +83,6 @@ class TableRead(_Part, frozen=True):
     version: str
 
 
-class InputRanges(_Part, frozen=True):
-    """The partitions of a producing stage that each task of a stage reads, by half-open ranges in the order
-    of the tasks."""
-
-    stage: int
-    ranges: tuple[tuple[int, int], ...]
-
-
 class Split(_Part, frozen=True):
     """One unit of a scan's input. ``part`` names the part of the file or table (row groups, a partition), and
     is empty for all of it; ``size`` in bytes, ``modified`` in nanoseconds since 1970 and ``etag`` tell a
@@ -105,11 +97,10 @@ class Split(_Part, frozen=True):
 
 
 class Manifest(_Part, frozen=True):
-    """The files of an output, and a hash of their Arrow schema. (A change of
-    :class:`~sqlfront_engine.spool.spool_file.SpoolFile` changes each event with a manifest.)"""
+    """The files that a task has written, one for each output of its stage; or the files of the result. (A
+    change of :class:`~sqlfront_engine.spool.spool_file.SpoolFile` changes each event with a manifest.)"""
 
     files: tuple[SpoolFile, ...] = ()
-    schema_hash: str = ""
 
 
 class JobError(_Part, frozen=True):
@@ -176,17 +167,24 @@ class EpochStarted(Event, frozen=True):
 
 
 class StageInitialized(Event, frozen=True):
-    """The parallelism and the inputs of a stage are fixed. Durable before the first task of the stage is
-    sent. ``hash_function`` names the hash that distributes the stage's output, ``sort_bounds`` (an Arrow IPC
+    """The tasks of a stage are fixed. Durable before the first task of the stage is sent.
+
+    ``ranges``: for each task the half-open range of buckets that the task reads, of ``buckets`` buckets.
+    ``hash_function`` names the hash that divides rows among the buckets, ``sort_bounds`` (an Arrow IPC
     stream) has the bounds of a distributed sort; ``fragment_hash`` is the hash of the stage's part of the
     plan."""
 
     stage: int
-    parallelism: int
+    ranges: tuple[tuple[int, int], ...]
+    buckets: int
     fragment_hash: str
-    inputs: tuple[InputRanges, ...] = ()
     hash_function: str | None = None
     sort_bounds: bytes | None = None
+
+    @property
+    def parallelism(self) -> int:
+        """The number of tasks."""
+        return len(self.ranges)
 
 
 class SplitsListed(Event, frozen=True):

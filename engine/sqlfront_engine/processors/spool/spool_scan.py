@@ -8,7 +8,7 @@ from sqlfront_values.columns.batches import slices
 
 class SpoolScan(Processor, frozen=True, tag_field="processor", tag=True):
     """A source of rows of spool files: those in the buckets of the half-open range ``first`` to ``last``, in
-    the order of the files. Parallel instances take every n-th file."""
+    the order of the files. Parallel instances on a member take every n-th file."""
 
     cooperative = False
 
@@ -19,11 +19,11 @@ class SpoolScan(Processor, frozen=True, tag_field="processor", tag=True):
 
     def run(self, context: ProcessorContext) -> Steps:
         buckets = range(self.first, self.last)
-        for file in self.files[context.global_index :: context.total_parallelism]:
+        for file in self.files[context.local_index :: context.local_parallelism]:
             for batch in read_spool(file, buckets, verify=self.verify, access=context.files):
                 yield from slices(batch, BATCH_ROWS)
             yield END_OF_PIECE
-        yield from last_round(len(self.files), context.global_index, context.total_parallelism)
+        yield from last_round(len(self.files), context.local_index, context.local_parallelism)
 
     def describe(self) -> str:
         return f"SpoolScan: {len(self.files)} files, {self.last - self.first} buckets from {self.first}"

@@ -12,12 +12,11 @@ from sqlfront_engine.spool.spool_file import DEFAULT_SETTINGS, SpoolFile, SpoolS
 from sqlfront_values.columns.batches import split_batch
 from sqlfront_values.errors import InternalError
 from sqlfront_values.partitioning import partitions
-from sqlfront_values.types import physical
 
 
 class SpoolWrite(Processor, frozen=True, tag_field="processor", tag=True):
-    """A sink that writes its input into the spool file ``path``; needs a total parallelism of one. ``schema``
-    has the logical (or physical) types of the rows.
+    """A sink that writes its input into the spool file ``path``; needs one instance. The first batch tells
+    the columns; the file of an output without rows has no columns.
 
     The :class:`SpoolFile` of the finished file is appended to the job's resource ``report``, a list. If the
     input doesn't end, because of an error or a cancellation, no file stays.
@@ -29,26 +28,29 @@ class SpoolWrite(Processor, frozen=True, tag_field="processor", tag=True):
     preferred_parallelism = 1
 
     path: str
-    schema: pa.Schema
     keys: tuple[int, ...]
     buckets: int
     report: str
     settings: SpoolSettings = DEFAULT_SETTINGS
 
     def run(self, context: ProcessorContext) -> Steps:
-        if context.total_parallelism != 1:
-            raise InternalError(f"{context.total_parallelism} instances write the spool file {self.path}")
+        if context.local_parallelism != 1:
+            raise InternalError(f"{context.local_parallelism} instances write the spool file {self.path}")
         context.files.check(self.path)
         report = cast("_Report", context.resources[self.report])
         split = self._by_key(context.partition_count) if self.keys else self._in_turn()
-        schema = pa.schema([(field.name, physical(field.type)) for field in self.schema])
+        batch = yield Take(0)
+        while batch is not None and not batch.num_rows:
+            batch = yield Take(0)
+        schema = pa.schema([]) if batch is None else batch.schema
         with SpoolWriter(
             self.path, schema, self.buckets, memory=context.memory, settings=self.settings
         ) as writer:
-            while (batch := (yield Take(0))) is not None:
+            while batch is not None:
                 if batch.num_rows:
                     for bucket, rows in split(batch).items():
                         writer.write(rows, bucket)
+                batch = yield Take(0)
             report.append(writer.finish())
 
     def _by_key(self, partition_count: int) -> "_Split":
