@@ -132,6 +132,8 @@ class Processor(msgspec.Struct, frozen=True, array_like=True, tag_field="process
     reads_table: ClassVar[bool] = False
     #: True: the instances on a member share an object, ``ProcessorContext.share``.
     shared: ClassVar[bool] = False
+    #: False: code of the user, which may do other things at a second run.
+    repeatable: ClassVar[bool] = True
 
     def run(self, context: ProcessorContext) -> Steps:
         """Make the generator that runs one instance of the operator; see the module's docstring."""

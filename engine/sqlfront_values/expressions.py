@@ -240,6 +240,23 @@ def walk(expression: Expr) -> Iterator[Expr]:
             waiting += reversed(children)
 
 
+def expressions_in(value: object) -> Iterator[Expr]:
+    """Yield the expressions in a field of a plan: an expression, the arguments and the filter of a call of an
+    aggregate or window function, and those of the items of a tuple. Other values have none."""
+    match value:
+        case Expr():
+            yield value
+        case AggregateCall():
+            yield from value.arguments
+            if value.filter is not None:
+                yield value.filter
+        case WindowCall():
+            yield from value.arguments
+        case tuple():
+            for item in value:
+                yield from expressions_in(item)
+
+
 def transform(expression: Expr, rewrite: Callable[[Expr], Expr]) -> Expr:
     """Rewrite the expression bottom-up. The pure function ``rewrite`` is called with each node, after its
     children have been replaced by their rewritten forms, and returns the node's replacement. A node whose

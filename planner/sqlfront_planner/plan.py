@@ -24,6 +24,7 @@ from sqlfront_values.expressions import (
     Parameter,
     RunValue,
     WindowCall,
+    expressions_in,
     transform,
     walk,
 )
@@ -147,7 +148,9 @@ def template_of(lowered: LoweredQuery) -> Template:
     for vertex in lowered.dag:
         processor = vertex.processor
         names = tuple(
-            name for name in processor.__struct_fields__ if _is_open_value(getattr(processor, name))
+            name
+            for name in processor.__struct_fields__
+            if any(map(is_open, expressions_in(getattr(processor, name))))
         )
         if names and vertex.name not in sources:
             fields.append((vertex.name, processor, names))
@@ -170,18 +173,6 @@ def is_open(expression: Expr) -> bool:
     if isinstance(expression, Column | Literal):
         return False
     return any(isinstance(item, Parameter | RunValue) for item in walk(expression))
-
-
-def _is_open_value(value: object) -> bool:
-    match value:
-        case Expr():
-            return is_open(value)
-        case AggregateCall() | WindowCall():
-            return _is_open_value(value.arguments) or _is_open_value(getattr(value, "filter", None))
-        case tuple():
-            return any(map(_is_open_value, value))
-        case _:
-            return False
 
 
 def _map_expressions(value: object, literal: Callable[[Expr], Expr]) -> object:

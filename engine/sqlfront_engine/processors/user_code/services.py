@@ -49,6 +49,7 @@ class MapUsingService(Processor, frozen=True, tag_field="processor", tag=True):
     """A map by ``function(service, *row)``, which may block. ``input_schema`` and ``schema`` have logical
     types."""
 
+    repeatable: ClassVar[bool] = False
     cooperative: ClassVar[bool] = False
     shared: ClassVar[bool] = True
 
@@ -85,6 +86,7 @@ class MapUsingServiceAsync(Processor, frozen=True, tag_field="processor", tag=Tr
     """A map by ``await function(service, *row)``, with up to ``concurrency`` calls at the same time in each
     instance. The rows keep their order. When one call fails, the others are cancelled."""
 
+    repeatable: ClassVar[bool] = False
     cooperative: ClassVar[bool] = False
     shared: ClassVar[bool] = True
 

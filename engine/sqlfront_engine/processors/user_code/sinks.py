@@ -45,6 +45,7 @@ class Sink(Processor, frozen=True):
     can share an object: ``context.share.open(make, close)``.
     """
 
+    repeatable: ClassVar[bool] = False
     cooperative: ClassVar[bool] = False
     preferred_parallelism: ClassVar[int | None] = 1
     shared: ClassVar[bool] = True

@@ -36,6 +36,7 @@ class OpenedSource(Processor, frozen=True):
     can share an object, such as a connection: ``context.share.open(make, close)``.
     """
 
+    repeatable: ClassVar[bool] = False
     cooperative: ClassVar[bool] = False
     preferred_parallelism: ClassVar[int | None] = 1
     shared: ClassVar[bool] = True

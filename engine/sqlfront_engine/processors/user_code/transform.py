@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
-from typing import Final, assert_never
+from typing import ClassVar, Final, assert_never
 
 import msgspec
 import pyarrow as pa
@@ -46,6 +46,8 @@ class Transform(Processor, frozen=True, tag_field="processor", tag=True):
     Between two operations, values are as if read from columns of the stated types, whether or not the
     operations are fused into one operator.
     """
+
+    repeatable: ClassVar[bool] = False
 
     schema: pa.Schema
     operations: tuple[Operation, ...]
