@@ -1,0 +1,51 @@
+"""The division of a stage's work among tasks."""
+
+import itertools
+from collections.abc import Sequence
+
+import msgspec
+
+#: The half-open range of buckets that a task reads, for each task of a stage.
+Ranges = tuple[tuple[int, int], ...]
+
+
+class JobOptions(msgspec.Struct, frozen=True):
+    """The options of a durable job. ``parallelism``: the most tasks of a stage. ``buckets``: the number of
+    parts into which a task divides rows by key, for the tasks of the next stage. ``task_size``: bytes of
+    input for which a task is worth its start: smaller parts are read by one task. ``attempts``: the runs of a
+    task until its failure fails the job."""
+
+    parallelism: int = 8
+    buckets: int = 32
+    task_size: int = 16 * 2**20
+    attempts: int = 4
+
+
+def coalesced(sizes: Sequence[int], options: JobOptions) -> Ranges:
+    """The half-open ranges of buckets that tasks read, at most ``options.parallelism`` of them: neighbouring
+    buckets are joined until a task has enough to read. ``sizes``: bytes per bucket.
+
+    >>> coalesced([10, 10, 10, 10], JobOptions(parallelism=4, task_size=20))
+    ((0, 2), (2, 4))
+    >>> coalesced([0, 0, 50, 0], JobOptions(parallelism=4, task_size=20))
+    ((0, 3), (3, 4))
+    """
+    enough = max(options.task_size, -(-sum(sizes) // options.parallelism))
+    ranges: list[tuple[int, int]] = []
+    start = read = 0
+    for bucket, size in enumerate(sizes):
+        read += size
+        if read >= enough and len(ranges) < options.parallelism - 1:
+            ranges.append((start, bucket + 1))
+            start, read = bucket + 1, 0
+    return (*ranges, (start, len(sizes))) if start < len(sizes) or not ranges else tuple(ranges)
+
+
+def even(buckets: int, parts: int) -> Ranges:
+    """Ranges of about equal numbers of buckets.
+
+    >>> even(10, 3)
+    ((0, 3), (3, 6), (6, 10))
+    """
+    ends = [buckets * part // parts for part in range(parts + 1)]
+    return tuple(itertools.pairwise(ends))

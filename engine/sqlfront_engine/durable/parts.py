@@ -1,0 +1,95 @@
+"""The parts of a DAG that can run as one stage each."""
+
+from collections.abc import Iterable
+
+from sqlfront_engine.dag import DAG, Distribution, Edge, Vertex
+from sqlfront_values.errors import InternalError
+
+
+def target_of(edge: Edge) -> Vertex:
+    """The destination of an edge of a DAG."""
+    assert edge.destination is not None
+    return edge.destination
+
+
+class Parts:
+    """The search for the parts of a DAG: at first each vertex is a part, then local edges join parts. Two
+    parts stay apart if rows go from the one to the other by way of a distributed edge, too."""
+
+    def __init__(self, dag: DAG) -> None:
+        self._dag = dag
+        self._part_of = {vertex.name: {vertex.name} for vertex in dag}
+
+    def found(self) -> list[set[str]]:
+        """The parts. Of a cycle the edge is cut that leads over the most distributed edges: the rows of the
+        other edges have been filtered less far."""
+        levels = _levels(self._dag)
+
+        def span(edge: Edge) -> int:
+            return levels[target_of(edge).name] - levels[edge.source.name]
+
+        local = [edge for edge in self._dag.edges if edge.distribution is Distribution.LOCAL]
+        for edge in sorted(local, key=span):
+            source, target = self._part_of[edge.source.name], self._part_of[target_of(edge).name]
+            if source is not target and not self._leads_around(source, target):
+                source |= target
+                self._part_of.update(dict.fromkeys(target, source))
+        return [*{id(part): part for part in self._part_of.values()}.values()]
+
+    def _leads_around(self, source: set[str], target: set[str]) -> bool:
+        """Whether rows go from the one part to the other in another way than over local edges between the
+        two."""
+        waiting = [
+            edge
+            for name in source
+            for edge in self._dag.outbound(self._dag[name])
+            if edge.distribution is not Distribution.LOCAL or target_of(edge).name not in source | target
+        ]
+        seen: set[str] = set()
+        while waiting:
+            name = target_of(waiting.pop()).name
+            if name in target or name in source:
+                return True
+            if name not in seen:
+                part = self._part_of[name]
+                seen |= part
+                waiting += [edge for one in part for edge in self._dag.outbound(self._dag[one])]
+        return False
+
+
+def _levels(dag: DAG) -> dict[str, int]:
+    """For each vertex, minus the most distributed edges on a way to the result: vertices that local edges
+    connect have equal levels if they can run in one stage."""
+    levels: dict[str, int] = {}
+    for vertex in reversed([*dag]):
+        levels[vertex.name] = min(
+            (
+                levels[target_of(edge).name] - (edge.distribution is not Distribution.LOCAL)
+                for edge in dag.outbound(vertex)
+            ),
+            default=0,
+        )
+    return levels
+
+
+def ordered(dag: DAG, parts: Iterable[set[str]]) -> list[tuple[str, ...]]:
+    """The names of the vertices of each part, in an order in which rows go from earlier parts to later
+    ones."""
+    order = {vertex.name: place for place, vertex in enumerate(dag)}
+    waiting = sorted(parts, key=lambda part: min(map(order.__getitem__, part)))
+    done: set[str] = set()
+    ordered: list[tuple[str, ...]] = []
+    while waiting:
+        ready = [part for part in waiting if _sources(dag, part) <= done | part]
+        for part in ready:
+            waiting.remove(part)
+            done |= part
+            ordered.append(tuple(sorted(part, key=order.__getitem__)))
+        if not ready:
+            raise InternalError("the stages of a durable job wait for each other")
+    return ordered
+
+
+def _sources(dag: DAG, part: Iterable[str]) -> set[str]:
+    """The vertices whose rows a part reads."""
+    return {edge.source.name for name in part for edge in dag.inbound(dag[name])}
