@@ -29,8 +29,8 @@ Reading order:
   the counters of a job, :mod:`.dot` draws a DAG.
 * **Rows in files.** :mod:`.spool` writes rows to Arrow IPC files and reads them again: the outputs of durable
   jobs.
-* **Durable jobs.** :mod:`.durable` has what a job needs that goes on when its coordinator dies: so far the
-  log. Nothing of it loads for light jobs.
+* **Durable jobs.** :mod:`.durable` runs a DAG so that the job goes on when its coordinator dies: in stages,
+  whose outputs are spool files, by a log of finished tasks. Nothing of it loads for light jobs.
 * **Tests.** :mod:`.testing`: the hostile harness for processors, a manual clock.
 
 Invariants of the whole engine:

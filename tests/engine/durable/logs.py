@@ -126,12 +126,14 @@ class Disk(SystemCalls):
 
     def lose_unsynced(self, seed: int) -> None:
         choose = random.Random(seed)
-        for path, synced in self._synced.items():
-            if path not in self._listed and choose.random() < 0.5:
-                os.unlink(path)
+        for path, synced in [*self._synced.items()]:
+            if not os.path.exists(path) or (path not in self._listed and choose.random() < 0.5):
+                del self._synced[path]
+                Path(path).unlink(missing_ok=True)
                 continue
             size = choose.randint(synced, os.path.getsize(path))
             os.truncate(path, size)
+            self._synced[path] = size
             with open(path, "r+b") as file:
                 for offset in range(synced, size, SECTOR):
                     if choose.random() < 0.5:

@@ -22,6 +22,7 @@ from sqlfront_engine.durable.event_store.events import Event, encode_event
 from sqlfront_engine.durable.event_store.folders import Folder, LogFile
 from sqlfront_engine.durable.event_store.names import claim_name, events_name
 from sqlfront_engine.durable.event_store.records import LONGEST_PAYLOAD, OVERHEAD, frame_record
+from sqlfront_engine.durable.event_store.replay import Replay, read_log
 from sqlfront_engine.durable.event_store.settings import FailurePolicy, LogSettings, LogState, LogStatistics
 from sqlfront_engine.forks import inherited
 from sqlfront_engine.scheduler import Clock
@@ -31,6 +32,8 @@ logger: Final = logging.getLogger(__name__)
 
 #: A function that is told whether a record is durable: None, or the error because of which it is not.
 Told = Callable[[DatabaseError | None], None]
+#: A function that has another function called soon, and not on the calling thread.
+Run = Callable[[Callable[[], None]], None]
 
 
 def start_thread(call: Callable[[], None]) -> None:
@@ -70,7 +73,7 @@ class EventLog(ClosingContext):
         first: int,
         clock: Clock,
         settings: LogSettings = LogSettings(),  # noqa: B008 - frozen
-        run: Callable[[Callable[[], None]], None] = start_thread,
+        run: Run = start_thread,
     ) -> None:
         self.epoch = epoch
         self.settings = settings
@@ -119,6 +122,11 @@ class EventLog(ClosingContext):
                 self._next_file,
                 self._failures,
             )
+
+    def read(self) -> Replay:
+        """The job's log as it is on disk, with the records of successors. Raises OSError if the log can't be
+        read."""
+        return read_log(self._folder)
 
     # ---- appending
 

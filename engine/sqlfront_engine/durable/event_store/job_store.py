@@ -19,7 +19,7 @@ from typing import Final
 
 import msgspec
 
-from sqlfront_engine.durable.event_store.event_log import EventLog
+from sqlfront_engine.durable.event_store.event_log import EventLog, Run, start_thread
 from sqlfront_engine.durable.event_store.events import EpochStarted, FinishedTask, TaskId
 from sqlfront_engine.durable.event_store.folders import Folder
 from sqlfront_engine.durable.event_store.local_folder import LocalFolder
@@ -45,11 +45,12 @@ _JOB: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 
 class JobStore:
     """A store of jobs. Everybody may read; a cluster writes after :meth:`own`. Methods raise OperationalError
-    if the store can't be read or written."""
+    if the store can't be read or written. ``run``: as for :class:`EventLog`."""
 
-    def __init__(self, root: Folder, clock: Clock) -> None:
+    def __init__(self, root: Folder, clock: Clock, run: Run = start_thread) -> None:
         self._root = root
         self._clock = clock
+        self._run = run
 
     @classmethod
     def open(cls, address: str, *, clock: Clock, options: Mapping[str, object] | None = None) -> "JobStore":
@@ -126,7 +127,7 @@ class JobStore:
             raise OperationalError(f"another member has claimed epoch {epoch} of job {job}") from None
         except OSError as error:
             raise self._unusable(error) from error
-        return EpochClaim(folder, self._clock, epoch, member, self.read(job))
+        return EpochClaim(folder, self._clock, epoch, member, self.read(job), self._run)
 
     def remove(self, job: str) -> None:
         """Remove a job with its log; no error if there is no such job."""
@@ -148,12 +149,15 @@ class EpochClaim:
     """A claimed epoch, in which nothing is written yet. ``replay`` was read after the claim: it has each
     record that a former coordinator acknowledged."""
 
-    def __init__(self, folder: Folder, clock: Clock, epoch: int, member: str, replay: Replay) -> None:
+    def __init__(
+        self, folder: Folder, clock: Clock, epoch: int, member: str, replay: Replay, run: Run
+    ) -> None:
         self.epoch = epoch
         self.member = member
         self.replay = replay
         self._folder = folder
         self._clock = clock
+        self._run = run
 
     def start(
         self,
@@ -172,6 +176,7 @@ class EpochClaim:
             first=self.replay.sequence + 1,
             clock=self._clock,
             settings=settings,
+            run=self._run,
         )
         log.append_durably(
             EpochStarted(

@@ -1,0 +1,337 @@
+"""The coordinator of a durable job: hands out tasks, and writes what becomes of them to the job's log.
+
+The coordinator's thread alone changes the job's state. Runners report the ends of tasks, and the log reports
+durable records, through one queue. A finished task counts once its record is durable: only then a task of a
+later stage may read its files.
+
+A coordinator that dies leaves the log and the spool files. Its successor claims the next epoch, replays the
+log, and runs what is left (:mod:`.takeover`).
+"""
+
+import os
+from collections import Counter, deque
+from collections.abc import Iterable
+from contextlib import suppress
+from queue import SimpleQueue
+from threading import Lock
+from typing import Final
+
+import msgspec
+
+from sqlfront_engine.durable.division import JobOptions, coalesced, even
+from sqlfront_engine.durable.event_store.event_log import EventLog
+from sqlfront_engine.durable.event_store.events import (
+    Attempt,
+    CancelRequested,
+    CleanupDone,
+    Event,
+    JobEnd,
+    JobEnded,
+    JobError,
+    Manifest,
+    StageInitialized,
+    TaskFinished,
+    TaskId,
+    TasksReset,
+)
+from sqlfront_engine.durable.event_store.settings import LogState
+from sqlfront_engine.durable.files import remove_others, remove_output
+from sqlfront_engine.durable.job_state import JobState
+from sqlfront_engine.durable.recovery import in_order, reset_for
+from sqlfront_engine.durable.runner import TaskEnd, TaskRunner
+from sqlfront_engine.durable.stages import DIVIDED, JobStage, StagePlan
+from sqlfront_engine.durable.tasks import StageTasks, TaskRun
+from sqlfront_engine.spool.reading import SpoolDamaged
+from sqlfront_engine.spool.spool_file import SpoolFile
+from sqlfront_values.errors import Error, InternalError, OperationalError
+
+#: The name of the function that distributes rows by key, as the log has it.
+HASH_FUNCTION: Final = "murmur3_32, seed 42"
+
+
+class _Written(msgspec.Struct, frozen=True):
+    """The news that the record of a finished run is durable, or that it isn't and never will be."""
+
+    run: TaskRun
+    event: TaskFinished
+    error: Error | None
+
+
+class Coordinator:
+    """The coordinator of one job in one epoch. ``folder``: the directory of the job's spool files."""
+
+    def __init__(
+        self,
+        plan: StagePlan,
+        state: JobState,
+        log: EventLog,
+        runner: TaskRunner,
+        folder: str,
+        options: JobOptions = JobOptions(),  # noqa: B008 - frozen
+    ) -> None:
+        self.plan, self.state = plan, state
+        self._log, self._runner, self._folder, self._options = log, runner, folder, options
+        self._news: SimpleQueue[TaskEnd | _Written | CancelRequested] = SimpleQueue()
+        # The runs that have not ended, or whose record is not durable yet.
+        self._running: dict[TaskId, TaskRun] = {}
+        # The number of runs that have not ended, with those that were given up.
+        self._busy = 0
+        # The tasks to hand out, and the files to read, of the stages that have begun.
+        self._waiting: dict[int, deque[int]] = {}
+        self._inputs: dict[int, tuple[tuple[SpoolFile, ...], ...]] = {}
+        self._attempts: Counter[TaskId] = Counter()
+        self._failures: Counter[TaskId] = Counter()
+        # Guards the request to cancel, and whether the end of the job is decided.
+        self._deciding = Lock()
+        self._asked = state.cancelled
+        self._decided = False
+        # The parts of divided rows are the same in all epochs.
+        self._buckets = next((begun.buckets for begun in state.stages.values()), options.buckets)
+
+    # ---- the loop
+
+    def run(self) -> JobEnded:
+        """Run the job to its end, and return the end, which is durable. Raises the log's error if the log
+        can't be written: nothing is known then of the end."""
+        os.makedirs(self._folder, exist_ok=True)
+        try:
+            if self.state.ended is None:
+                self._write(self._end())
+        finally:
+            self._end_runs()
+        assert self.state.ended is not None
+        result = self.state.ended.result
+        remove_others(self._folder, set() if result is None else {file.path for file in result.files})
+        if not self.state.is_clean:
+            self._write(CleanupDone())
+        return self.state.ended
+
+    def _end(self) -> JobEnded:
+        """Run all stages, and return the end of the job, which is not written yet."""
+        try:
+            self._run_stages()
+            last = self.plan.stages[-1]
+            files = self._files(last.number, len(last.outputs) - 1)
+            ended = JobEnded(JobEnd.FINISHED, sum(file.rows for file in files), Manifest(files))
+        except _CancelledError:
+            ended = JobEnded(JobEnd.CANCELLED)
+        except Error as error:
+            if self._log.failure is not None:
+                raise
+            ended = JobEnded(JobEnd.FAILED, error=_job_error(error))
+        with self._deciding:
+            self._decided = True
+            return ended if self._asked is None else JobEnded(JobEnd.CANCELLED)
+
+    def cancel(self, request: CancelRequested) -> bool:
+        """Have the job end as cancelled; the request is durable when this returns. May be called on any
+        thread. Returns False if the job is about to end in another way, or has ended."""
+        with self._deciding:
+            if self._decided:
+                return False
+            self._asked = request
+        self._log.append_durably(request)
+        self._news.put(request)
+        return True
+
+    def _run_stages(self) -> None:
+        last = self.plan.stages[-1].number
+        while not self.state.is_complete(last):
+            if self._asked is not None:
+                raise _CancelledError
+            self._hand_out()
+            if not self._running:
+                raise InternalError("the job can't go on: no task runs, and none is ready")
+            self._take(self._next())
+
+    def _next(self) -> "TaskEnd | _Written | CancelRequested":
+        """Wait for the next news. A simulation decides here what happens next."""
+        return self._news.get()
+
+    def _take(self, news: "TaskEnd | _Written | CancelRequested") -> None:
+        match news:
+            case TaskEnd():
+                self._busy -= 1
+                self._take_end(news)
+            case _Written():
+                if news.error is not None:
+                    raise news.error
+                if self._running.get(news.run.id) is news.run:
+                    del self._running[news.run.id]
+                    self.state.apply(news.event)
+                else:
+                    remove_output(news.event.output)  # a reset has taken the record back
+            case CancelRequested():
+                self.state.apply(news)
+
+    def _write(self, event: Event) -> None:
+        self._log.append_durably(event)
+        self.state.apply(event)
+
+    # ---- handing out
+
+    def _hand_out(self) -> None:
+        """Start ready tasks until the runner is busy, those of early stages first."""
+        for stage in self.plan.stages:
+            if self._is_ready(stage):
+                waiting = self._waiting[stage.number]
+                while waiting and self._busy < self._runner.capacity:
+                    self._start(stage, waiting.popleft())
+
+    def _is_ready(self, stage: JobStage) -> bool:
+        """Whether the inputs of a stage are complete; the stage has begun then."""
+        number, state = stage.number, self.state
+        if not all(state.is_complete(source.stage) for source in stage.inputs):
+            return False
+        if number not in state.stages:
+            self._write(self._initialized(stage))
+        if number not in self._waiting:
+            tasks = range(state.stages[number].parallelism)
+            self._waiting[number] = deque(
+                task for task in tasks if TaskId(number, task) not in state.finished
+            )
+        if number not in self._inputs:
+            self._inputs[number] = tuple(self._files(source.stage, source.output) for source in stage.inputs)
+        return True
+
+    def _start(self, stage: JobStage, number: int) -> None:
+        task = TaskId(stage.number, number)
+        self._attempts[task] += 1
+        attempt = Attempt(self._log.epoch, self._attempts[task])
+        run = TaskRun(self._tasks(stage), number, attempt, self._inputs[stage.number], self._folder)
+        self._running[task] = run
+        self._busy += 1
+        self._runner.start(run, self._news.put)
+
+    def _wait_again(self, tasks: Iterable[TaskId]) -> None:
+        """Put tasks behind those that wait."""
+        for task in tasks:
+            if task.stage in self._waiting:
+                self._waiting[task.stage].append(task.task)
+
+    def _files(self, stage: int, output: int) -> tuple[SpoolFile, ...]:
+        """The files of an output of a complete stage, in the order of its tasks."""
+        count = self.state.stages[stage].parallelism
+        return tuple(self.state.finished[TaskId(stage, task)].output.files[output] for task in range(count))
+
+    def _initialized(self, stage: JobStage) -> StageInitialized:
+        """The decision how many tasks a stage has, and which buckets each of them reads."""
+        divided = [
+            self._files(source.stage, source.output)
+            for source in stage.inputs
+            if self.plan.output_of(source).kind in DIVIDED
+        ]
+        alike = self._alike(stage)
+        if alike is not None:
+            ranges = alike.ranges
+        elif not stage.is_parallel:
+            ranges = even(self._buckets, 1)
+        elif divided and len(divided) == len(stage.inputs):
+            buckets = range(self._buckets)
+            sizes = [sum(file.bucket_bytes[one] for files in divided for file in files) for one in buckets]
+            ranges = coalesced(sizes, self._options)
+        else:
+            ranges = even(self._buckets, self._options.parallelism)
+        return StageInitialized(stage.number, ranges, self._buckets, "", HASH_FUNCTION if divided else None)
+
+    def _alike(self, stage: JobStage) -> StageInitialized | None:
+        """The decision about a stage that divides the work as ``stage`` has to."""
+        alike = self.plan.alike
+        return next(
+            (done for done in self.state.stages.values() if alike[done.stage] == alike[stage.number]), None
+        )
+
+    def _tasks(self, stage: JobStage) -> StageTasks:
+        begun = self.state.stages[stage.number]
+        return StageTasks(stage, begun.ranges, begun.buckets)
+
+    # ---- the ends of tasks
+
+    def _take_end(self, end: TaskEnd) -> None:
+        if self._running.get(end.run.id) is not end.run:
+            remove_output(end.output)  # the run was given up meanwhile
+            return
+        if end.output is not None:
+            event = TaskFinished(
+                end.run.id,
+                end.run.attempt,
+                self._runner.member,
+                self._runner.incarnation,
+                end.output,
+                end.run.tasks.stage.is_deterministic,
+                rows_out=sum(file.rows for file in end.output.files),
+            )
+            try:
+                # The run stays in `_running` until its record is durable.
+                self._log.append(event, lambda error: self._news.put(_Written(end.run, event, error)))
+            except Error:
+                remove_output(end.output)
+                raise
+            return
+        del self._running[end.run.id]
+        self._wait_again([end.run.id])
+        assert end.error is not None
+        if isinstance(end.error, SpoolDamaged):
+            self._reset_producer(end.error)
+        else:
+            self._note_failure(end.run.id, end.error)
+
+    def _note_failure(self, task: TaskId, error: Error) -> None:
+        """Count a failure of a task; raise the error if the task has failed often enough, or would fail each
+        time."""
+        self._failures[task] += 1
+        if not isinstance(error, OperationalError) or self._failures[task] >= self._options.attempts:
+            raise error
+
+    def _reset_producer(self, error: SpoolDamaged) -> None:
+        """Have the task run again whose file is missing or damaged, with all that follows from it."""
+        lost = {
+            task
+            for task, finish in self.state.finished.items()
+            if any(file.path == error.path for file in finish.output.files)
+        }
+        reset = reset_for(self.plan, self.state, lost)
+        if not reset.tasks:
+            return  # the task that made the file runs again already
+        for task in lost:
+            self._note_failure(task, error)
+        other = {task.stage for task in reset.changed}
+        stale = {
+            task
+            for task, run in self._running.items()
+            if any(source.stage in other for source in run.tasks.stage.inputs)
+        }
+        # A stale run may have a record that is about to be durable: the reset takes it back.
+        again = in_order(reset.tasks | stale)
+        self._write(TasksReset(again, str(error)))
+        for task in stale:
+            del self._running[task]
+        self._inputs.clear()
+        self._wait_again(again)
+
+    def _end_runs(self) -> None:
+        """End the runs, and remove the files that no record tells of."""
+        self._runner.stop()
+        while self._busy:
+            news = self._next()
+            if isinstance(news, TaskEnd):
+                self._busy -= 1
+                remove_output(news.output)
+        if self._log.state is LogState.FENCED:
+            self._leave_to_successor()
+
+    def _leave_to_successor(self) -> None:
+        """Remove the files of this epoch that the successor doesn't accept. A successor that has not begun
+        yet will find them itself."""
+        with suppress(OSError):
+            state = JobState.of(self._log.read())
+            if state.epoch > self._log.epoch:
+                remove_others(self._folder, state.files, self._log.epoch)
+
+
+class _CancelledError(Exception):
+    """A user has cancelled the job."""
+
+
+def _job_error(error: Error) -> JobError:
+    return JobError(type(error).__name__, str(error), error.condition, error.sqlstate)

@@ -1,0 +1,108 @@
+"""The state of a durable job: the sum of the events in its log.
+
+A coordinator applies each event once the event is durable; its successor applies the same events in the same
+order, and so has the same state.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from sqlfront_engine.durable.event_store.events import (
+    CancelRequested,
+    CleanupDone,
+    EpochStarted,
+    Event,
+    FinishedTask,
+    JobEnded,
+    JobSubmitted,
+    SinkCommitted,
+    SinkPrepared,
+    StageInitialized,
+    TaskFinished,
+    TaskId,
+    TasksReset,
+)
+from sqlfront_engine.durable.event_store.replay import Replay
+from sqlfront_values.errors import InternalError
+
+
+class JobState:
+    """The facts about a job. ``epoch`` is that of the last coordinator, ``finished`` has the tasks whose
+    outputs count, ``finishes`` and ``resets`` count the tasks that finished, and those that ran again."""
+
+    def __init__(self, events: Iterable[Event] = ()) -> None:
+        self.submitted: JobSubmitted | None = None
+        self.stages: dict[int, StageInitialized] = {}
+        self.finished: dict[TaskId, TaskFinished] = {}
+        # The number of finished tasks of each stage.
+        self._counts: Counter[int] = Counter()
+        self.cancelled: CancelRequested | None = None
+        self.prepared: SinkPrepared | None = None
+        self.committed: SinkCommitted | None = None
+        self.ended: JobEnded | None = None
+        self.is_clean = False
+        self.epoch = 0
+        self.finishes = 0
+        self.resets = 0
+        for event in events:
+            self.apply(event)
+
+    @classmethod
+    def of(cls, replay: Replay) -> "JobState":
+        """The state after the records that count."""
+        return cls(record.event() for record in replay.records)
+
+    def is_complete(self, stage: int) -> bool:
+        """Whether all tasks of a stage are finished."""
+        begun = self.stages.get(stage)
+        return begun is not None and self._counts[stage] == begun.parallelism
+
+    @property
+    def files(self) -> set[str]:
+        """The paths of the files that count."""
+        return {file.path for finish in self.finished.values() for file in finish.output.files}
+
+    def accepted(self) -> tuple[FinishedTask, ...]:
+        """The finished tasks with the attempts that count."""
+        return tuple(FinishedTask(task, finish.attempt) for task, finish in self.finished.items())
+
+    def apply(self, event: Event) -> None:
+        """Take the next event of the log into account."""
+        match event:
+            case JobSubmitted():
+                self.submitted = event
+            case EpochStarted():
+                self.epoch = event.epoch
+                self.forget(event.reset)
+                if event.finished != self.accepted():
+                    raise InternalError(
+                        f"epoch {event.epoch} of the job accepted other tasks than its log has"
+                    )
+            case StageInitialized():
+                self.stages[event.stage] = event
+            case TaskFinished():
+                if event.task not in self.finished:  # else the report is a duplicate
+                    self.finished[event.task] = event
+                    self._counts[event.task.stage] += 1
+                    self.finishes += 1
+            case TasksReset():
+                self.forget(event.tasks)
+            case CancelRequested():
+                self.cancelled = self.cancelled or event
+            case SinkPrepared():
+                self.prepared = event
+            case SinkCommitted():
+                self.committed = event
+            case JobEnded():
+                self.ended = self.ended or event
+            case CleanupDone():
+                self.is_clean = True
+            case _:
+                raise InternalError(f"no coordinator writes the event {type(event).__name__} yet")
+
+    def forget(self, tasks: Iterable[TaskId]) -> None:
+        """Take tasks as not finished."""
+        for task in tasks:
+            if self.finished.pop(task, None) is not None:
+                self._counts[task.stage] -= 1
+                self.resets += 1

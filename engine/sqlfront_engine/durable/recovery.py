@@ -1,0 +1,85 @@
+"""The tasks that have to run again after outputs were lost.
+
+An output is *needed* while a task that reads it is not finished. A lost output that nobody needs costs
+nothing. A task that runs again needs its own inputs, so that the search goes on upstream. If the rows of the
+second run may differ from those of the first, the finished readers of the rows run again, too, downstream.
+"""
+
+import os
+from collections.abc import Collection
+
+import msgspec
+
+from sqlfront_engine.durable.event_store.events import TaskFinished, TaskId
+from sqlfront_engine.durable.job_state import JobState
+from sqlfront_engine.durable.stages import StagePlan
+
+
+class Reset(msgspec.Struct, frozen=True):
+    """Finished tasks that have to run again. ``changed``: those of them whose rows may differ the second
+    time."""
+
+    tasks: frozenset[TaskId] = frozenset()
+    changed: frozenset[TaskId] = frozenset()
+
+    @property
+    def in_order(self) -> tuple[TaskId, ...]:
+        """The tasks by stage and number."""
+        return in_order(self.tasks)
+
+
+def in_order(tasks: Collection[TaskId]) -> tuple[TaskId, ...]:
+    """The tasks by stage and number."""
+    return tuple(sorted(tasks, key=lambda task: (task.stage, task.task)))
+
+
+def reset_after_loss(plan: StagePlan, state: JobState) -> Reset:
+    """The tasks to run again because a needed file is missing or has another size. A file of the right size
+    is checked when it is read."""
+    lost: set[TaskId] = set()
+    while True:
+        reset = reset_for(plan, state, lost)
+        again = {task.stage for task in reset.tasks}
+        found = {
+            task
+            for task, finish in state.finished.items()
+            if task not in lost and _is_needed(plan, state, task.stage, again) and not _has_files(finish)
+        }
+        if not found:
+            return reset
+        lost |= found
+
+
+def reset_for(plan: StagePlan, state: JobState, lost: Collection[TaskId]) -> Reset:
+    """The tasks to run again because the files of the finished tasks ``lost`` can't be read."""
+    tasks: set[TaskId] = set()
+    changed: set[TaskId] = set()
+    while True:
+        again = {task.stage for task in tasks}
+        found = {task for task in lost if _is_needed(plan, state, task.stage, again)}
+        other = {task.stage for task in changed}
+        for task, finish in state.finished.items():
+            reads_other = any(source.stage in other for source in plan.stages[task.stage].inputs)
+            if reads_other:
+                found.add(task)
+            if (reads_other or not finish.deterministic) and task in tasks:
+                changed.add(task)
+        if found <= tasks and {task.stage for task in changed} == other:
+            return Reset(frozenset(tasks), frozenset(changed))
+        tasks |= found
+
+
+def _is_needed(plan: StagePlan, state: JobState, stage: int, again: Collection[int]) -> bool:
+    """Whether a reader of the stage's outputs is not finished; the reader of the result never is. ``again``:
+    the stages with tasks that run again."""
+    readers = plan.consumers(stage)
+    return not readers or any(
+        reader.number in again or not state.is_complete(reader.number) for reader in readers
+    )
+
+
+def _has_files(finish: TaskFinished) -> bool:
+    try:
+        return all(os.path.getsize(file.path) == file.bytes for file in finish.output.files)
+    except OSError:
+        return False

@@ -1,0 +1,40 @@
+"""The contract of a runner of tasks."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+import msgspec
+
+from sqlfront_engine.durable.event_store.events import Manifest
+from sqlfront_engine.durable.tasks import TaskRun
+from sqlfront_values.errors import Error
+
+
+class TaskEnd(msgspec.Struct, frozen=True):
+    """The end of a run: its files, or its error."""
+
+    run: TaskRun
+    output: Manifest | None
+    error: Error | None = None
+
+
+class TaskRunner(Protocol):
+    """A place that runs tasks."""
+
+    @property
+    def capacity(self) -> int:
+        """The number of tasks that can run at a time."""
+
+    @property
+    def member(self) -> str:
+        """The name of the member that runs the tasks."""
+
+    @property
+    def incarnation(self) -> str:
+        """The id of the member's process: a restarted member of the same name has another one."""
+
+    def start(self, run: TaskRun, ended: Callable[[TaskEnd], None]) -> None:
+        """Begin a run, and return. ``ended`` is called once, on any thread."""
+
+    def stop(self) -> None:
+        """Have all runs end soon, with an error if they are not finished."""

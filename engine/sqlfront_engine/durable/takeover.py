@@ -1,0 +1,39 @@
+"""The beginning of a coordinator's epoch: a new job, or a job whose coordinator is gone."""
+
+from sqlfront_engine.durable.event_store.event_log import EventLog
+from sqlfront_engine.durable.event_store.events import JobSubmitted
+from sqlfront_engine.durable.event_store.job_store import EpochClaim
+from sqlfront_engine.durable.event_store.settings import LogSettings
+from sqlfront_engine.durable.files import remove_others
+from sqlfront_engine.durable.job_state import JobState
+from sqlfront_engine.durable.recovery import Reset, reset_after_loss
+from sqlfront_engine.durable.stages import StagePlan
+
+
+def submit(
+    claim: EpochClaim, submitted: JobSubmitted, *, incarnation: str, settings: LogSettings
+) -> tuple[EventLog, JobState]:
+    """Begin a new job in its first epoch. The job is durable when this returns."""
+    log = claim.start(incarnation=incarnation, settings=settings)
+    log.append_durably(submitted)
+    state = JobState([submitted])
+    state.epoch = log.epoch
+    return log, state
+
+
+def take_over(
+    claim: EpochClaim, plan: StagePlan, folder: str, *, incarnation: str, settings: LogSettings
+) -> tuple[EventLog, JobState]:
+    """Begin the next epoch of a job: find which tasks are finished, and which of these have lost a file that
+    is needed; say both in the first record of the epoch; and remove the files of ``folder``, the job's spool
+    files, that belong to no finished task."""
+    state = JobState.of(claim.replay)
+    reset = Reset() if state.ended is not None else reset_after_loss(plan, state)
+    state.forget(reset.tasks)
+    log = claim.start(
+        incarnation=incarnation, finished=state.accepted(), reset=reset.in_order, settings=settings
+    )
+    state.epoch = log.epoch
+    if state.ended is None:
+        remove_others(folder, state.files)
+    return log, state

@@ -1,0 +1,160 @@
+"""A task: one share of a stage's work, run as a light job whose ends are spool files.
+
+The processors of a task find the surroundings that they would find on member ``t`` of ``n``: their index, and
+the partitions of their own. So nothing that a processor does depends on whether the job is durable.
+"""
+
+import os
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from sqlfront_engine.dag import DAG, Distribution, Edge, Vertex
+from sqlfront_engine.durable.event_store.events import Attempt, Manifest, TaskId
+from sqlfront_engine.durable.stages import DIVIDED, JobStage, OutputKind, StageInput, StageOutput, StagePlan
+from sqlfront_engine.engine import Engine, JobConfig
+from sqlfront_engine.jobs.light_job import LightJob
+from sqlfront_engine.plans.execution_plan import ExecutionSite
+from sqlfront_engine.plans.placement import Placement
+from sqlfront_engine.processors.forward import Forward
+from sqlfront_engine.processors.sink import ResultSink
+from sqlfront_engine.processors.spool.spool_scan import SpoolScan
+from sqlfront_engine.processors.spool.spool_write import SpoolWrite
+from sqlfront_engine.spool.spool_file import SpoolFile
+
+_REPORT: Final = "spooled {}"
+
+
+class StageTasks(msgspec.Struct, frozen=True):
+    """The tasks of a stage. ``ranges``: the half-open range of buckets of each task. The rows of a stage's
+    output are divided among ``buckets`` buckets, if they are divided at all."""
+
+    stage: JobStage
+    ranges: tuple[tuple[int, int], ...]
+    buckets: int
+
+    @property
+    def parallelism(self) -> int:
+        """The number of tasks."""
+        return len(self.ranges)
+
+    def placement(self, partition_count: int) -> Placement:
+        """The tasks as the members of a job: each has the partitions of its buckets."""
+        names = tuple(map(str, range(self.parallelism)))
+        # The bucket of partition p is p * buckets // partition_count.
+        firsts = [-(-bucket * partition_count // self.buckets) for bucket in range(self.buckets + 1)]
+        owned = tuple(tuple(range(firsts[start], firsts[end])) for start, end in self.ranges)
+        return Placement(names[0], names, owned)
+
+
+class TaskRun(msgspec.Struct, frozen=True):
+    """One run of a task. ``files``: the spool files of each input of the stage, in the order of the inputs.
+    ``folder``: the directory of the job's spool files."""
+
+    tasks: StageTasks
+    task: int
+    attempt: Attempt
+    files: tuple[tuple[SpoolFile, ...], ...]
+    folder: str
+
+    @property
+    def id(self) -> TaskId:
+        """The task."""
+        return TaskId(self.tasks.stage.number, self.task)
+
+    def path(self, output: int) -> str:
+        """The path of the file of an output; each attempt has paths of its own."""
+        number, attempt = self.tasks.stage.number, self.attempt
+        return os.path.join(
+            self.folder, f"{number}.{self.task}.{output}-{attempt.epoch}.{attempt.number}.arrow"
+        )
+
+
+class TaskJob:
+    """The light job of a run. ``config``: the options of the durable job; its resources are those of the
+    DAG's sources."""
+
+    def __init__(self, engine: Engine, plan: StagePlan, run: TaskRun, config: JobConfig) -> None:
+        self._reports: list[list[SpoolFile]] = [[] for _ in run.tasks.stage.outputs]
+        reports = {_REPORT.format(number): report for number, report in enumerate(self._reports)}
+        config = replace(config, inline=True, resources={**config.resources, **reports})
+        execution = engine.execution(engine.next_number(), config)
+        self._job = LightJob(execution)
+        site = ExecutionSite(str(run.task), run.tasks.placement(config.partition_count))
+        engine.start(execution, engine.plan(fragment(plan, run), execution, config, site), config)
+
+    def run(self) -> Manifest:
+        """Run on the calling thread, and return the files, one for each output of the stage. A failed run
+        leaves no file. Raises the error of a processor;
+        :class:`~sqlfront_engine.spool.reading.SpoolDamaged` if a file of an input can't be read."""
+        self._job.join()
+        return Manifest(tuple(file for report in self._reports for file in report))
+
+    def cancel(self) -> None:
+        """Have :meth:`run` raise soon; may be called on any thread."""
+        self._job.cancel()
+
+
+def fragment(plan: StagePlan, run: TaskRun) -> DAG:
+    """The DAG of a task: the stage's part of the plan, with a SpoolScan for each input and a SpoolWrite for
+    each output."""
+    stage, dag = run.tasks.stage, DAG()
+    vertices = {name: dag.add(_vertex(plan.dag[name])) for name in stage.vertices}
+    ordinals = dict.fromkeys(vertices, 0)
+
+    def output_of(vertex: Vertex) -> int:
+        # All outputs of a vertex emit the same rows.
+        ordinals[vertex.name] += 1
+        return ordinals[vertex.name] - 1
+
+    for edge in plan.dag.edges:
+        assert edge.destination is not None
+        source, target = vertices.get(edge.source.name), vertices.get(edge.destination.name)
+        if source is not None and target is not None:
+            dag.edge(replace(edge, source=source, source_ordinal=output_of(source), destination=target))
+    for stage_input, files in zip(stage.inputs, run.files, strict=True):
+        _add_input(dag, plan, run, stage_input, files)
+    for number, output in enumerate(stage.outputs):
+        vertex = vertices[output.vertex]
+        name = dag.unique_name(f"write {output.vertex}")
+        writer = dag.vertex(name, _writer(run, number, output), 1)
+        edge = Edge(vertex, output_of(vertex), writer).to_one()
+        dag.edge(edge.ordered(output.sort_keys) if output.sort_keys else edge)
+    return dag
+
+
+def _vertex(vertex: Vertex) -> Vertex:
+    """The vertex as a task has it: where the plan has the result, the task has rows to write."""
+    processor = Forward() if isinstance(vertex.processor, ResultSink) else vertex.processor
+    parallelism = vertex.local_parallelism if vertex.only_on is None else 1
+    return replace(vertex, processor=processor, only_on=None, local_parallelism=parallelism)
+
+
+def _add_input(
+    dag: DAG, plan: StagePlan, run: TaskRun, source: StageInput, files: Sequence[SpoolFile]
+) -> None:
+    """Add the reader of an input, with one instance per file if the rows of the files are to be merged."""
+    edge, output = plan.dag.edges[source.edge], plan.output_of(source)
+    assert edge.destination is not None
+    first, last = run.tasks.ranges[run.task] if output.kind in DIVIDED else (0, 1)
+    if output.kind is OutputKind.KEPT:
+        files = files[run.task : run.task + 1]
+    name = dag.unique_name(f"read {edge.source.name}")
+    reader = dag.vertex(name, SpoolScan((*files,), first, last), len(files) if output.sort_keys else 1)
+    dag.edge(
+        replace(
+            edge,
+            source=reader,
+            source_ordinal=0,
+            destination=dag[edge.destination.name],
+            distribution=Distribution.LOCAL,
+            target_member=None,
+        )
+    )
+
+
+def _writer(run: TaskRun, number: int, output: StageOutput) -> SpoolWrite:
+    buckets = run.tasks.buckets if output.kind in DIVIDED else 1
+    return SpoolWrite(run.path(number), output.keys, buckets, _REPORT.format(number))

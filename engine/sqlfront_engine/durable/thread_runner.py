@@ -1,0 +1,69 @@
+"""Tasks on threads of this process."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
+
+from sqlfront_engine.closing import ClosingContext
+from sqlfront_engine.durable.event_store.events import Manifest
+from sqlfront_engine.durable.runner import TaskEnd
+from sqlfront_engine.durable.stages import StagePlan
+from sqlfront_engine.durable.tasks import TaskJob, TaskRun
+from sqlfront_engine.engine import Engine, JobConfig
+from sqlfront_values.evaluation_errors import foreign_error
+
+
+class ThreadRunner(ClosingContext):
+    """A runner of a job's tasks: one task per thread. ``config``: the options of the job."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        plan: StagePlan,
+        config: JobConfig,
+        *,
+        threads: int,
+        member: str,
+        incarnation: str,
+    ) -> None:
+        self.capacity, self.member, self.incarnation = threads, member, incarnation
+        self._engine, self._plan, self._config = engine, plan, config
+        self._threads = ThreadPoolExecutor(threads, "sqlfront-task")
+        self._lock = Lock()
+        # Guarded by the lock: the jobs that run, and whether no further one may begin.
+        self._jobs: set[TaskJob] = set()
+        self._stopped = False
+
+    def start(self, run: TaskRun, ended: Callable[[TaskEnd], None]) -> None:
+        """Begin a run, and return."""
+        self._threads.submit(self._run, run, ended)
+
+    def _run(self, run: TaskRun, ended: Callable[[TaskEnd], None]) -> None:
+        try:
+            end = TaskEnd(run, self._output(run))
+        except Exception as error:  # noqa: BLE001 - the coordinator decides what an error means
+            end = TaskEnd(run, None, foreign_error(error))
+        ended(end)
+
+    def _output(self, run: TaskRun) -> Manifest:
+        job = TaskJob(self._engine, self._plan, run, self._config)
+        with self._lock:
+            self._jobs.add(job)
+            if self._stopped:
+                job.cancel()
+        try:
+            return job.run()
+        finally:
+            with self._lock:
+                self._jobs.discard(job)
+
+    def stop(self) -> None:
+        """Cancel all runs, also those to come."""
+        with self._lock:
+            self._stopped = True
+            for job in self._jobs:
+                job.cancel()
+
+    def close(self) -> None:
+        """Wait for the tasks that run, and end the threads."""
+        self._threads.shutdown()

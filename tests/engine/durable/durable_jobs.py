@@ -1,0 +1,256 @@
+"""Durable jobs for tests: a DAG with a join, a grouping and an order, whose tasks write a ledger, and
+programs that run a job until they are killed."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+
+from sqlfront_engine.dag import DAG, Edge, Vertex
+from sqlfront_engine.durable.coordinator import Coordinator
+from sqlfront_engine.durable.division import JobOptions
+from sqlfront_engine.durable.event_store.events import JobEnded, JobSubmitted, Manifest, TaskId
+from sqlfront_engine.durable.event_store.job_store import JobStore
+from sqlfront_engine.durable.event_store.local_folder import LocalFolder
+from sqlfront_engine.durable.event_store.settings import LogSettings
+from sqlfront_engine.durable.job_state import JobState
+from sqlfront_engine.durable.stages import StagePlan, cut
+from sqlfront_engine.durable.takeover import submit, take_over
+from sqlfront_engine.durable.thread_runner import ThreadRunner
+from sqlfront_engine.engine import Engine, JobConfig
+from sqlfront_engine.join_kinds import JoinKind
+from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
+from sqlfront_engine.processors.aggregation.aggregate import Aggregate, AggregateMode
+from sqlfront_engine.processors.joins.hash_join import HashJoin
+from sqlfront_engine.processors.project import Project
+from sqlfront_engine.processors.sink import ResultSink
+from sqlfront_engine.processors.sort import Sort
+from sqlfront_engine.processors.sources.range import Range
+from sqlfront_engine.scheduler import SystemClock
+from sqlfront_engine.spool.reading import read_spool
+from sqlfront_engine.system_calls import SystemCalls
+from sqlfront_values.expressions import AggregateCall, Call, Cast, Column, Expr, Literal, SortKey
+from sqlfront_values.types import BIGINT, DOUBLE
+from tests.engine.durable.logs import CLUSTER, JOB, owned
+
+#: Orders, and the lines of all orders.
+ORDERS, LINES, CUSTOMERS = 3_000, 200_000, 97
+SUBMITTED = JobSubmitted(
+    job=JOB,
+    name="a job",
+    statement="",
+    user="",
+    now=0,
+    seed=0,
+    plan=b"",
+    plan_hash="",
+    engine_version="",
+    arrow_version="",
+)
+OPTIONS = JobOptions(parallelism=3, buckets=6, task_size=1)
+
+
+class Ledger(Processor, frozen=True):
+    """Passes rows on, and notes in a file that a task began: the name of the vertex, and the task."""
+
+    path: str
+    name: str
+
+    def run(self, context: ProcessorContext) -> Steps:
+        line = f"{self.name} {context.global_index}\n"
+        descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+        os.write(descriptor, line.encode())
+        os.close(descriptor)
+        while (batch := (yield Take(0))) is not None:
+            yield batch
+
+
+def _column(place: int, name: str) -> Column:
+    return Column(BIGINT, place, name)
+
+
+def _modulo(expression: Expr, number: int) -> Expr:
+    return Call(BIGINT, "mod", (expression, Literal(BIGINT, number)))
+
+
+def _without_effect(number: Expr) -> Expr:
+    """The number plus a random one times zero."""
+    chance = Cast(BIGINT, Call(DOUBLE, "rand", (Literal(BIGINT, 1),)))
+    return Call(BIGINT, "add", (number, Call(BIGINT, "multiply", (chance, Literal(BIGINT, 0)))))
+
+
+def _sum(place: int, name: str) -> AggregateCall:
+    return AggregateCall("sum", (_column(place, name),), BIGINT)
+
+
+class _Building:
+    """A DAG in which a ledger follows each vertex of a chain."""
+
+    def __init__(self, ledger: str) -> None:
+        self.dag = DAG()
+        self.ledger = ledger
+
+    def noted(self, vertex: Vertex, name: str) -> Vertex:
+        noted = self.dag.vertex(f"ledger {name}", Ledger(self.ledger, name), 1)
+        self.dag.edge(Edge.between(vertex, noted))
+        return noted
+
+
+def join_dag(ledger: str, lines: int = LINES, *, random: bool = False) -> DAG:
+    """The sum of line numbers per customer, in order: orders (0) and lines (1) are exchanged by order, joined
+    and grouped (2), exchanged by customer and grouped (3), and sorted (4, one task). ``random``: the lines
+    have random numbers, none of which counts in the sum."""
+    building = _Building(ledger)
+    dag, noted = building.dag, building.noted
+    number = _column(0, "id")
+    orders = dag.vertex("orders", Range(0, 1, ORDERS), 1)
+    owners = dag.vertex(
+        "owners",
+        Project((number, _modulo(number, CUSTOMERS)), pa.schema([("o", BIGINT), ("c", BIGINT)])),
+        1,
+    )
+    dag.edge(Edge.between(orders, owners))
+    line = dag.vertex("lines", Range(0, 1, lines), 1)
+    counted = _without_effect(number) if random else number
+    of_orders = dag.vertex(
+        "of orders", Project((_modulo(number, ORDERS), counted), pa.schema([("o", BIGINT), ("n", BIGINT)])), 1
+    )
+    dag.edge(Edge.between(line, of_orders))
+    schemas = pa.schema([("o", BIGINT), ("n", BIGINT)]), pa.schema([("o", BIGINT), ("c", BIGINT)])
+    join = dag.vertex("join", HashJoin(JoinKind.INNER, (0,), (0,), None, *schemas), 1)
+    dag.edge(Edge(noted(of_orders, "lines"), 0, join, 0).partitioned((0,)).distributed())
+    dag.edge(Edge(noted(owners, "orders"), 0, join, 1).partitioned((0,)).distributed())
+    grouped = pa.schema([("c", BIGINT), ("n", BIGINT)])
+    partial = dag.vertex("partial", Aggregate((3,), (_sum(1, "n"),), AggregateMode.PARTIAL, grouped), 1)
+    dag.edge(Edge.between(noted(join, "join"), partial))
+    final = dag.vertex("final", Aggregate((0,), (_sum(1, "n"),), AggregateMode.FINAL, grouped), 1)
+    dag.edge(Edge.between(partial, final).partitioned((0,)).distributed())
+    order = dag.vertex("sort", Sort((SortKey(0),)), 1)
+    dag.edge(Edge.between(noted(final, "final"), order))
+    result = dag.vertex("result", ResultSink(), 1)
+    merged = Edge.between(order, noted_result := dag.vertex("ledger sorted", Ledger(ledger, "sorted"), 1))
+    dag.edge(merged.to_one().distribute_to().ordered((SortKey(0),)))
+    dag.edge(Edge.between(noted_result, result))
+    return dag
+
+
+def right_answer(lines: int = LINES) -> list[tuple[int, int]]:
+    """The rows of :func:`join_dag`, computed without the engine."""
+    sums = dict.fromkeys(range(CUSTOMERS), 0)
+    for line in range(lines):
+        sums[line % ORDERS % CUSTOMERS] += line
+    return sorted(sums.items())
+
+
+#: The names that the tasks of each stage write to the ledger.
+LEDGER_NAMES = ("orders", "lines", "join", "final", "sorted")
+
+
+class KilledAt(SystemCalls):
+    """System calls of a process that kills itself at its fsync number ``number``, before or ``after`` the
+    call."""
+
+    def __init__(self, number: int, *, after: bool) -> None:
+        self._left, self._after = number, after
+
+    def sync(self, descriptor: int) -> None:
+        self._left -= 1
+        if self._left == 0 and not self._after:
+            os.kill(os.getpid(), signal.SIGKILL)
+        super().sync(descriptor)
+        if self._left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+class KilledWithFinished(SystemCalls):
+    """System calls of a process that kills itself as soon as the records of so many finished tasks are
+    durable."""
+
+    def __init__(self, folder: Path, finished: int) -> None:
+        self._folder, self._finished = folder, finished
+
+    def sync(self, descriptor: int) -> None:
+        super().sync(descriptor)
+        if len(state_in(self._folder).finished) >= self._finished:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def run_job(
+    folder: Path, ledger: str, calls: SystemCalls | None = None, threads: int = 1, *, random: bool = False
+) -> JobEnded:
+    """Begin or take over the job in a store below ``folder``, and run it to its end. ``random``: as for
+    :func:`join_dag`."""
+    store = JobStore(LocalFolder(str(folder / "store"), calls), SystemClock())
+    spool, plan = str(folder / "spool"), cut(join_dag(ledger, random=random))
+    with owned(store), Engine(workers=1) as engine:
+        claim = store.take_epoch(JOB, cluster=CLUSTER, member="member-1")
+        settings = LogSettings(group_window=0.0)
+        if JobState.of(claim.replay).submitted is None:
+            log, state = submit(claim, SUBMITTED, incarnation="i", settings=settings)
+        else:
+            log, state = take_over(claim, plan, spool, incarnation="i", settings=settings)
+        runner = ThreadRunner(engine, plan, JobConfig(), threads=threads, member="member-1", incarnation="i")
+        with log, runner:
+            return Coordinator(plan, state, log, runner, spool, OPTIONS).run()
+
+
+def rows_of(manifest: Manifest | None) -> list[tuple[object, ...]]:
+    """The rows of a job's result."""
+    assert manifest is not None
+    batches = [batch for file in manifest.files for batch in read_spool(file)]
+    return [row for batch in batches for row in zip(*(column.to_pylist() for column in batch), strict=True)]
+
+
+def state_in(folder: Path) -> JobState:
+    """The job's state, as the log below ``folder`` has it."""
+    return JobState.of(JobStore(LocalFolder(str(folder / "store")), SystemClock()).read(JOB))
+
+
+def noted_tasks(ledger: Path, plan: StagePlan) -> list[TaskId]:
+    """The tasks that began, as they noted it themselves."""
+    stage_of = {
+        name.removeprefix("ledger "): stage.number
+        for stage in plan.stages
+        for name in stage.vertices
+        if name.startswith("ledger ")
+    }
+    lines = ledger.read_text().splitlines() if ledger.exists() else []
+    return [TaskId(stage_of[name], int(task)) for name, task in (line.split() for line in lines)]
+
+
+_PROGRAM = """
+import sys
+from pathlib import Path
+from tests.engine.durable.durable_jobs import KilledAt, KilledWithFinished, run_job
+folder, ledger, what, number, threads, random = sys.argv[1:]
+calls = None
+if what == "finished":
+    calls = KilledWithFinished(Path(folder), int(number))
+elif what:
+    calls = KilledAt(int(number), after=what == "after")
+run_job(Path(folder), ledger, calls, int(threads), random=bool(random))
+"""
+
+
+def run_in_process(
+    folder: Path, ledger: Path, what: str, number: int, *, threads: int = 1, random: bool = False
+) -> int:
+    """Run the job in another process, which kills itself, and return the process's exit code. ``what``:
+    "before" or "after" the fsync of that number, or "finished": with so many finished tasks."""
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            _PROGRAM,
+            *(str(folder), str(ledger), what, str(number), str(threads), "random" if random else ""),
+        ],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode in (0, -signal.SIGKILL), done.stderr
+    return done.returncode

@@ -1,0 +1,367 @@
+"""Durable jobs in a simulation: real coordinators, logs and recovery over a model of tasks, and one source of
+chance that decides what happens next.
+
+A task's output is a small file with rows of integers, each with the attempts of the tasks without
+determinism that it has come through. At the end the result must be what the accepted attempts give
+(:func:`right_rows`), whatever died or was lost on the way.
+"""
+
+import json
+import os
+import random
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+from sqlfront_engine.dag import DAG
+from sqlfront_engine.durable.coordinator import Coordinator
+from sqlfront_engine.durable.division import JobOptions
+from sqlfront_engine.durable.event_store.event_log import EventLog
+from sqlfront_engine.durable.event_store.events import (
+    Attempt,
+    CancelRequested,
+    JobEnd,
+    JobEnded,
+    Manifest,
+    TaskId,
+)
+from sqlfront_engine.durable.event_store.job_store import JobStore
+from sqlfront_engine.durable.event_store.local_folder import LocalFolder
+from sqlfront_engine.durable.event_store.settings import LogSettings
+from sqlfront_engine.durable.job_state import JobState
+from sqlfront_engine.durable.runner import TaskEnd
+from sqlfront_engine.durable.stages import DIVIDED, JobStage, OutputKind, StageInput, StageOutput, StagePlan
+from sqlfront_engine.durable.takeover import submit, take_over
+from sqlfront_engine.durable.tasks import TaskRun
+from sqlfront_engine.spool.reading import SpoolDamaged
+from sqlfront_engine.spool.spool_file import SpoolFile
+from sqlfront_engine.testing import FakeClock
+from sqlfront_values.errors import OperationalError
+from tests.engine.durable.durable_jobs import SUBMITTED
+from tests.engine.durable.logs import CLUSTER, JOB, Disk, owned
+
+#: A row: its number, and the attempts of the tasks without determinism that it has come through.
+Row = tuple[int, tuple[str, ...]]
+Rows = list[Row]
+#: The rows of each bucket.
+Buckets = list[Rows]
+
+SPLITS = 12
+
+
+class Crash(BaseException):
+    """The end of the coordinator's process."""
+
+
+# ---- the model of a plan
+
+
+def random_plan(chance: random.Random) -> StagePlan:
+    """A plan of two to six stages, each of which reads up to two earlier ones."""
+    count = chance.randint(2, 6)
+    parallel = [chance.random() < 0.8 for _ in range(count - 1)] + [False]
+    deterministic = [chance.random() < 0.7 for _ in range(count)]
+    inputs: list[list[StageInput]] = [[] for _ in range(count)]
+    outputs: list[list[StageOutput]] = [[] for _ in range(count)]
+    alike = [*range(count)]
+    for number in range(count):
+        sources = chance.sample(range(number), min(number, chance.choice([0, 1, 1, 2, 2])))
+        if number == count - 1:  # nothing may be left that nobody reads
+            sources = sorted({*sources, *(one for one in range(number) if not outputs[one])})
+        for source in sources:
+            kind = _random_kind(chance, parallel[source], parallel[number])
+            if kind is OutputKind.KEPT:
+                first, other = sorted((alike[source], alike[number]))
+                alike = [first if one == other else one for one in alike]
+            output = StageOutput("vertex", kind, (0,) if kind is OutputKind.BY_KEY else ())
+            if output not in outputs[source]:
+                outputs[source].append(output)
+            inputs[number].append(StageInput(source, outputs[source].index(output), 0))
+    outputs[-1].append(StageOutput("vertex", OutputKind.RESULT))
+    stages = tuple(
+        JobStage(number, (), parallel[number], (*inputs[number],), (*outputs[number],), deterministic[number])
+        for number in range(count)
+    )
+    return StagePlan(DAG(), stages, tuple(alike))
+
+
+def _random_kind(chance: random.Random, source: bool, target: bool) -> OutputKind:
+    kinds = [OutputKind.ALL]
+    if target:
+        kinds += [OutputKind.BY_KEY, OutputKind.BY_KEY, OutputKind.DEALT]
+    if source == target:
+        kinds.append(OutputKind.KEPT)
+    return chance.choice(kinds)
+
+
+def _read(kind: OutputKind, task: int, span: tuple[int, int], outputs: list[Buckets]) -> Rows:
+    """The rows that a task reads of the outputs of a stage's tasks. ``span``: the task's range of buckets."""
+    if kind is OutputKind.KEPT:
+        outputs = outputs[task : task + 1]
+    first, last = span if kind in DIVIDED else (0, 1)
+    return [row for buckets in outputs for rows in buckets[first:last] for row in rows]
+
+
+def _made(stage: JobStage, task: int, tasks: int, read: Rows, attempt: Attempt) -> Rows:
+    rows: Rows = [(split, ()) for split in range(SPLITS) if split % tasks == task]
+    if stage.inputs:
+        rows = read
+    if stage.is_deterministic:
+        return rows
+    return [
+        (number, (*seen, f"{stage.number}.{task}:{attempt.epoch}.{attempt.number}")) for number, seen in rows
+    ]
+
+
+def _written(output: StageOutput, rows: Rows, buckets: int) -> Buckets:
+    written: Buckets = [[] for _ in range(buckets if output.kind in DIVIDED else 1)]
+    for place, row in enumerate(rows):
+        bucket = row[0] if output.kind is OutputKind.BY_KEY else place
+        written[bucket % len(written)].append(row)
+    return written
+
+
+def right_rows(plan: StagePlan, state: JobState) -> Rows:
+    """The result that follows from the accepted attempts of all tasks."""
+    made: list[list[Rows]] = []
+    for stage in plan.stages:
+        begun = state.stages[stage.number]
+        made.append([])
+        for task, span in enumerate(begun.ranges):
+            read: Rows = []
+            for source in stage.inputs:
+                output = plan.output_of(source)
+                files = [_written(output, rows, begun.buckets) for rows in made[source.stage]]
+                read += _read(output.kind, task, span, files)
+            attempt = state.finished[TaskId(stage.number, task)].attempt
+            made[-1].append(_made(stage, task, begun.parallelism, read, attempt))
+    return made[-1][0]
+
+
+# ---- the world in which a coordinator runs
+
+
+class ForgetfulClock(FakeClock):
+    """A clock whose timers can be dropped, as those of a process that died."""
+
+    def forget_all(self) -> None:
+        self._timers.clear()
+
+
+class World:
+    """What outlives a coordinator: the disk, the store, and tasks that don't know that their coordinator is
+    gone. ``chance`` decides everything; ``faults`` is the share of steps at which something goes wrong."""
+
+    def __init__(self, folder: Path, seed: int, faults: float) -> None:
+        self.chance = random.Random(seed)
+        self.faults = faults
+        self.plan = random_plan(self.chance)
+        self.disk = Disk(self._disturb)
+        self.clock = ForgetfulClock()
+        self.store = JobStore(LocalFolder(str(folder / "store"), self.disk), self.clock, lambda call: call())
+        self.spool = str(folder / "spool")
+        self.zombies: list[TaskRun] = []
+        self.steps = self.damages = 0
+        self.crashes = 0
+        self.cancels = self.chance.random() < 0.1
+        self.told_cancelled = False
+
+    def fault(self, share: float = 1.0) -> bool:
+        """Whether something goes wrong now."""
+        return self.chance.random() < self.faults * share
+
+    def _disturb(self, number: int, name: str) -> None:
+        if self.fault(0.3):
+            raise Crash
+
+    def run(self) -> JobEnded:
+        """Run the job to its end, through all crashes of its coordinators."""
+        while True:
+            try:
+                with owned(self.store):
+                    return self._run_epoch()
+            except Crash:
+                self.crashes += 1
+                self.faults *= 0.9  # so that every job ends
+                if self.chance.random() < 0.5:
+                    self.clock.forget_all()  # else the former coordinator's log goes on, as a zombie's does
+                if self.chance.random() < 0.5:
+                    self.disk.lose_unsynced(self.chance.randrange(2**30))
+
+    def _run_epoch(self) -> JobEnded:
+        claim = self.store.take_epoch(JOB, cluster=CLUSTER, member="m")
+        settings = LogSettings(file_size=4000)
+        if JobState.of(claim.replay).submitted is None:
+            log, state = submit(claim, SUBMITTED, incarnation="i", settings=settings)
+        else:
+            log, state = take_over(claim, self.plan, self.spool, incarnation="i", settings=settings)
+        coordinator = SimulatedCoordinator(self, state, log, SimulatedRunner(self))
+        ended = coordinator.run()
+        log.close()
+        return ended
+
+    # ---- tasks
+
+    def carry_out(self, run: TaskRun) -> Manifest:
+        """Do a task's work. Raises SpoolDamaged for a file that is lost."""
+        stage, span = run.tasks.stage, run.tasks.ranges[run.task]
+        read: Rows = []
+        for source, files in zip(stage.inputs, run.files, strict=True):
+            kind = self.plan.output_of(source).kind
+            needed = files[run.task : run.task + 1] if kind is OutputKind.KEPT else files
+            found = [_loaded(file) if file in needed else [] for file in files]
+            read += _read(kind, run.task, span, found)
+        rows = _made(stage, run.task, run.tasks.parallelism, read, run.attempt)
+        return Manifest(
+            tuple(
+                self._save(run.path(number), _written(output, rows, run.tasks.buckets))
+                for number, output in enumerate(stage.outputs)
+            )
+        )
+
+    def _save(self, path: str, buckets: Buckets) -> SpoolFile:
+        os.makedirs(self.spool, exist_ok=True)
+        text = json.dumps(buckets)
+        Path(path).write_text(text)
+        counts = tuple(map(len, buckets))
+        return SpoolFile(path, sum(counts), len(text), hash(text), (), counts, counts, "")
+
+    def disturb_files(self) -> None:
+        """Perhaps lose or damage a file; perhaps let a task of a dead coordinator end."""
+        if self.zombies and self.chance.random() < 0.3:
+            zombie = self.zombies.pop(self.chance.randrange(len(self.zombies)))
+            try:
+                for file in self.carry_out(zombie).files:
+                    os.unlink(file.path)  # its process removes what nobody asked for
+            except SpoolDamaged:
+                pass
+        if self.fault(0.5) and os.path.isdir(self.spool) and (names := sorted(os.listdir(self.spool))):
+            self.damages += 1
+            path = Path(self.spool, self.chance.choice(names))
+            match self.chance.choice(["missing", "short", "flipped"]):
+                case "missing":
+                    path.unlink()
+                case "short":
+                    path.write_text(path.read_text()[:-1])
+                case _:
+                    path.write_text("x" * len(path.read_text()))
+
+
+def _loaded(file: SpoolFile) -> Buckets:
+    try:
+        text = Path(file.path).read_text()
+    except FileNotFoundError:
+        raise SpoolDamaged(file.path, "is missing") from None
+    if hash(text) != file.checksum:
+        raise SpoolDamaged(file.path, "has another checksum")
+    return [[(number, tuple(seen)) for number, seen in rows] for rows in json.loads(text)]
+
+
+def result_rows(ended: JobEnded) -> Rows:
+    assert ended.result is not None
+    return [row for file in ended.result.files for rows in _loaded(file) for row in rows]
+
+
+class SimulatedRunner:
+    """Tasks that end when chance says so."""
+
+    member, incarnation = "m", "i"
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.capacity = world.chance.randint(1, 4)
+        self.runs: list[tuple[TaskRun, Callable[[TaskEnd], None]]] = []
+        self.stopped = False
+
+    def start(self, run: TaskRun, ended: Callable[[TaskEnd], None]) -> None:
+        state = JobState.of(self._world.store.read(JOB))
+        durable = {file for finish in state.finished.values() for file in finish.output.files}
+        assert durable.issuperset(file for files in run.files for file in files), "read before it is durable"
+        assert run.id not in state.finished, "runs again for nothing"
+        self.runs.append((run, ended))
+
+    def stop(self) -> None:
+        self.stopped = True
+
+    def end_one(self) -> None:
+        """Let one of the runs end: well, or with an error."""
+        run, ended = self.runs.pop(self._world.chance.randrange(len(self.runs)))
+        if self.stopped and self._world.chance.random() < 0.5:
+            ended(TaskEnd(run, None, OperationalError("cancelled")))
+            return
+        if self._world.fault(0.3):
+            ended(TaskEnd(run, None, OperationalError("the machine is out of order")))
+            return
+        try:
+            end = TaskEnd(run, self._world.carry_out(run))
+        except SpoolDamaged as error:
+            end = TaskEnd(run, None, error)
+        ended(end)
+
+
+class SimulatedCoordinator(Coordinator):
+    """A coordinator for which chance decides what happens next."""
+
+    def __init__(self, world: World, state: JobState, log: EventLog, runner: SimulatedRunner) -> None:
+        chance = world.chance
+        options = JobOptions(parallelism=chance.randint(1, 4), buckets=chance.randint(4, 8), task_size=1)
+        super().__init__(world.plan, state, log, runner, world.spool, options)
+        self._world, self._simulated = world, runner
+
+    def _next(self):  # type: ignore[no-untyped-def]
+        world, runner = self._world, self._simulated
+        while True:
+            world.steps += 1
+            assert world.steps < 3_000, "the job is stuck"
+            world.disturb_files()
+            if world.fault(0.5) and not runner.stopped:
+                world.zombies += [run for run, _ in runner.runs if world.chance.random() < 0.5]
+                raise Crash
+            if world.cancels and world.chance.random() < 0.05 and not runner.stopped:
+                world.cancels = False
+                world.told_cancelled = self.cancel(CancelRequested("ada", 1))
+            choices = ["clock"] if self._log_waits() else []
+            if runner.runs:
+                choices.append("task")
+            if not self._news.empty():
+                choices.append("news")
+            match world.chance.choice(choices):
+                case "clock":
+                    world.clock.advance(0.01)
+                case "task":
+                    runner.end_one()
+                case _:
+                    return self._news.get()
+
+    def _log_waits(self) -> bool:
+        statistics = self._log.statistics()
+        return statistics.durable < statistics.appended
+
+    def _end_runs(self) -> None:
+        if not isinstance(sys.exception(), Crash):
+            super()._end_runs()
+
+
+def check(world: World, ended: JobEnded) -> None:
+    """Raise AssertionError unless the end is right."""
+    plan, state = world.plan, JobState.of(world.store.read(JOB))
+    assert state.ended == ended
+    assert world.damages or not state.resets, "a finished task ran again for nothing"
+    if world.told_cancelled:
+        assert ended.state is JobEnd.CANCELLED
+    if ended.state is JobEnd.FINISHED:
+        try:
+            rows = result_rows(ended)
+        except SpoolDamaged:
+            return  # lost behind the end
+        assert Counter(rows) == Counter(right_rows(plan, state))
+        for stage in plan.stages:
+            same = state.stages[plan.alike[stage.number]].ranges
+            assert state.stages[stage.number].ranges == same, "kept rows are divided in another way"
+    elif ended.state is JobEnd.FAILED:
+        assert ended.error is not None
+        assert "out of order" in ended.error.message or "spool file" in ended.error.message
+    left = set(os.listdir(world.spool)) if os.path.isdir(world.spool) else set()
+    kept = set() if ended.result is None else {os.path.basename(file.path) for file in ended.result.files}
+    assert left <= kept, left - kept

@@ -1,0 +1,168 @@
+"""Coordinators killed by SIGKILL at each record of a job's log: the answer is right, and exactly the tasks
+without a record run again."""
+
+import os
+import random
+import signal
+from pathlib import Path
+
+import pytest
+
+from sqlfront_engine.durable.event_store.events import JobEnd, TaskId
+from sqlfront_engine.durable.job_state import JobState
+from sqlfront_engine.durable.stages import cut
+from tests.engine.durable.durable_jobs import (
+    join_dag,
+    noted_tasks,
+    right_answer,
+    rows_of,
+    run_in_process,
+    run_job,
+    state_in,
+)
+
+PLAN = cut(join_dag("unused"))
+#: The fsyncs of an undisturbed run: one per record, and some of folders and claims.
+SYNCS = 40
+
+
+def all_tasks(state: JobState) -> set[TaskId]:
+    return {TaskId(stage.stage, task) for stage in state.stages.values() for task in range(stage.parallelism)}
+
+
+def check_end(folder: Path, ledger: Path, before: JobState) -> None:
+    """Run the job to its end in this process, and check the answer, the tasks that ran again, and the files
+    that are left. ``before``: the job's state at the kill."""
+    ledger.unlink(missing_ok=True)
+
+    end = run_job(folder, str(ledger))
+
+    assert end.state is JobEnd.FINISHED, end.error
+    assert rows_of(end.result) == right_answer()
+    ran = noted_tasks(ledger, PLAN)
+    assert len(ran) == len(set(ran))
+    if before.ended is None:
+        assert set(ran) == all_tasks(state_in(folder)) - set(before.finished)
+    else:
+        assert not ran
+    assert len(os.listdir(folder / "spool")) == len(PLAN.stages[-1].outputs)
+
+
+NUMBERS = [
+    pytest.param(number, marks=() if number % 7 == 4 else pytest.mark.soak) for number in range(1, SYNCS)
+]
+
+
+@pytest.mark.parametrize("what", ["after", "before"])
+@pytest.mark.parametrize("number", NUMBERS)
+def test_kill_at_every_record(tmp_path: Path, number: int, what: str) -> None:
+    ledger = tmp_path / "ledger"
+    killed = run_in_process(tmp_path, ledger, what, number)
+    before = state_in(tmp_path)
+    assert killed == -signal.SIGKILL or before.ended is not None
+
+    check_end(tmp_path, ledger, before)
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(1, 20))])
+def test_crash_twice(tmp_path: Path, seed: int) -> None:
+    choose, ledger = random.Random(seed), tmp_path / "ledger"
+    for _ in range(4):
+        run_in_process(tmp_path, ledger, choose.choice(["before", "after"]), choose.randint(1, 12), threads=3)
+
+    check_end(tmp_path, ledger, state_in(tmp_path))
+
+
+# ---- lost outputs
+
+
+@pytest.fixture
+def killed(tmp_path: Path) -> JobState:
+    """The state of a job that was killed when one task of the join (stage 2) was finished."""
+    return _killed(tmp_path)
+
+
+def _killed(folder: Path, *, random: bool = False) -> JobState:
+    run_in_process(folder, folder / "ledger", "finished", 7, random=random)
+    state = state_in(folder)
+    assert sorted(task.stage for task in state.finished) == [0, 0, 0, 1, 1, 1, 2]
+    (folder / "ledger").unlink()
+    return state
+
+
+def _file(state: JobState, task: TaskId) -> Path:
+    (file,) = state.finished[task].output.files
+    return Path(file.path)
+
+
+def _run_again(folder: Path, *, random: bool = False) -> set[TaskId]:
+    """Run the job to its end, check the answer, and return the tasks that ran."""
+    ended = run_job(folder, str(folder / "ledger"), random=random)
+    assert ended.state is JobEnd.FINISHED, ended.error
+    assert rows_of(ended.result) == right_answer()
+    return set(noted_tasks(folder / "ledger", PLAN))
+
+
+LATER = {TaskId(2, 1), TaskId(2, 2), TaskId(3, 0), TaskId(3, 1), TaskId(4, 0)}
+
+
+def test_missing_output(tmp_path: Path, killed: JobState) -> None:
+    _file(killed, TaskId(1, 2)).unlink()
+
+    assert _run_again(tmp_path) == {TaskId(1, 2), *LATER}
+    assert state_in(tmp_path).resets == 1
+
+
+def test_truncated_output(tmp_path: Path, killed: JobState) -> None:
+    os.truncate(_file(killed, TaskId(0, 0)), 100)
+
+    assert _run_again(tmp_path) == {TaskId(0, 0), *LATER}
+
+
+def test_damaged_output(tmp_path: Path, killed: JobState) -> None:
+    """A file of the right size shows its damage only to the task that reads it."""
+    path = _file(killed, TaskId(0, 1))
+    path.write_bytes(bytes(path.stat().st_size))
+
+    assert _run_again(tmp_path) == {TaskId(0, 1), *LATER}
+    assert state_in(tmp_path).resets == 1
+
+
+def test_coordinator_and_outputs_of_all_stages_die(tmp_path: Path, killed: JobState) -> None:
+    for task in killed.finished:
+        _file(killed, task).unlink()
+
+    assert _run_again(tmp_path) == {*killed.finished, *LATER}
+
+
+def test_unneeded_output_lost(tmp_path: Path) -> None:
+    run_in_process(tmp_path, tmp_path / "ledger", "finished", 9)
+    state = state_in(tmp_path)
+    (tmp_path / "ledger").unlink()
+    assert all(TaskId(2, task) in state.finished for task in range(3))
+    for stage in (0, 1):
+        for task in range(3):
+            _file(state, TaskId(stage, task)).unlink()
+
+    assert _run_again(tmp_path) == {TaskId(3, 0), TaskId(3, 1), TaskId(4, 0)}
+    assert state_in(tmp_path).resets == 0
+
+
+def test_nondeterministic_producer(tmp_path: Path) -> None:
+    """The finished reader of a task that runs again and calls ``rand`` runs again, too."""
+    state = _killed(tmp_path, random=True)
+    _file(state, TaskId(1, 2)).unlink()
+
+    assert _run_again(tmp_path, random=True) == {TaskId(1, 2), TaskId(2, 0), *LATER}
+
+
+# ---- the end of a job
+
+
+def test_an_ended_job_has_one_answer_and_runs_no_more(tmp_path: Path) -> None:
+    ended = run_job(tmp_path, str(tmp_path / "ledger"))
+    (tmp_path / "ledger").unlink()
+
+    assert run_job(tmp_path, str(tmp_path / "ledger")) == ended
+    assert not (tmp_path / "ledger").exists()
+    assert rows_of(ended.result) == right_answer()
