@@ -16,13 +16,14 @@ from sqlfront_engine.durable.event_store.events import Attempt, Manifest, TaskId
 from sqlfront_engine.durable.stages import DIVIDED, JobStage, OutputKind, StageInput, StageOutput, StagePlan
 from sqlfront_engine.engine import Engine, JobConfig
 from sqlfront_engine.jobs.light_job import LightJob
-from sqlfront_engine.plans.execution_plan import ExecutionSite
-from sqlfront_engine.plans.placement import Placement
+from sqlfront_engine.plans.execution_plan import ExecutionSite, Share
+from sqlfront_engine.plans.placement import only
 from sqlfront_engine.processors.forward import Forward
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_engine.processors.spool.spool_scan import SpoolScan
 from sqlfront_engine.processors.spool.spool_write import SpoolWrite
 from sqlfront_engine.spool.spool_file import SpoolFile
+from sqlfront_values.settings import EMBEDDED
 
 _REPORT: Final = "spooled {}"
 
@@ -40,13 +41,11 @@ class StageTasks(msgspec.Struct, frozen=True):
         """The number of tasks."""
         return len(self.ranges)
 
-    def placement(self, partition_count: int) -> Placement:
-        """The tasks as the members of a job: each has the partitions of its buckets."""
-        names = tuple(map(str, range(self.parallelism)))
+    def share(self, task: int, partition_count: int) -> Share:
+        """The share of a task: the partitions of its buckets."""
         # The bucket of partition p is p * buckets // partition_count.
-        firsts = [-(-bucket * partition_count // self.buckets) for bucket in range(self.buckets + 1)]
-        owned = tuple(tuple(range(firsts[start], firsts[end])) for start, end in self.ranges)
-        return Placement(names[0], names, owned)
+        first, last = (-(-bucket * partition_count // self.buckets) for bucket in self.ranges[task])
+        return Share(task, self.parallelism, range(first, last))
 
 
 class TaskRun(msgspec.Struct, frozen=True):
@@ -82,7 +81,8 @@ class TaskJob:
         config = replace(config, inline=True, resources={**config.resources, **reports})
         execution = engine.execution(engine.next_number(), config)
         self._job = LightJob(execution)
-        site = ExecutionSite(str(run.task), run.tasks.placement(config.partition_count))
+        count = config.partition_count
+        site = ExecutionSite(EMBEDDED, only(partition_count=count), share=run.tasks.share(run.task, count))
         engine.start(execution, engine.plan(fragment(plan, run), execution, config, site), config)
 
     def run(self) -> Manifest:

@@ -60,13 +60,34 @@ class ExecutionPlan(msgspec.Struct, frozen=True):
     inputs: Mapping[EdgeStream, RemoteInput]
 
 
+class Share(msgspec.Struct, frozen=True):
+    """The share number ``index`` of ``count`` of a vertex's work. The other shares are run by other jobs, so
+    that a processor finds what it would find on one of ``count`` members, which has the ``partitions``."""
+
+    index: int
+    count: int
+    partitions: range
+
+    def of(self, context: ProcessorContext) -> ProcessorContext:
+        """Return the context of an instance, one of all instances of all shares."""
+        return msgspec.structs.replace(
+            context,
+            global_index=self.index * context.total_parallelism + context.global_index,
+            total_parallelism=self.count * context.total_parallelism,
+            member_index=self.index,
+            member_count=self.count,
+            partitions=tuple([number for number in context.partitions if number in self.partitions]),
+        )
+
+
 class ExecutionSite(msgspec.Struct, frozen=True):
     """The member of an execution: the member's name, the job's placement, and the way to the other
-    participants (None: no others)."""
+    participants (None: no others). ``share``: the part of the work that the job does; None = all of it."""
 
     name: str
     placement: Placement
     wire: Wire | None = None
+    share: Share | None = None
 
 
 def plan_execution(
@@ -93,7 +114,8 @@ def plan_execution(
     """
     dag.lock()
     blueprint = _blueprint(dag, member, default_parallelism, partition_count)
-    tasklets = _tasklets(dag, blueprint, listener, budget, settings, resources, partition_count, files)
+    share = None if member is None else member.share
+    tasklets = _tasklets(dag, blueprint, listener, budget, settings, resources, partition_count, files, share)
     ends = _Ends(blueprint, tasklets, reader, budget, None if member is None else member.wire)
     for tasklet, place in zip(tasklets, blueprint.places, strict=True):
         ends.connect(tasklet, place, measured=measured)
@@ -127,6 +149,7 @@ def _tasklets(
     resources: Mapping[str, object],
     partition_count: int,
     files: FileAccess,
+    part: Share | None,
 ) -> list[Tasklet]:
     """The tasklets of the blueprint's places, not connected yet."""
     vertices = dag.validate()
@@ -154,6 +177,8 @@ def _tasklets(
             share,
             files,
         )
+        if part is not None:
+            context = part.of(context)
         tasklets.append(Tasklet(processor, context, account, listener))
     return tasklets
 
