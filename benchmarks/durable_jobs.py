@@ -10,7 +10,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from sqlfront_engine.dag import DAG, Edge
@@ -115,11 +115,8 @@ def takeover(tasks: int) -> float:
         folder = Path(name)
         with _coordinator(folder, tasks) as job:
             job.__class__ = _UntilStageTwo
-            try:
-                Path(job._folder).mkdir()
+            with suppress(_Stopped):
                 job.run()
-            except _Stopped:
-                pass
         began = time.perf_counter()
         with _coordinator(folder, tasks) as job:
             job._hand_out()

@@ -8,7 +8,7 @@ A coordinator that dies leaves the log and the spool files. Its successor claims
 log, and runs what is left (:mod:`.takeover`).
 """
 
-import os
+import logging
 from collections import Counter, deque
 from collections.abc import Iterable
 from contextlib import suppress
@@ -44,6 +44,8 @@ from sqlfront_engine.durable.tasks import StageTasks, TaskRun
 from sqlfront_engine.spool.reading import SpoolDamaged
 from sqlfront_engine.spool.spool_file import SpoolFile
 from sqlfront_values.errors import Error, InternalError, OperationalError
+
+logger: Final = logging.getLogger(__name__)
 
 #: The name of the function that distributes rows by key, as the log has it.
 HASH_FUNCTION: Final = "murmur3_32, seed 42"
@@ -93,18 +95,24 @@ class Coordinator:
     def run(self) -> JobEnded:
         """Run the job to its end, and return the end, which is durable. Raises the log's error if the log
         can't be written: nothing is known then of the end."""
-        os.makedirs(self._folder, exist_ok=True)
         try:
             if self.state.ended is None:
                 self._write(self._end())
         finally:
             self._end_runs()
         assert self.state.ended is not None
-        result = self.state.ended.result
-        remove_others(self._folder, set() if result is None else {file.path for file in result.files})
+        self._clean_up(self.state.ended.result)
+        return self.state.ended
+
+    def _clean_up(self, result: Manifest | None) -> None:
+        """Remove the spool files, except those of the result. Files that can't be removed cost no job."""
+        try:
+            remove_others(self._folder, set() if result is None else {file.path for file in result.files})
+        except OSError as error:
+            logger.warning("files of the job in %s can't be removed: %s", self._folder, error)
+            return
         if not self.state.is_clean:
             self._write(CleanupDone())
-        return self.state.ended
 
     def _end(self) -> JobEnded:
         """Run all stages, and return the end of the job, which is not written yet."""
@@ -129,8 +137,8 @@ class Coordinator:
         with self._deciding:
             if self._decided:
                 return False
+            self._log.append_durably(request)
             self._asked = request
-        self._log.append_durably(request)
         self._news.put(request)
         return True
 
