@@ -253,14 +253,18 @@ class TableWrite(Protocol):
         """Discard all appended rows."""
 
 
-@runtime_checkable
-class WritableTable(Table, Protocol):
-    """A table that accepts inserts."""
+class InsertTarget(Protocol):
+    """A target of inserted rows."""
 
     def begin_insert(self, *, overwrite: bool = False, time_zone: str = "UTC") -> TableWrite:
-        """Start an insert; writers of one table take turns at :meth:`TableWrite.commit`. ``overwrite``: the
+        """Start an insert; writers of one target take turns at :meth:`TableWrite.commit`. ``overwrite``: the
         inserted rows replace all present rows, otherwise they come behind the present rows. ``time_zone``:
         the time zone of times that are written as text."""
+
+
+@runtime_checkable
+class WritableTable(Table, InsertTarget, Protocol):
+    """A table that accepts inserts."""
 
 
 class Connector(Protocol):
@@ -303,14 +307,14 @@ class TableDefinition(msgspec.Struct, frozen=True):
 
 
 def insert_all(
-    table: WritableTable,
+    table: InsertTarget,
     batches: Iterable[pa.RecordBatch],
     *,
     overwrite: bool = False,
     time_zone: str = "UTC",
 ) -> int:
     """Append all batches (in physical form, columns in the table's order) in one insert, and return the
-    number of rows. ``overwrite``: see :meth:`WritableTable.begin_insert`. If a batch raises an error, the
+    number of rows. ``overwrite``: see :meth:`InsertTarget.begin_insert`. If a batch raises an error, the
     insert is aborted and the table stays unchanged."""
     write = table.begin_insert(overwrite=overwrite, time_zone=time_zone)
     try:

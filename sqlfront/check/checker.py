@@ -28,7 +28,7 @@ from sqlfront.session import Session
 from sqlfront.spark import mixed
 from sqlfront.spark.reasons import reason_after, too_large
 from sqlfront.state.cached_table import CachedTable
-from sqlfront_connectors.base import Table, TableDefinition, WritableTable
+from sqlfront_connectors.base import InsertTarget, Table, TableDefinition
 from sqlfront_connectors.memory import MemoryConnector
 from sqlfront_connectors.memory.keyed_table import KeyedTable
 from sqlfront_connectors.spark.table import SparkTable
@@ -117,7 +117,7 @@ class Checker(ClosingContext):
         self._session = Session(Config(plan_cache=0), spark=spark)
         self._elsewhere = _Elsewhere(registered, views, self._session.spark)
         #: Tables whose rows the checked statements would have changed.
-        self._changed: list[Table] = []
+        self._changed: list[object] = []
         self._session.context.catalog.elsewhere = self._elsewhere
 
     def check(self, text: str, known: Mapping[int | str, object] | None = None) -> Verdict:
@@ -273,7 +273,7 @@ class _Rehearsal(StatementRun, frozen=True):
     """A command that reads and writes no rows; ``changed`` receives the tables that a real run would write
     to."""
 
-    changed: list[Table] = msgspec.field(default_factory=list)
+    changed: list[object] = msgspec.field(default_factory=list)
 
     def read(self, query: Query) -> LogicalPlan:
         """The query's plan, without the rows that Spark would give."""
@@ -295,7 +295,7 @@ class _Rehearsal(StatementRun, frozen=True):
         """Make an outline of the table that a real run would create."""
         return MemoryConnector(OutlineTable).create(definition)
 
-    def store(self, table: WritableTable, plan: LogicalPlan, *, overwrite: bool = False) -> int:
+    def store(self, table: InsertTarget, plan: LogicalPlan, *, overwrite: bool = False) -> int:
         """Plan the rows, note the table as changed, and return 0 rows."""
         self.rows(plan)
         self.changed.append(table)

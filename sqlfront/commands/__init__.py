@@ -13,6 +13,7 @@ from sqlfront.commands import (
     alteration,
     caching,
     columns,
+    directories,
     indexes,
     killing,
     modification,
@@ -48,6 +49,7 @@ from sqlfront_planner.statements.structs import (
     DropSchema,
     Explain,
     Insert,
+    InsertDirectory,
     KillQuery,
     Query,
     RefreshPath,
@@ -131,6 +133,8 @@ def dispatch(run: StatementRun, statement: Statement) -> CommandOutcome:
             return indexes.show_indexes(run, statement)
         case Insert():
             return tables.insert(run, statement)
+        case InsertDirectory():
+            return directories.insert_directory(run, statement)
         case Delete() | Update():
             return modification.modify(run, statement)
         case ShowTables():

@@ -16,7 +16,7 @@ from sqlfront.results.result import Result, command_result
 from sqlfront.state.cached_table import CachedTable
 from sqlfront.state.context import Context
 from sqlfront.system_tables import unknown_table
-from sqlfront_connectors.base import Table, TableDefinition, WritableTable, insert_all
+from sqlfront_connectors.base import InsertTarget, Table, TableDefinition, insert_all
 from sqlfront_connectors.memory import MemoryConnector, MemoryTable
 from sqlfront_connectors.memory.keyed_table import KeyedTable
 from sqlfront_connectors.memory.spread.table import NextVersion, SpreadTable
@@ -144,7 +144,7 @@ class StatementRun(msgspec.Struct, frozen=True):
         alone = partial(MemoryTable, budget=self.context.engine.tables)
         return MemoryConnector(alone if cluster is None else cluster.table).create(definition)
 
-    def store(self, table: WritableTable, plan: LogicalPlan, *, overwrite: bool = False) -> int:
+    def store(self, table: InsertTarget, plan: LogicalPlan, *, overwrite: bool = False) -> int:
         """Run ``plan`` and add its rows to a table, or with ``overwrite`` put them in place of the table's
         rows; all or nothing. Return the number of rows."""
         if self.context.cluster is None or not isinstance(table, SpreadTable):

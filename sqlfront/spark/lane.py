@@ -62,9 +62,11 @@ def _beginning(words: str) -> re.Pattern[str]:
     return re.compile(f"{gap}*{words.replace(' ', f'{gap}+')}", re.IGNORECASE | re.DOTALL)
 
 
+#: Pattern of the words behind INSERT OVERWRITE that make a directory the target.
+_DIRECTORY: Final = r" (?:LOCAL )?DIRECTORY(?: )?(?:r?['\"]|[?:]|USING\b)"
 #: Pattern of statements that change a relation; the group is the relation's name.
 _TARGET: Final = _beginning(
-    r"(?:INSERT (?:INTO|OVERWRITE)(?: TABLE)?|UPDATE|DELETE FROM|MERGE INTO|TRUNCATE TABLE"
+    rf"(?:INSERT (?:INTO|OVERWRITE(?!{_DIRECTORY}))(?: TABLE)?|UPDATE|DELETE FROM|MERGE INTO|TRUNCATE TABLE"
     r"|ALTER (?:TABLE|VIEW)|DROP (?:TABLE|VIEW)(?: IF EXISTS)?"
     r"|CREATE (?:OR REPLACE )?(?:TEMP(?:ORARY)? |EXTERNAL )?(?:TABLE|VIEW)(?: IF NOT EXISTS)?"
     rf") ({WRITTEN_NAME})"

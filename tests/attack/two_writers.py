@@ -23,7 +23,7 @@ import pyarrow as pa
 from sqlfront_connectors import registry
 from sqlfront_connectors.base import ScanRequest, TableDefinition, WritableTable, insert_all
 from sqlfront_connectors.files import FileTable
-from sqlfront_connectors.files.commits import PREFIX
+from sqlfront_connectors.files.writers import PREFIX
 from sqlfront_engine.processor import END_OF_PIECE, ProcessorContext
 from sqlfront_engine.testing import CountingMemory
 from sqlfront_values.errors import Error, OperationalError

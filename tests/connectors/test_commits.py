@@ -15,10 +15,10 @@ import pytest
 from msgspec import structs
 
 from sqlfront_connectors.base import insert_all
-from sqlfront_connectors.files import FileTable, commits
-from sqlfront_connectors.files import table as file_tables
-from sqlfront_connectors.files.commits import PREFIX, FolderWrite, settled
+from sqlfront_connectors.files import FileTable, file_write, writers
+from sqlfront_connectors.files.commits import FolderWrite, settled
 from sqlfront_connectors.files.locations.listing import DataFile
+from sqlfront_connectors.files.writers import PREFIX
 from sqlfront_engine.file_access import EVERYWHERE
 from sqlfront_values.errors import OperationalError
 from tests.attack.two_writers import PARTITIONS, ROWS, SCHEMA, numbers, opened
@@ -163,7 +163,7 @@ def test_the_parts_of_the_dead_go_with_the_next_write(tmp_path: Path) -> None:
 
 
 def test_whoever_waits_too_long_for_another_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commits, "PATIENCE", 0.05)
+    monkeypatch.setattr(writers, "PATIENCE", 0.05)
     table = opened(str(tmp_path))
     overwrite(table, 1)
 
@@ -196,7 +196,7 @@ def test_a_full_disk_leaves_the_table_as_it_was(tmp_path: Path, monkeypatch: pyt
 
 
 def test_many_rows_are_written_as_they_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_tables, "ENOUGH", rows(1).nbytes * 2)
+    monkeypatch.setattr(file_write, "ENOUGH", rows(1).nbytes * 2)
     table = opened(str(tmp_path))
     write = table.begin_insert()
     for _ in range(5):
@@ -210,7 +210,7 @@ def test_many_rows_are_written_as_they_come(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_an_insert_that_is_given_up_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_tables, "ENOUGH", 1)
+    monkeypatch.setattr(file_write, "ENOUGH", 1)
     write = opened(str(tmp_path)).begin_insert()
     write.append(rows(1))
     write.abort()

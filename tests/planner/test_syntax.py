@@ -43,7 +43,6 @@ def test_statements_of_hive_are_refused_as_spark_does(sql: str) -> None:
         ("EXPLAIN COST SELECT 1", "EXPLAIN COST"),
         ("EXPLAIN INSERT INTO t VALUES (1)", "EXPLAIN of INSERT INTO"),
         ("INSERT INTO t BY NAME SELECT 1 AS a", "INSERT INTO with BY NAME"),
-        ("INSERT OVERWRITE DIRECTORY '/x' USING csv SELECT 1", "INSERT OVERWRITE DIRECTORY"),
         ("MERGE INTO t USING u ON true WHEN MATCHED THEN DELETE", "MERGE INTO"),
         ("TABLE t |> WHERE a > 1", "|>"),
     ],

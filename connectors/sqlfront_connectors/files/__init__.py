@@ -7,8 +7,10 @@ files; inserts add files and publish the next version at once.
 Reading order: ``locations`` (the files of a location, and partition columns from directory names); the
 formats, a room each: ``parquet`` and ``orc`` (served by ``schemas`` and ``varints``), ``csv``, ``json`` and
 ``text`` (served by ``contents``, ``compression`` and ``text_casts``), and the options of the formats that
-have no settings (``format_options``); ``readers`` and ``scan`` (the source), ``version``, ``commits`` (atomic
-appearance of an insert's files), ``table`` and ``connector``.
+have no settings (``format_options``); ``readers`` and ``scan`` (the source), ``version``; ``writers`` (the
+hidden folders of parts, and locks), ``commits`` (atomic appearance of an insert's files) and ``replacement``
+(of a whole folder, by ``exchange``); ``file_write`` (from rows to parts), ``table``, ``directory`` (INSERT
+OVERWRITE DIRECTORY) and ``connector``.
 """
 
 from sqlfront_connectors.files.connector import FileConnector

@@ -1,29 +1,21 @@
 """The atomic appearance of an insert's files, even if processes die meanwhile.
 
-A writer keeps its parts in a separate hidden folder below the table's folder, ``.sqlfront-<id>``. The hidden
-folder has a file ``lock``, whose lock the system releases when the writer's process ends. To commit, the
-writer takes the lock of the table's folder, records the parts to move into place and the files to remove
-(``commit``, renamed into being: that is the moment of the commit), moves and removes the files, and removes
-the hidden folder. An insert of a single file that replaces nothing needs no such note: the rename of the file
-is the commit.
+A writer keeps its parts in a hidden folder below the table's folder, see
+:mod:`~sqlfront_connectors.files.writers`. To commit, the writer takes the lock of the table's folder, records
+the parts to move into place and the files to remove (``commit``, renamed into being: that is the moment of
+the commit), moves and removes the files, and removes the hidden folder. An insert of a single file that
+replaces nothing needs no such note: the rename of the file is the commit.
 
 * Readers list under the folder's lock, shared. If a writer died after its note, readers see the result that
   the note describes; if the writer died before its note, readers see nothing of the insert.
-* The next writer completes or removes the remains of dead writers. A writer that holds its ``lock`` is alive.
+* The next writer completes or removes the remains of dead writers.
 * Files that a reader of this process still has open are removed when the reader has ended; until then the
   note stays, so that no other process reads the files.
-
-On file systems without such locks (some network file systems) two writers must not meet.
 """
 
-import errno
-import fcntl
 import logging
 import os
 import shutil
-import stat
-import time
-import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from enum import Enum
@@ -32,31 +24,24 @@ from typing import Final
 
 import msgspec
 
+from sqlfront_connectors.files.writers import (
+    AS_IT_IS,
+    FOLDER,
+    MODE,
+    NEW,
+    Writer,
+    check_name,
+    is_alive,
+    locked,
+    opened,
+    writers,
+)
 from sqlfront_engine.file_access import FileAccess
 from sqlfront_engine.forks import when_forgotten
-from sqlfront_values.errors import Error, OperationalError
+from sqlfront_values.errors import Error
 
-#: The prefix of the names of writers' folders.
-PREFIX: Final = ".sqlfront-"
-_LOCK: Final = "lock"
+#: The name of a note in a writer's folder.
 _NOTE: Final = "commit"
-#: Seconds to wait for the folder's lock, and the first and longest pause between two attempts: a commit takes
-#: milliseconds, so that the pauses begin short, and a long commit is not disturbed often.
-PATIENCE: Final = 60.0
-_FIRST_PAUSE: Final = 0.001
-_LONGEST_PAUSE: Final = 0.05
-#: The errors of a file system without locks for folders.
-_NO_LOCKS: Final = (errno.EBADF, errno.ENOLCK, errno.ENOTSUP, errno.EINVAL, errno.ENOSYS)
-#: SQLSTATE of a lock that can't be acquired.
-_LOCKED: Final = "55P03"
-#: Open no link, and don't wait for the other end of a pipe.
-_AS_IT_IS: Final = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-#: The mode of all files of a writer: other users who may write to the table have to see that the writer is
-#: alive.
-_MODE: Final = 0o666
-_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-
 
 logger = logging.getLogger(__name__)
 
@@ -82,16 +67,15 @@ def settled(folder: str, access: FileAccess) -> Iterator[Pending]:
     """Return a context manager that locks the folder for a listing: no writer changes it within the block.
     Its value is what commits have left to move and remove. Raises OSError if the folder can't be opened,
     OperationalError if another process keeps the lock."""
-    with access.folder(folder) as descriptor:
-        _take(descriptor, fcntl.LOCK_SH, folder)
+    with locked(folder, access, shared=True) as descriptor:
         yield _pending(descriptor, folder)
 
 
 def _pending(descriptor: int, folder: str) -> Pending:
     removed: set[str] = set()
     moved: dict[str, str] = {}
-    for name in _writers(descriptor):
-        with _opened(name, descriptor) as writer:
+    for name in writers(descriptor):
+        with opened(name, descriptor) as writer:
             note = None if writer is None else _note(writer)
             if writer is None or note is None:
                 continue
@@ -129,34 +113,25 @@ class FolderWrite:
         self._unread = 0
         self._state = _WriteState.OPEN
         self._all_removed = True
-        _check_name(folder)
+        check_name(folder)
         access.check(folder)
         os.makedirs(folder, exist_ok=True)
-        self._name = f"{PREFIX}{uuid.uuid4().hex}"
-        with self._locked() as table:
-            os.mkdir(self._name, dir_fd=table)
-            self._own = os.open(self._name, _FOLDER, dir_fd=table)
-            self._alive = os.open(_LOCK, _NEW, _MODE, dir_fd=self._own)
-            with suppress(OSError):  # a file system without locks
-                fcntl.flock(self._alive, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-    @contextmanager
-    def _locked(self) -> Iterator[int]:
-        """Return a context manager that locks the table's folder against other readers and writers of names;
-        its value is the folder's descriptor."""
-        with self._access.folder(self.folder) as table:
-            _take(table, fcntl.LOCK_EX, self.folder)
-            yield table
+        with locked(self.folder, access) as table:
+            self._writer = Writer(table)
 
     def part(self, path: str) -> str:
         """Begin a part that will appear at ``path`` below the folder, and return the path at which to write
         the part's file now, an empty file in the writer's own folder."""
-        _check_name(path)
+        check_name(path)
         name = f"{len(self._parts)}-{os.path.basename(path)}"
-        os.close(os.open(name, _NEW, _MODE, dir_fd=self._own))
+        os.close(os.open(name, NEW, MODE, dir_fd=self._writer.descriptor))
         self._parts.append((name, path))
         # By the descriptor, where another user might replace a folder of the path by a link.
-        own = f"/dev/fd/{self._own}" if self._access.is_limited else os.path.join(self.folder, self._name)
+        own = (
+            f"/dev/fd/{self._writer.descriptor}"
+            if self._access.is_limited
+            else os.path.join(self.folder, self._writer.name)
+        )
         return os.path.join(own, name)
 
     @contextmanager
@@ -164,8 +139,8 @@ class FolderWrite:
         """Return a context manager within which no other process reads or writes the folder's names. At its
         begin, the remains of dead writers are completed or removed; its value is the moves and removals of
         living writers that are still to come."""
-        with self._locked() as table:
-            _finish_dead(table, self._name)
+        with locked(self.folder, self._access) as table:
+            complete_dead(table, self._writer.name)
             yield _pending(table, self.folder)
 
     def commit(self, removes: Sequence[str] = ()) -> None:
@@ -176,7 +151,7 @@ class FolderWrite:
         note = Note(tuple(self._parts), tuple(os.path.relpath(path, self.folder) for path in removes))
         with self._access.folder(self.folder) as table:
             for part, _ in note.adds:
-                os.stat(part, dir_fd=self._own, follow_symlinks=False)
+                os.stat(part, dir_fd=self._writer.descriptor, follow_symlinks=False)
             for path in note.removes:
                 os.close(_folder_of(path, table))
             for _, path in note.adds:
@@ -185,22 +160,22 @@ class FolderWrite:
                 self._write_note(note)
                 self._state = _WriteState.COMMITTED
                 try:
-                    _move(note, self._own, table)
+                    _move(note, self._writer.descriptor, table)
                 except OSError as error:  # already committed: readers follow the note
                     logger.warning("parts of %s are not in their places yet: %s", self.folder, error)
                     self._close()
                     return
             else:
-                _move(note, self._own, table)
+                _move(note, self._writer.descriptor, table)
                 self._state = _WriteState.COMMITTED
         if not note.removes:
             self._end()
 
     def _write_note(self, note: Note) -> None:
         draft = f"{_NOTE}.new"
-        with os.fdopen(os.open(draft, _NEW, _MODE, dir_fd=self._own), "wb") as file:
+        with os.fdopen(os.open(draft, NEW, MODE, dir_fd=self._writer.descriptor), "wb") as file:
             file.write(msgspec.json.encode(note))
-        os.rename(draft, _NOTE, src_dir_fd=self._own, dst_dir_fd=self._own)
+        os.rename(draft, _NOTE, src_dir_fd=self._writer.descriptor, dst_dir_fd=self._writer.descriptor)
 
     def remove_when_unread(self, files: Sequence[tuple[object, str]]) -> None:
         """Remove the files that the commit has replaced. ``files``: pairs of an object and a path; the path
@@ -238,22 +213,20 @@ class FolderWrite:
         if self._state is _WriteState.ENDED:
             return
         with suppress(OSError, Error), self._access.folder(self.folder) as table:
-            shutil.rmtree(self._name, ignore_errors=True, dir_fd=table)
+            shutil.rmtree(self._writer.name, ignore_errors=True, dir_fd=table)
         self._close()
 
     def _close(self) -> None:
         """Release the descriptors; the next writer handles the remains."""
         self._state = _WriteState.ENDED
-        os.close(self._own)
-        os.close(self._alive)
+        self._writer.close()
 
 
 def finish_dead(folder: str, access: FileAccess) -> None:
     """Complete the commits of dead writers in the folder, and remove their other remains. Raises OSError of
     the system; OperationalError if another process keeps the folder's lock."""
-    with access.folder(folder) as table:
-        _take(table, fcntl.LOCK_EX, folder)
-        _finish_dead(table)
+    with locked(folder, access) as table:
+        complete_dead(table)
 
 
 def drop_when_unread(folder: str, access: FileAccess, files: Sequence[tuple[object, str]]) -> None:
@@ -279,12 +252,14 @@ def _drop(folder: str, access: FileAccess, path: str) -> None:
         os.rmdir(folder)
 
 
-def _finish_dead(table: int, own: str = "") -> None:
-    for name in _writers(table):
+def complete_dead(table: int, own: str = "") -> None:
+    """Complete the commits of dead writers in the folder ``table``, a descriptor whose lock the caller holds,
+    and remove their other remains. ``own``: the name of the caller's own hidden folder, which stays."""
+    for name in writers(table):
         if name == own:
             continue
-        with _opened(name, table) as writer:
-            if writer is None or _is_alive(writer):
+        with opened(name, table) as writer:
+            if writer is None or is_alive(writer):
                 continue
             note = _note(writer)
             if note is not None:
@@ -294,58 +269,11 @@ def _finish_dead(table: int, own: str = "") -> None:
         shutil.rmtree(name, ignore_errors=True, dir_fd=table)
 
 
-def _is_alive(writer: int) -> bool:
-    try:
-        lock = os.open(_LOCK, os.O_RDONLY | _AS_IT_IS, dir_fd=writer)
-    except FileNotFoundError:
-        return False  # a writer makes its lock before its folder is visible to others
-    except OSError:
-        return True  # unknown
-    try:
-        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:  # also where there are no locks
-        return True
-    finally:
-        os.close(lock)
-    return False
-
-
-def _writers(table: int) -> list[str]:
-    """Return the names of writers' folders in the table's folder, a descriptor. In a folder like ``/tmp``,
-    where no user can remove other users' files, only writers' folders count that belong to this user or the
-    folder's owner."""
-    found = os.fstat(table)
-    trusted = (found.st_uid, os.getuid()) if found.st_mode & stat.S_ISVTX else None
-    names = []
-    for name in os.listdir(table):
-        if name.startswith(PREFIX):
-            with suppress(FileNotFoundError):
-                writer = os.stat(name, dir_fd=table, follow_symlinks=False)
-                if stat.S_ISDIR(writer.st_mode) and (trusted is None or writer.st_uid in trusted):
-                    names.append(name)
-    return names
-
-
-@contextmanager
-def _opened(name: str, table: int) -> Iterator[int | None]:
-    """Return a context manager that opens the writer's folder ``name`` in the table's folder; its value is a
-    descriptor, None if the writer's folder is gone."""
-    try:
-        descriptor = os.open(name, _FOLDER, dir_fd=table)
-    except FileNotFoundError:
-        yield None
-        return
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
 def _note(writer: int) -> Note | None:
     """Return the note of a writer's commit. ``writer``: the descriptor of the writer's folder. None if the
     writer hasn't committed, or the note is malformed or names paths outside of the folder."""
     try:
-        descriptor = os.open(_NOTE, os.O_RDONLY | _AS_IT_IS, dir_fd=writer)
+        descriptor = os.open(_NOTE, os.O_RDONLY | AS_IT_IS, dir_fd=writer)
     except FileNotFoundError:
         return None
     with os.fdopen(descriptor, "rb") as file:
@@ -400,7 +328,7 @@ def _folder_of(path: str, table: int, *, make: bool = False) -> int:
                 with suppress(FileExistsError):
                     os.mkdir(name, dir_fd=here)
             try:
-                there = os.open(name, _FOLDER, dir_fd=here)
+                there = os.open(name, FOLDER, dir_fd=here)
             except NotADirectoryError as error:
                 raise NotADirectoryError(
                     error.errno, "not a directory, or a link, which no writer follows", path
@@ -413,42 +341,9 @@ def _folder_of(path: str, table: int, *, make: bool = False) -> int:
     return here
 
 
-def _check_name(path: str) -> None:
-    """Raise OSError if no file can have the path; :mod:`os` would raise different exceptions."""
-    try:
-        encoded = os.fsencode(path)
-    except UnicodeEncodeError:
-        raise OSError(errno.EILSEQ, "no name of a file", path) from None
-    if b"\0" in encoded:
-        raise OSError(errno.EINVAL, "no name of a file", path)
-
-
 def _exists(name: str, folder: int) -> bool:
     try:
         os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
         return False
     return True
-
-
-def _take(descriptor: int, how: int, folder: str) -> None:
-    """Take the lock of the folder. ``descriptor``: the open folder; ``how``: LOCK_SH or LOCK_EX; ``folder``:
-    the path for the error. Waits up to :data:`PATIENCE` seconds, then raises OperationalError; on a file
-    system without locks, returns at once."""
-    deadline, pause = time.monotonic() + PATIENCE, _FIRST_PAUSE
-    while True:
-        try:
-            fcntl.flock(descriptor, how | fcntl.LOCK_NB)
-            return
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                raise OperationalError(
-                    f"another process has been writing to {folder} for more than {PATIENCE:g} s",
-                    sqlstate=_LOCKED,
-                ) from None
-        except OSError as error:
-            if error.errno in _NO_LOCKS:
-                return
-            raise
-        time.sleep(pause)
-        pause = min(2 * pause, _LONGEST_PAUSE)

@@ -60,12 +60,12 @@ def without_content(error: Exception | str) -> str:
     return text if found is None else text[: found.end()]
 
 
-def unwritable(table: str, location: str, error: Exception) -> OperationalError:
-    """Return the error for a table whose location can't take rows. ``error``: the cause; a full disk gets the
-    SQLSTATE 53100."""
+def unwritable(label: str, location: str, error: Exception) -> OperationalError:
+    """Return the error for a location that can't take rows. ``label``: the words for the statement's target,
+    as ``table t``. ``error``: the cause; a full disk gets the SQLSTATE 53100."""
     full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
     return OperationalError(
-        f"table {table}: can't write to {location}: {error}", sqlstate=_DISK_FULL if full else None
+        f"{label}: can't write to {location}: {error}", sqlstate=_DISK_FULL if full else None
     )
 
 

@@ -3,12 +3,9 @@
 import contextlib
 import os
 import threading
-import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Final
 
-import numpy as np
 import pyarrow as pa
 from msgspec.structs import replace
 
@@ -23,30 +20,18 @@ from sqlfront_connectors.base import (
 )
 from sqlfront_connectors.files.commits import FolderWrite, Pending, drop_when_unread, finish_dead
 from sqlfront_connectors.files.contents import EXPANSION
-from sqlfront_connectors.files.csv import csv_format
-from sqlfront_connectors.files.failures import foreign_files, unwritable
+from sqlfront_connectors.files.failures import foreign_files
+from sqlfront_connectors.files.file_write import WRITTEN, FileWrite
 from sqlfront_connectors.files.format_options import replaces_foreign_files
-from sqlfront_connectors.files.json import json_format
 from sqlfront_connectors.files.locations.listing import PATH_NOT_FOUND, DataFile, is_part, list_files
 from sqlfront_connectors.files.locations.listing_options import ListingOptions
-from sqlfront_connectors.files.locations.partition_directories import NULL_DIRECTORY, RawPartition, escape
+from sqlfront_connectors.files.locations.partition_directories import RawPartition
 from sqlfront_connectors.files.parquet import parquet_format
 from sqlfront_connectors.files.scan import FileScan
 from sqlfront_connectors.files.version import FileVersion
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess
-from sqlfront_values.columns.batches import gather_batch
-from sqlfront_values.columns.grouping import group_rows
 from sqlfront_values.errors import Error, NotSupportedError, OperationalError, ProgrammingError
-from sqlfront_values.evaluate import evaluate
-from sqlfront_values.expressions import Cast, Column, Expr
-from sqlfront_values.settings import Settings
-from sqlfront_values.types import STRING, is_decimal, is_string
-
-#: Bytes of rows that an insert collects in memory before it writes files: as many as Spark's parts of a file
-#: (``spark.sql.files.maxPartitionBytes``).
-ENOUGH: Final = 128 << 20
-#: The formats that can be written.
-_WRITTEN: Final = ("csv", "json", "parquet")
+from sqlfront_values.expressions import Expr
 
 
 class FileSnapshot:
@@ -233,9 +218,10 @@ class FileTable:
         """Start an insert; its commit lets the files appear together, beside the present files or with
         ``overwrite`` instead of them. ``time_zone``: the time zone of times written as text. Raises
         NotSupportedError for a format that can't be written."""
-        if self.format not in _WRITTEN:
+        if self.format not in WRITTEN:
             raise NotSupportedError(f"table {self.name}: writing files of the format {self.format}")
-        return FileWrite(self, overwrite=overwrite, time_zone=time_zone)
+        parts = _TableParts(self, overwrite=overwrite)
+        return FileWrite(f"table {self.name}", self.location, self.version, parts, time_zone)
 
     def adopt(self, version: FileVersion) -> None:
         """Make ``version``, which another session has published, the current version; do nothing, without
@@ -299,137 +285,34 @@ def _nothing() -> None:
     """Do nothing: the default of ``on_insert``, for a table of one session."""
 
 
-class FileWrite:
-    """An insert into a file table under way; the files are in a hidden folder until the insert is
-    complete."""
+class _TableParts:
+    """The parts of an insert into a table, hidden in the table's folder until they are published."""
 
-    def __init__(self, table: FileTable, *, overwrite: bool, time_zone: str) -> None:
-        self._table = table
-        self._overwrite = overwrite
-        self._settings = Settings(time_zone=time_zone)
-        # Batches may come from several threads.
-        self._lock = threading.Lock()
-        self._batches: list[pa.RecordBatch] = []
-        self._size = self._rows = 0
+    def __init__(self, table: FileTable, *, overwrite: bool) -> None:
+        self._table, self._overwrite = table, overwrite
         self._write: FolderWrite | None = None
-        self._files: list[DataFile] = []
 
-    def append(self, batch: pa.RecordBatch) -> None:
-        """Collect the rows, in physical form; whenever enough rows have come, write them into files, which
-        stay hidden until the commit. Raises OperationalError if the files can't be written; then the insert
-        is aborted."""
-        with self._lock:
-            self._batches.append(batch)
-            self._rows += batch.num_rows
-            self._size += batch.nbytes
-            if self._size >= ENOUGH:
-                with self._writing():
-                    self._write_files()
+    @property
+    def first_number(self) -> int:
+        """See :meth:`~sqlfront_connectors.files.file_write.Parts.first_number`. The order of the files' names
+        in a folder is the order of their insertion."""
+        return 0 if self._overwrite else len(self._table.version.files)
 
-    def abort(self) -> None:
-        """Discard the rows and the written files."""
-        self._batches.clear()
-        if self._write is not None:
-            self._write.abort()
+    def part(self, path: str) -> str:
+        """See :meth:`~sqlfront_connectors.files.file_write.Parts.part`."""
+        return self._begun().part(path)
 
-    def commit(self) -> int:
-        """Write the last files, then let all files appear together, publish them, and return the number of
-        rows. Raises OperationalError if that fails; then the insert is aborted."""
-        with self._writing():
-            if self._batches or not self._files:
-                self._write_files()
-            assert self._write is not None
-            self._table.add_files(self._write, tuple(self._files), overwrite=self._overwrite)
-        return self._rows
+    def publish(self, files: tuple[DataFile, ...]) -> None:
+        """See :meth:`~sqlfront_connectors.files.file_write.Parts.publish`."""
+        self._table.add_files(self._begun(), files, overwrite=self._overwrite)
 
-    @contextlib.contextmanager
-    def _writing(self) -> Iterator[None]:
-        """Return a context manager in which any error aborts the insert, and errors of files and of Arrow
-        become the error of an unwritable table."""
-        try:
-            yield
-        except BaseException as error:
-            self.abort()
-            if not isinstance(error, OSError | pa.ArrowException):
-                raise
-            raise unwritable(self._table.name, self._table.location, error) from error
-
-    def _write_files(self) -> None:
-        """Write the collected rows into hidden files, one for each partition, and empty the collection."""
+    def _begun(self) -> FolderWrite:
+        """The write, begun when it is first needed."""
         if self._write is None:
             self._write = FolderWrite(self._table.location, self._table.access)
-        for partition, batches in self._by_partition(self._batches):
-            self._files.append(self._write_file(self._write, partition, batches))
-        self._batches, self._size = [], 0
+        return self._write
 
-    def _by_partition(
-        self, batches: list[pa.RecordBatch]
-    ) -> Iterator[tuple[RawPartition, list[pa.RecordBatch]]]:
-        """Group the rows of the batches by partition: yield each partition with its rows as batches of the
-        data columns. A table without partition columns has one group."""
-        version = self._table.version
-        if not len(version.partition_schema):
-            yield (), batches
-            return
-        names = version.partition_schema.names
-        groups: dict[RawPartition, list[pa.RecordBatch]] = {}
-        for batch in batches:
-            data = batch.select(version.data_ordinals)
-            texts = [
-                evaluate(Cast(STRING, Column(field.type, ordinal)), batch, self._settings).cast(STRING)
-                for field, ordinal in zip(version.partition_schema, version.partition_ordinals, strict=True)
-            ]
-            grouping = group_rows(texts, batch.num_rows)
-            order = np.argsort(grouping.ids, kind="stable")
-            starts = np.searchsorted(grouping.ids[order], np.arange(grouping.size + 1)).tolist()
-            for number, row in enumerate(grouping.rows.tolist()):
-                # An empty text has no directory of its own, as in Spark.
-                key = tuple(
-                    (name, _directory_text(column[row].as_py()))
-                    for name, column in zip(names, texts, strict=True)
-                )
-                rows = gather_batch(data, order[starts[number] : starts[number + 1]])
-                groups.setdefault(key, []).append(rows)
-        yield from groups.items()
-
-    def _write_file(
-        self, write: FolderWrite, partition: RawPartition, batches: list[pa.RecordBatch]
-    ) -> DataFile:
-        """Write one hidden file with the rows of a partition; returns the file with its path after the
-        commit."""
-        version, table = self._table.version, self._table
-        directories = [
-            f"{escape(name)}={NULL_DIRECTORY if value is None else value}" for name, value in partition
-        ]
-        # The order of the files' names in a folder is the order of their insertion.
-        number = len(self._files) + (0 if self._overwrite else len(version.files))
-        path = os.path.join(*directories, f"part-{number:05}-{uuid.uuid4()}.{version.format}")
-        part = write.part(path)
-        self._fill(part, batches)
-        return DataFile(os.path.join(table.location, path), os.path.getsize(part), partition)
-
-    def _fill(self, path: str, batches: list[pa.RecordBatch]) -> None:
-        version, zone = self._table.version, self._settings.time_zone
-        match version.format:
-            case "parquet":
-                plain = [_plain(batch, version.data_schema) for batch in batches]
-                parquet_format.write(path, plain, version.data_schema)
-            case "csv":
-                csv_format.write(path, batches, version.data_schema, version.options, zone)
-            case _:
-                plain = [_plain(batch, version.data_schema) for batch in batches]
-                json_format.write(path, plain, version.options, zone)
-
-
-def _directory_text(text: str | None) -> str | None:
-    return escape(text) if text else None
-
-
-def _plain(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Return the batch in the logical types of ``schema``: decimal64 columns and dictionary columns of
-    strings are cast to the types of the schema, other columns stay as they are."""
-    columns = [
-        column.cast(field.type) if is_decimal(field.type) or is_string(field.type) else column
-        for column, field in zip(batch.columns, schema, strict=True)
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+    def abort(self) -> None:
+        """See :meth:`~sqlfront_connectors.files.file_write.Parts.abort`."""
+        if self._write is not None:
+            self._write.abort()

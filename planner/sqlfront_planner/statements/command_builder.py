@@ -14,6 +14,7 @@ from sqlfront_planner.statements.declarations import (
     unique_properties,
     with_columns,
 )
+from sqlfront_planner.statements.directories import insert_directory
 from sqlfront_planner.statements.dotted_names import dotted, name_parts
 from sqlfront_planner.statements.field_comments import commented
 from sqlfront_planner.statements.query_parser import parse_query
@@ -42,6 +43,7 @@ from sqlfront_planner.statements.structs import (
     DropSchema,
     FunctionScope,
     Insert,
+    InsertDirectory,
     KillQuery,
     Query,
     RefreshTable,
@@ -452,6 +454,16 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
     def insert(self, parts: Parts) -> Insert:
         query = next(part for part in parts if isinstance(part, Query))
         return Insert(query=query, **_named(parts))  # type: ignore[arg-type]
+
+    def local(self, _: Parts) -> Part:
+        return "local", True
+
+    def path(self, parts: Parts) -> Part:
+        return "path", parts[0]
+
+    def insert_directory(self, parts: Parts) -> InsertDirectory:
+        query = next(part for part in parts if isinstance(part, Query))
+        return insert_directory(query, **_named(parts))  # type: ignore[arg-type]
 
     def show_tables(self, parts: Parts) -> ShowTables:
         pattern = next((part for part in parts if isinstance(part, str)), None)

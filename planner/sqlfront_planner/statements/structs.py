@@ -305,6 +305,17 @@ class Insert(msgspec.Struct, frozen=True):
     overwrite: bool = False
 
 
+class InsertDirectory(msgspec.Struct, frozen=True):
+    """``INSERT OVERWRITE [LOCAL] DIRECTORY [path] USING format [OPTIONS (key value, ...)] query``. ``path``
+    is the value of the option ``path`` if none stands behind DIRECTORY; ``options`` are the other options.
+    ``format`` None: one of Hive's formats."""
+
+    path: str
+    query: Query
+    format: str | None = None
+    options: Mapping[str, str] = msgspec.field(default_factory=dict)
+
+
 class Delete(msgspec.Struct, frozen=True):
     """``DELETE FROM name [alias] [WHERE condition]``. ``rows`` is the query whose columns are all columns of
     the table and the condition."""
@@ -502,6 +513,7 @@ Statement = (
     | DropIndex
     | ShowIndexes
     | Insert
+    | InsertDirectory
     | Delete
     | Update
     | ShowTables

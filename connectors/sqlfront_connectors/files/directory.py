@@ -1,0 +1,132 @@
+"""Directories that a query's rows overwrite: INSERT OVERWRITE DIRECTORY."""
+
+import os
+from collections.abc import Mapping
+from typing import Final
+
+import pyarrow as pa
+
+from sqlfront_connectors.files.csv.settings import csv_settings
+from sqlfront_connectors.files.file_write import WRITTEN, FileWrite
+from sqlfront_connectors.files.format_options import check_options
+from sqlfront_connectors.files.json.json_format import check_writable
+from sqlfront_connectors.files.locations.listing import DataFile
+from sqlfront_connectors.files.locations.partition_values import column_exists
+from sqlfront_connectors.files.locations.paths import local_path
+from sqlfront_connectors.files.replacement import Replacement, begin_replacement
+from sqlfront_connectors.files.version import FileVersion
+from sqlfront_engine.file_access import FileAccess
+from sqlfront_values.errors import NotSupportedError, ProgrammingError
+from sqlfront_values.types import VOID, is_interval, sql_name
+
+#: The empty file that says that all parts are there.
+_SUCCESS: Final = "_SUCCESS"
+#: Spark's names of the formats in messages.
+_SHOWN: Final = {"csv": "CSV", "json": "JSON", "parquet": "Parquet"}
+
+
+class OutputDirectory:
+    """A directory whose contents a query's rows replace. ``path``: the absolute path on this machine."""
+
+    def __init__(
+        self, path: str, format_name: str, schema: pa.Schema, options: Mapping[str, str], access: FileAccess
+    ) -> None:
+        """``path``: a path or a URL ``file:``. ``options``: those of the format. Raises NotSupportedError for
+        a format that can't be written, and for unknown options; ProgrammingError if access to the path is
+        denied, and Spark's errors for names and types of columns that the format can't store."""
+        if format_name not in WRITTEN:
+            raise NotSupportedError(f"writing files of the format {format_name} into a directory")
+        self.path = os.path.abspath(local_path(path))
+        access.check(self.path)
+        _check_columns(format_name, schema)
+        _check_options(format_name, options)
+        self._version = FileVersion(0, format_name, (), schema, pa.schema([]), schema, options)
+        self._access = access
+
+    def begin_insert(self, *, overwrite: bool = False, time_zone: str = "UTC") -> FileWrite:
+        """Begin to write; the commit replaces all that is in the directory, whatever ``overwrite`` says.
+        ``time_zone``: the time zone of times that are written as text."""
+        parts = _DirectoryParts(self.path, self._access)
+        return FileWrite(f"directory {self.path}", self.path, self._version, parts, time_zone)
+
+
+class _DirectoryParts:
+    """The parts of new contents of a directory, hidden until they are published. The names of parts are
+    unique, so that several writers may stage the parts of one replacement."""
+
+    first_number = 0
+
+    def __init__(self, path: str, access: FileAccess) -> None:
+        self._path, self._access = path, access
+        self._replacement: Replacement | None = None
+
+    def part(self, path: str) -> str:
+        """See :meth:`~sqlfront_connectors.files.file_write.Parts.part`."""
+        return self._begun().part(path)
+
+    def publish(self, files: tuple[DataFile, ...]) -> None:
+        """See :meth:`~sqlfront_connectors.files.file_write.Parts.publish`."""
+        self.part(_SUCCESS)
+        self._begun().commit()
+
+    def _begun(self) -> Replacement:
+        """The replacement, begun when it is first needed."""
+        if self._replacement is None:
+            self._replacement = begin_replacement(self._path, self._access)
+        return self._replacement
+
+    def abort(self) -> None:
+        """See :meth:`~sqlfront_connectors.files.file_write.Parts.abort`."""
+        if self._replacement is not None:
+            self._replacement.abort()
+
+
+def _check_columns(format_name: str, schema: pa.Schema) -> None:
+    """Raise the error of a schema that files of the format can't have: COLUMN_ALREADY_EXISTS,
+    EMPTY_SCHEMA_NOT_SUPPORTED_FOR_DATASOURCE, UNSUPPORTED_DATA_TYPE_FOR_DATASOURCE; NotSupportedError for
+    types that only Spark writes."""
+    seen: set[str] = set()
+    for field in schema:
+        if field.name.lower() in seen and format_name != "csv":
+            raise column_exists(field.name)
+        seen.add(field.name.lower())
+    shown = _SHOWN[format_name]
+    if not len(schema) or any(_has_empty_struct(field.type) for field in schema):
+        raise NotSupportedError(
+            f"The {shown} datasource does not support writing empty or nested empty schemas. Please make "
+            "sure the data schema has at least one or more column(s).",
+            condition="EMPTY_SCHEMA_NOT_SUPPORTED_FOR_DATASOURCE",
+        )
+    for field in schema:
+        if format_name == "csv" and (field.type == VOID or pa.types.is_nested(field.type)):
+            raise ProgrammingError(
+                f"The {shown} datasource doesn't support the column `{field.name}` of the type "
+                f'"{sql_name(field.type)}".',
+                condition="UNSUPPORTED_DATA_TYPE_FOR_DATASOURCE",
+            )
+        if format_name == "parquet" and _has_interval(field.type):
+            raise NotSupportedError(f"column `{field.name}`: intervals in Parquet files")
+
+
+def _has_empty_struct(kind: pa.DataType) -> bool:
+    if pa.types.is_struct(kind) and not kind.num_fields:
+        return True
+    return any(_has_empty_struct(inner) for inner in _inner_types(kind))
+
+
+def _has_interval(kind: pa.DataType) -> bool:
+    return is_interval(kind) or any(_has_interval(inner) for inner in _inner_types(kind))
+
+
+def _inner_types(kind: pa.DataType) -> list[pa.DataType]:
+    return [kind.field(index).type for index in range(kind.num_fields)] if pa.types.is_nested(kind) else []
+
+
+def _check_options(format_name: str, options: Mapping[str, str]) -> None:
+    """Raise the errors of options that the format doesn't know, refuses, or doesn't write by."""
+    if format_name == "csv":
+        csv_settings(options)
+    elif format_name == "json":
+        check_writable(options)
+    else:
+        check_options(format_name, options)

@@ -1,0 +1,274 @@
+"""The replacement of all that is in a folder, in one step.
+
+The parts of the new contents are written first, then :meth:`Replacement.commit` lets all of them appear and
+the old contents vanish. There are two ways:
+
+* :class:`FolderSwap` builds a new folder beside the old one and exchanges the two. All programs, which know
+  nothing of sqlfront's locks, find either the old or the new contents behind the path, also when the writer
+  dies at any moment.
+* :class:`ReplacementInPlace` moves the parts into the old folder by the notes of
+  :mod:`~sqlfront_connectors.files.commits`. Readers of sqlfront see one of the two versions; other programs
+  may list the folder while files are being moved. When a writer dies meanwhile the next writer completes the
+  replacement.
+
+INSERT INTO a table keeps to the notes, since most files of the table stay, and readers of this process may
+go on reading replaced files. A replacement of the whole folder is read by other programs rather than by this
+one, hence the exchange comes first, and the notes serve where it isn't possible: elsewhere than on Linux, in
+a file system without the exchange, for a folder that is a mount point, that holds the current directory of
+the process, or whose parent may not be changed.
+"""
+
+import errno
+import logging
+import os
+import shutil
+import stat
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
+from typing import Final, Protocol
+
+from sqlfront_connectors.files.commits import FolderWrite, complete_dead
+from sqlfront_connectors.files.exchange import exchange
+from sqlfront_connectors.files.writers import FOLDER, MODE, NEW, PREFIX, Writer, check_name, locked
+from sqlfront_engine.file_access import FileAccess
+from sqlfront_values.errors import Error
+
+#: The name of the new folder in the writer's hidden folder; after the exchange, that of the old one.
+_BUILT: Final = "built"
+#: The name of an empty folder that is exchanged with the new one and back, to see whether that is possible.
+_PROBE: Final = "probe"
+#: Errors of a parent folder that may not be changed.
+_CLOSED: Final = (errno.EACCES, errno.EPERM, errno.EROFS)
+#: Errors of the move of a folder to a name that has been taken meanwhile.
+_TAKEN: Final = (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR)
+
+logger = logging.getLogger(__name__)
+
+
+class Replacement(Protocol):
+    """New contents of a folder on their way. Parts may be written by several threads. The methods raise
+    OSError of the system; OperationalError if another process keeps the folder's lock."""
+
+    def part(self, name: str) -> str:
+        """Begin the part ``name``; return the path at which to write the part's file now, an empty file.
+        Raises FileExistsError if the part exists."""
+
+    def commit(self) -> None:
+        """Let all parts appear in the place of the folder's contents. To be called once; an error leaves the
+        old contents, and :meth:`abort` is to be called."""
+
+    def abort(self) -> None:
+        """Discard the parts; do nothing after :meth:`commit`."""
+
+
+def begin_replacement(folder: str, access: FileAccess) -> Replacement:
+    """Begin to replace the contents of ``folder``, which is made with its parents if it doesn't exist. As in
+    Spark, the new folder takes the place of a file of this name, and of a link, whose target stays as it is.
+    Raises ProgrammingError if access to the folder is denied, OSError if the folder can't be written to."""
+    check_name(folder)
+    access.check(folder)
+    above, name = os.path.split(os.path.abspath(folder))
+    os.makedirs(above, exist_ok=True)
+    parent = os.path.realpath(above)
+    place = os.path.join(parent, name)
+    if _may_change(parent, access) and _may_be_exchanged(place):
+        try:
+            return FolderSwap(parent, name, access)
+        except NoExchangeError:
+            pass
+    return ReplacementInPlace(place, access)
+
+
+class NoExchangeError(Exception):
+    """The folder can't be exchanged for another one."""
+
+
+class FolderSwap:
+    """A replacement by a new folder, built in a hidden folder beside the old one and exchanged with it."""
+
+    def __init__(self, parent: str, name: str, access: FileAccess) -> None:
+        """``parent``: an existing folder, ``name``: that of the replaced folder in it. Raises NoExchangeError
+        if the parent may not be changed, or its file system has no exchange."""
+        self._path, self._name, self._access = parent, name, access
+        self._held = ExitStack()
+        self._has_ended = False
+        try:
+            with locked(parent, access) as place:
+                complete_dead(place)
+                self._writer = Writer(place)
+                self._held.callback(self._writer.close)
+                # Opened anew: a duplicate would keep the lock.
+                self._parent = self._hold(os.curdir, place)
+        except OSError as error:
+            if error.errno in _CLOSED:
+                raise NoExchangeError from error
+            raise
+        try:
+            self._begin(self._writer.descriptor)
+        except BaseException:
+            self.abort()
+            raise
+
+    def _begin(self, writer: int) -> None:
+        os.mkdir(_BUILT, dir_fd=writer)
+        self._built = self._hold(_BUILT, writer)
+        os.mkdir(_PROBE, dir_fd=writer)
+        try:
+            for _ in range(2):
+                exchange((writer, _BUILT), (writer, _PROBE))
+        except OSError as error:
+            raise NoExchangeError from error
+        os.rmdir(_PROBE, dir_fd=writer)
+
+    def _hold(self, name: str, folder: int) -> int:
+        """Open a folder until the end of the replacement; return the descriptor."""
+        descriptor = os.open(name, FOLDER, dir_fd=folder)
+        self._held.callback(os.close, descriptor)
+        return descriptor
+
+    def part(self, name: str) -> str:
+        """See :meth:`Replacement.part`."""
+        check_name(name)
+        os.close(os.open(name, NEW, MODE, dir_fd=self._built))
+        if self._access.is_limited:  # where another user might replace a folder of the path by a link
+            return os.path.join(f"/dev/fd/{self._built}", name)
+        return os.path.join(self._path, self._writer.name, _BUILT, name)
+
+    def commit(self) -> None:
+        """See :meth:`Replacement.commit`. The old contents are removed after the exchange."""
+        while not (self._exchanged() if self._has_old else self._moved()):
+            pass  # another process has made or removed the folder meanwhile
+        self._end()
+
+    @property
+    def _has_old(self) -> bool:
+        """Whether something stands at the place of the new folder."""
+        try:
+            os.stat(self._name, dir_fd=self._parent, follow_symlinks=False)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def _exchanged(self) -> bool:
+        """Exchange the new folder for what stands at its place; return False if nothing stands there by now.
+        A reader that lists the old folder is awaited. A writer of a table there waits meanwhile, and then
+        finds its hidden folder gone."""
+        try:
+            with self._locked_old() as old:
+                if old is not None:
+                    os.fchmod(self._built, stat.S_IMODE(os.fstat(old).st_mode))
+                exchange((self._writer.descriptor, _BUILT), (self._parent, self._name))
+                shutil.rmtree(_BUILT, ignore_errors=True, dir_fd=self._writer.descriptor)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def _locked_old(self) -> AbstractContextManager[int | None]:
+        """The locked old folder; None for a file or a link."""
+        found = os.stat(self._name, dir_fd=self._parent, follow_symlinks=False)
+        if stat.S_ISDIR(found.st_mode):
+            return locked(os.path.join(self._path, self._name), self._access)
+        return nullcontext()
+
+    def _moved(self) -> bool:
+        """Move the new folder to its place; return False if something stands there by now."""
+        try:
+            os.rename(_BUILT, self._name, src_dir_fd=self._writer.descriptor, dst_dir_fd=self._parent)
+        except OSError as error:
+            if error.errno in _TAKEN:
+                return False
+            raise
+        return True
+
+    def abort(self) -> None:
+        """See :meth:`Replacement.abort`."""
+        self._end()
+
+    def _end(self) -> None:
+        """Remove the hidden folder with what is left in it, and close the descriptors."""
+        with self._held:
+            if not self._has_ended:
+                shutil.rmtree(self._writer.name, ignore_errors=True, dir_fd=self._parent)
+            self._has_ended = True
+
+
+class ReplacementInPlace:
+    """A replacement by moving the parts into the old folder, whose other files are removed."""
+
+    def __init__(self, folder: str, access: FileAccess) -> None:
+        """The folder is made if it doesn't exist."""
+        self._write = FolderWrite(folder, access)
+        self._names: set[str] = set()
+
+    def part(self, name: str) -> str:
+        """See :meth:`Replacement.part`."""
+        self._names.add(name)
+        return self._write.part(name)
+
+    def commit(self) -> None:
+        """See :meth:`Replacement.commit`."""
+        folder = self._write.folder
+        with self._write.alone():
+            kept = {os.path.join(folder, name) for name in self._names}
+            old = [path for path in _files_below(folder) if path not in kept]
+            self._write.commit(old)
+        self._write.remove_when_unread([(_Unread(), path) for path in old])
+        _remove_empty(folder)
+
+    def abort(self) -> None:
+        """See :meth:`Replacement.abort`."""
+        self._write.abort()
+
+
+class _Unread:
+    """A file without readers."""
+
+
+def _may_change(folder: str, access: FileAccess) -> bool:
+    try:
+        access.check(folder)
+    except Error:
+        return False
+    return True
+
+
+def _may_be_exchanged(folder: str) -> bool:
+    """Return whether the folder, if it exists, is no mount point and doesn't hold the current directory."""
+    with suppress(FileNotFoundError):  # the current directory was removed
+        if os.path.commonpath([folder, os.path.realpath(os.curdir)]) == folder:
+            return False
+    try:
+        return os.path.islink(folder) or _mount(folder) == _mount(os.path.dirname(folder))
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+
+
+def _mount(folder: str) -> tuple[int, str]:
+    """Return the device of the folder, and the system's number of the mount; empty if the system doesn't tell
+    it."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        device, number = os.fstat(descriptor).st_dev, ""
+        with suppress(FileNotFoundError), open(f"/proc/self/fdinfo/{descriptor}", encoding="ascii") as told:
+            number = next((line for line in told if line.startswith("mnt_id:")), "")
+        return device, number
+    finally:
+        os.close(descriptor)
+
+
+def _files_below(folder: str) -> list[str]:
+    """Return the paths of all files and links below the folder, hidden ones included, without those in
+    writers' folders. No link is followed."""
+    found = []
+    for place, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(PREFIX)]
+        links = [name for name in folders if os.path.islink(os.path.join(place, name))]
+        found += [os.path.join(place, name) for name in (*files, *links)]
+    return found
+
+
+def _remove_empty(folder: str) -> None:
+    """Remove the empty folders below the folder."""
+    for place, _, _ in os.walk(folder, topdown=False):
+        if place != folder:
+            with suppress(OSError):
+                os.rmdir(place)
