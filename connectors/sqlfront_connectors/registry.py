@@ -34,13 +34,18 @@ def formats() -> tuple[str, ...]:
 def create(format_name: str, definition: TableDefinition) -> Table:
     """Make the table of ``definition`` by the connector registered for ``format_name``, in any case of
     letters. Raises NotSupportedError, which lists the known formats, for an unknown format."""
-    factory = _CONNECTORS.get(format_name.lower())
-    if factory is None:
+    check_format(format_name)
+    return _CONNECTORS[format_name.lower()]().create(definition)
+
+
+def check_format(format_name: str) -> None:
+    """Raise NotSupportedError (DATA_SOURCE_NOT_FOUND), which lists the known formats, for an unknown
+    format."""
+    if format_name.lower() not in _CONNECTORS:
         raise NotSupportedError(
             f"Failed to find the data source: {format_name}. Known are {', '.join(formats())}.",
             condition="DATA_SOURCE_NOT_FOUND",
         )
-    return factory().create(definition)
 
 
 #: Conditions of errors that :func:`path_table` doesn't wrap: they say nothing of the contents of files.

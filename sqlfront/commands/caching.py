@@ -264,21 +264,50 @@ def refresh_path(run: StatementRun, statement: RefreshPath) -> CommandOutcome:
     if not statement.quoted and _NAME.fullmatch(name) and run.context.catalog.lookup(name_parts(name)):
         refresh(run, RefreshTable(name))
     folder = os.path.abspath(local_path(statement.path))
-    for entry in run.context.catalog.entries():
-        origin = origin_of(entry)
-        if isinstance(origin, TableEntry) and _lies_in(origin.table, folder):
-            refresh(run, RefreshTable(dotted(entry.parts)))
+    for entry, _ in _tables_in(run, folder):
+        refresh(run, RefreshTable(dotted(entry.parts)))
     for entry in _cached(run):
-        scans = scans_of(run.all_rows(entry.name, origin_of(entry)))
-        if not isinstance(origin_of(entry), TableEntry) and any(
-            _lies_in(scan.table, folder) for scan in scans
-        ):
+        if _is_view_over(run, entry, folder):
             reload(run.context, entry, run)
     return NOTHING
 
 
-def _lies_in(table: Table, folder: str) -> bool:
-    """Whether the table is a table over files in the folder."""
+def follow_directory(run: StatementRun, folder: str) -> None:
+    """Refresh all file tables below the folder, whose files a statement has replaced, and refill the copies
+    that read such files. Copies that can't be refilled are dropped."""
+    for _, table in _tables_in(run, folder):
+        with suppress(Error), run.writing(table):  # queries of the table get the error
+            table.refresh()
+        refresh_copies(run, table)
+    for entry in _cached(run):
+        try:
+            if _is_view_over(run, entry, folder):
+                reload(run.context, entry, run)
+        except Error as error:
+            give_up(run, entry, error)
+
+
+def _tables_in(run: StatementRun, folder: str) -> list[tuple[Entry, FileTable]]:
+    """The tables, cached or not, over files in the folder, each with its entry."""
+    found = []
+    for entry in run.context.catalog.entries():
+        origin = origin_of(entry)
+        table = origin.table if isinstance(origin, TableEntry) else None
+        if isinstance(table, FileTable) and lies_in(table, folder):
+            found.append((entry, table))
+    return found
+
+
+def _is_view_over(run: StatementRun, entry: TableEntry, folder: str) -> bool:
+    """Whether the cached entry is a view that reads files in the folder."""
+    origin = origin_of(entry)
+    if isinstance(origin, TableEntry):
+        return False
+    return any(lies_in(scan.table, folder) for scan in scans_of(run.all_rows(entry.name, origin)))
+
+
+def lies_in(table: Table, folder: str) -> bool:
+    """Whether the table is a table over files in the folder, an absolute path."""
     if not isinstance(table, FileTable):
         return False
     return os.path.commonpath([os.path.abspath(table.location), folder]) == folder

@@ -1,15 +1,21 @@
 """INSERT OVERWRITE DIRECTORY: a query's rows as the files of a directory."""
 
-from sqlfront.commands.run import CommandOutcome, StatementRun
-from sqlfront_connectors.files.directory import OutputDirectory
+from sqlfront.commands.caching import follow_directory, lies_in
+from sqlfront.commands.run import CommandOutcome, StatementRun, scans_of
+from sqlfront_connectors import registry
+from sqlfront_connectors.files.directory import OutputDirectory, absolute_path
+from sqlfront_planner.logical import LogicalPlan
 from sqlfront_planner.statements.structs import InsertDirectory
-from sqlfront_values.errors import NotSupportedError
+from sqlfront_values.errors import NotSupportedError, spark_error
 
 
 def insert_directory(run: StatementRun, statement: InsertDirectory) -> CommandOutcome:
-    """INSERT OVERWRITE DIRECTORY: replace all that is in the directory by the query's rows, all or none. The
-    query may read the directory. Raises NOT_SUPPORTED_COMMAND_WITHOUT_HIVE_SUPPORT for Hive's formats, and
-    the errors of :class:`~sqlfront_connectors.files.directory.OutputDirectory`."""
+    """INSERT OVERWRITE DIRECTORY: replace all that is in the directory by the query's rows, all or none.
+    Tables and copies in this session that read the directory follow.
+
+    Raises UNSUPPORTED_OVERWRITE.PATH for a query that reads the directory,
+    NOT_SUPPORTED_COMMAND_WITHOUT_HIVE_SUPPORT for Hive's formats, DATA_SOURCE_NOT_FOUND, and the errors of
+    :class:`~sqlfront_connectors.files.directory.OutputDirectory`."""
     plan = run.bind(statement.query)
     if statement.format is None:
         raise NotSupportedError(
@@ -17,7 +23,20 @@ def insert_directory(run: StatementRun, statement: InsertDirectory) -> CommandOu
             'please set "spark.sql.catalogImplementation" to "hive".',
             condition="NOT_SUPPORTED_COMMAND_WITHOUT_HIVE_SUPPORT",
         )
-    directory = OutputDirectory(
-        statement.path, statement.format, plan.schema, statement.options, run.context.files
-    )
-    return CommandOutcome(written=run.store(directory, plan, overwrite=True))
+    path = absolute_path(statement.path)
+    _check_not_read(plan, path)
+    registry.check_format(statement.format)
+    directory = OutputDirectory(path, statement.format, plan.schema, statement.options, run.context.files)
+    written = run.store(directory, plan, overwrite=True)
+    follow_directory(run, path)
+    return CommandOutcome(written=written)
+
+
+def _check_not_read(plan: LogicalPlan, path: str) -> None:
+    """Raise UNSUPPORTED_OVERWRITE.PATH if the plan reads files in the directory. Spark raises the error for
+    some of these queries; of the others it removes the files and then misses them."""
+    if any(lies_in(scan.table, path) for scan in scans_of(plan)):
+        raise spark_error(
+            "UNSUPPORTED_OVERWRITE.PATH",
+            f"Can't overwrite the target that is also being read from. The target path is file:{path}.",
+        )

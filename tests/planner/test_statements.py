@@ -21,6 +21,7 @@ from sqlfront_planner.statements.structs import (
     ExplainMode,
     FunctionScope,
     Insert,
+    InsertDirectory,
     KillQuery,
     Query,
     RefreshPath,
@@ -338,3 +339,47 @@ def test_brackets_behind_a_new_tables_name_hold_columns_if_they_can(
     assert isinstance(statement, CreateTable)
     assert (None if statement.schema is None else statement.schema.names) == columns
     assert (statement.query is None) is (columns is not None)
+
+
+@pytest.mark.parametrize(
+    ("sql", "path", "format_name", "options"),
+    [
+        ("insert overwrite directory '/x' using CSV select 1", "/x", "csv", {}),
+        ("INSERT OVERWRITE LOCAL DIRECTORY 'file:/x' USING json (VALUES (1))", "file:/x", "json", {}),
+        ("INSERT OVERWRITE DIRECTORY '/a' \"/b\" USING csv TABLE t;", "/a/b", "csv", {}),
+        (
+            "INSERT OVERWRITE DIRECTORY USING csv OPTIONS (PATH '/x', 'a.b' = 1, c true) FROM t SELECT a",
+            "/x",
+            "csv",
+            {"a.b": "1", "c": "true"},
+        ),
+        (
+            "INSERT OVERWRITE /* a */ DIRECTORY--b\n'/x'--c\nUSING csv WITH t AS (SELECT 1) SELECT 2",
+            "/x",
+            "csv",
+            {},
+        ),
+        ("INSERT OVERWRITE DIRECTORY '/x' SELECT 1", "/x", None, {}),
+        ("INSERT OVERWRITE DIRECTORY '/x' USING HIVE SELECT 1", "/x", None, {}),
+        ("INSERT OVERWRITE DIRECTORY '/x' STORED AS orc SELECT 1", "/x", None, {}),
+        (
+            "INSERT OVERWRITE LOCAL DIRECTORY '/x' ROW FORMAT DELIMITED LINES TERMINATED BY 'select' TABLE t",
+            "/x",
+            None,
+            {},
+        ),
+    ],
+)
+def test_a_directory_to_overwrite(
+    sql: str, path: str, format_name: str | None, options: dict[str, str]
+) -> None:
+    statement = parse(sql)
+
+    assert isinstance(statement, InsertDirectory)
+    assert (statement.path, statement.format, statement.options) == (path, format_name, options)
+
+
+@pytest.mark.parametrize("name", ["directory", "local", "`local`.directory"])
+def test_a_table_may_have_the_name_of_a_word_for_directories(name: str) -> None:
+    for sql in (f"INSERT OVERWRITE {name} SELECT 1", f"INSERT OVERWRITE TABLE {name} (a) VALUES (1)"):
+        assert isinstance(parse(sql), Insert)

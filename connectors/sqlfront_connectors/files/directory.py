@@ -16,7 +16,7 @@ from sqlfront_connectors.files.locations.paths import local_path
 from sqlfront_connectors.files.replacement import Replacement, begin_replacement
 from sqlfront_connectors.files.version import FileVersion
 from sqlfront_engine.file_access import FileAccess
-from sqlfront_values.errors import NotSupportedError, ProgrammingError
+from sqlfront_values.errors import NotSupportedError, OperationalError, ProgrammingError
 from sqlfront_values.types import VOID, is_interval, sql_name
 
 #: The empty file that says that all parts are there.
@@ -25,19 +25,28 @@ _SUCCESS: Final = "_SUCCESS"
 _SHOWN: Final = {"csv": "CSV", "json": "JSON", "parquet": "Parquet"}
 
 
+def absolute_path(location: str) -> str:
+    """Return the absolute path of a location, a path or a URL ``file:``; no character is a wildcard. Raises
+    NotSupportedError for a URL of another file system, OperationalError for the root of the file system."""
+    path = os.path.abspath(local_path(location))
+    if path == os.path.dirname(path):
+        raise OperationalError(f"{path} is the root of the file system, which nothing replaces")
+    return path
+
+
 class OutputDirectory:
     """A directory whose contents a query's rows replace. ``path``: the absolute path on this machine."""
 
     def __init__(
         self, path: str, format_name: str, schema: pa.Schema, options: Mapping[str, str], access: FileAccess
     ) -> None:
-        """``path``: a path or a URL ``file:``. ``options``: those of the format. Raises NotSupportedError for
+        """``options``: those of the format. Raises NotSupportedError for
         a format that can't be written, and for unknown options; ProgrammingError if access to the path is
         denied, and Spark's errors for names and types of columns that the format can't store."""
         if format_name not in WRITTEN:
             raise NotSupportedError(f"writing files of the format {format_name} into a directory")
-        self.path = os.path.abspath(local_path(path))
-        access.check(self.path)
+        self.path = path
+        access.check(path)
         _check_columns(format_name, schema)
         _check_options(format_name, options)
         self._version = FileVersion(0, format_name, (), schema, pa.schema([]), schema, options)
@@ -82,14 +91,9 @@ class _DirectoryParts:
 
 
 def _check_columns(format_name: str, schema: pa.Schema) -> None:
-    """Raise the error of a schema that files of the format can't have: COLUMN_ALREADY_EXISTS,
-    EMPTY_SCHEMA_NOT_SUPPORTED_FOR_DATASOURCE, UNSUPPORTED_DATA_TYPE_FOR_DATASOURCE; NotSupportedError for
-    types that only Spark writes."""
-    seen: set[str] = set()
-    for field in schema:
-        if field.name.lower() in seen and format_name != "csv":
-            raise column_exists(field.name)
-        seen.add(field.name.lower())
+    """Raise the error of a schema that files of the format can't have. In Spark's order these are
+    EMPTY_SCHEMA_NOT_SUPPORTED_FOR_DATASOURCE, COLUMN_ALREADY_EXISTS and UNSUPPORTED_DATA_TYPE_FOR_DATASOURCE;
+    NotSupportedError for types that only Spark writes."""
     shown = _SHOWN[format_name]
     if not len(schema) or any(_has_empty_struct(field.type) for field in schema):
         raise NotSupportedError(
@@ -97,6 +101,11 @@ def _check_columns(format_name: str, schema: pa.Schema) -> None:
             "sure the data schema has at least one or more column(s).",
             condition="EMPTY_SCHEMA_NOT_SUPPORTED_FOR_DATASOURCE",
         )
+    seen: set[str] = set()
+    for field in schema:
+        if field.name.lower() in seen and format_name != "csv":
+            raise column_exists(field.name)
+        seen.add(field.name.lower())
     for field in schema:
         if format_name == "csv" and (field.type == VOID or pa.types.is_nested(field.type)):
             raise ProgrammingError(

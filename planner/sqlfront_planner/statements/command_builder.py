@@ -14,7 +14,7 @@ from sqlfront_planner.statements.declarations import (
     unique_properties,
     with_columns,
 )
-from sqlfront_planner.statements.directories import insert_directory
+from sqlfront_planner.statements.directories import insert_directory, unique_options
 from sqlfront_planner.statements.dotted_names import dotted, name_parts
 from sqlfront_planner.statements.field_comments import commented
 from sqlfront_planner.statements.query_parser import parse_query
@@ -459,7 +459,10 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
         return "local", True
 
     def path(self, parts: Parts) -> Part:
-        return "path", parts[0]
+        return "path", "".join(map(str, parts))
+
+    def writer_options(self, parts: Parts) -> Part:
+        return "options", unique_options(parts)  # type: ignore[arg-type]
 
     def insert_directory(self, parts: Parts) -> InsertDirectory:
         query = next(part for part in parts if isinstance(part, Query))

@@ -1,7 +1,7 @@
 """The target of INSERT OVERWRITE DIRECTORY, with the checks of Spark's parser."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from sqlfront_planner.statements.structs import InsertDirectory, Query
@@ -10,6 +10,16 @@ from sqlfront_values.errors import ProgrammingError, spark_error
 #: The name of a format behind USING that means Hive's own formats.
 _HIVE: Final = "hive"
 _SCHEME: Final = re.compile(r"([^:/?#]+):")
+
+
+def unique_options(given: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """The options by key. Raises DUPLICATE_KEY for a key that stands twice in the same letters."""
+    found: dict[str, str] = {}
+    for key, value in given:
+        if key in found:
+            raise spark_error("DUPLICATE_KEY", f"Found duplicate keys `{key}`.")
+        found[key] = value
+    return found
 
 
 def insert_directory(
