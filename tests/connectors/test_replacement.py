@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -399,6 +400,41 @@ def test_a_writer_that_can_not_publish_says_so(tmp_path: Path, monkeypatch: pyte
     begun.abort()
 
     assert seen(folder) == version("old") and not left_beside(folder)
+
+
+@pytest.mark.parametrize("code", [errno.EXDEV, errno.EBUSY])
+def test_parts_move_into_a_folder_that_can_not_be_exchanged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    folder = tmp_path / "out"
+    replace(folder, "old")
+    inode = folder.stat().st_ino
+
+    def fixed(first: tuple[int, str], second: tuple[int, str]) -> None:
+        if second[1] == "out":
+            raise OSError(code, os.strerror(code))
+        exchange(first, second)
+
+    monkeypatch.setattr(replacement, "exchange", fixed)
+    replace(folder, "new")
+
+    assert seen(folder) == version("new") and not left_beside(folder)
+    assert folder.stat().st_ino == inode
+
+
+def test_a_new_folder_that_somebody_has_removed_is_told(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    replace(folder, "old")
+    for is_there in (True, False):
+        begun = write("new", begin_replacement(str(folder), EVERYWHERE))
+        (hidden,) = left_beside(folder)
+        shutil.rmtree(tmp_path / hidden / "built")
+        if not is_there:
+            shutil.rmtree(folder)
+        with pytest.raises(FileNotFoundError):
+            begun.commit()
+        begun.abort()
+        assert folder.exists() is is_there and not left_beside(folder)
 
 
 def test_the_exchange_of_names_that_stand_for_nothing_is_refused(tmp_path: Path) -> None:

@@ -15,11 +15,11 @@ INSERT INTO a table keeps to the notes, since most files of the table stay, and 
 go on reading replaced files. A replacement of the whole folder is read by other programs rather than by this
 one, hence the exchange comes first, and the notes serve where it isn't possible: elsewhere than on Linux, in
 a file system without the exchange, for a folder that is a mount point, that holds the current directory of
-the process, or whose parent may not be changed.
+the process, or whose parent may not be changed, and for a folder of a lower layer of an overlay (of a
+container's image), which only its files leave.
 """
 
 import errno
-import logging
 import os
 import shutil
 import stat
@@ -38,10 +38,11 @@ _BUILT: Final = "built"
 _PROBE: Final = "probe"
 #: Errors of a parent folder that may not be changed.
 _CLOSED: Final = (errno.EACCES, errno.EPERM, errno.EROFS)
+#: Errors of a folder that can't be exchanged although others there can: a folder of a lower layer of an
+#: overlay, a mount made meanwhile.
+_FIXED: Final = (errno.EBUSY, errno.EINVAL, errno.ENOSYS, errno.EXDEV)
 #: Errors of the move of a folder to a name that has been taken meanwhile.
 _TAKEN: Final = (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR)
-
-logger = logging.getLogger(__name__)
 
 
 class Replacement(Protocol):
@@ -91,6 +92,7 @@ class FolderSwap:
         self._path, self._name, self._access = parent, name, access
         self._held = ExitStack()
         self._has_ended = False
+        self._names: list[str] = []
         try:
             with locked(parent, access) as place:
                 complete_dead(place)
@@ -129,24 +131,32 @@ class FolderSwap:
         """See :meth:`Replacement.part`."""
         check_name(name)
         os.close(os.open(name, NEW, MODE, dir_fd=self._built))
+        self._names.append(name)
         if self._access.is_limited:  # where another user might replace a folder of the path by a link
             return os.path.join(f"/dev/fd/{self._built}", name)
         return os.path.join(self._path, self._writer.name, _BUILT, name)
 
     def commit(self) -> None:
-        """See :meth:`Replacement.commit`. The old contents are removed after the exchange."""
-        while not (self._exchanged() if self._has_old else self._moved()):
-            pass  # another process has made or removed the folder meanwhile
+        """See :meth:`Replacement.commit`. The old contents are removed after the exchange. Parts move into a
+        folder that can't be exchanged."""
+        try:
+            while not (self._exchanged() if _is_there(self._name, self._parent) else self._moved()):
+                pass  # another process has made or removed the folder meanwhile
+        except OSError as error:
+            if error.errno not in _FIXED:
+                raise
+            self._put_into_old()
         self._end()
 
-    @property
-    def _has_old(self) -> bool:
-        """Whether something stands at the place of the new folder."""
+    def _put_into_old(self) -> None:
+        into = ReplacementInPlace(os.path.join(self._path, self._name), self._access)
         try:
-            os.stat(self._name, dir_fd=self._parent, follow_symlinks=False)
-        except FileNotFoundError:
-            return False
-        return True
+            for name in self._names:
+                os.rename(name, into.part(name), src_dir_fd=self._built)
+            into.commit()
+        except BaseException:
+            into.abort()
+            raise
 
     def _exchanged(self) -> bool:
         """Exchange the new folder for what stands at its place; return False if nothing stands there by now.
@@ -159,6 +169,8 @@ class FolderSwap:
                 exchange((self._writer.descriptor, _BUILT), (self._parent, self._name))
                 shutil.rmtree(_BUILT, ignore_errors=True, dir_fd=self._writer.descriptor)
         except FileNotFoundError:
+            if not _is_there(_BUILT, self._writer.descriptor):
+                raise
             return False
         return True
 
@@ -221,6 +233,15 @@ class ReplacementInPlace:
 
 class _Unread:
     """A file without readers."""
+
+
+def _is_there(name: str, folder: int) -> bool:
+    """Return whether the name stands for something in the folder, a descriptor."""
+    try:
+        os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _may_change(folder: str, access: FileAccess) -> bool:

@@ -59,6 +59,7 @@ def test_nothing_is_read_or_written(checker: Checker, tmp_path: Path) -> None:
         f"CREATE TABLE f USING parquet LOCATION '{tmp_path}/f' AS SELECT *, {FAILS} AS failed FROM plane",
         f"INSERT INTO f SELECT 'a', 'b', 1, {FAILS}",
         f"INSERT OVERWRITE plane SELECT {FAILS}, 'a', 1",
+        f"INSERT OVERWRITE DIRECTORY '{tmp_path}/g' USING csv SELECT {FAILS} AS failed FROM plane",
         f"DELETE FROM plane WHERE {FAILS} IS NULL",
         "UPDATE plane SET seats = seats / 0",
         f"EXPLAIN ANALYZE SELECT {FAILS} FROM plane",
@@ -66,7 +67,7 @@ def test_nothing_is_read_or_written(checker: Checker, tmp_path: Path) -> None:
         "DROP TABLE f",
     )
 
-    assert made == ["command"] * 8
+    assert made == ["command"] * 9
     assert list(tmp_path.iterdir()) == []
 
 
@@ -90,6 +91,7 @@ def test_files_are_looked_at_for_columns_and_sizes(checker: Checker, tmp_path: P
         ("SELECT my_function(1)", "[UNRESOLVED_ROUTINE]"),
         ("INSERT INTO trips SELECT * FROM plane", "[TABLE_OR_VIEW_NOT_FOUND]"),
         ("CREATE TABLE d (a INT) USING delta", "[DATA_SOURCE_NOT_FOUND]"),
+        ("INSERT OVERWRITE DIRECTORY '/none' USING orc TABLE plane", "writing files of the format orc"),
     ],
 )
 def test_what_only_spark_can_do_is_sparks(checker: Checker, text: str, fragment: str) -> None:
@@ -106,6 +108,7 @@ def test_what_only_spark_can_do_is_sparks(checker: Checker, text: str, fragment:
         ("UPDATE plane SET seats = 'x'", "[INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_SAFELY_CAST]"),
         ("INSERT INTO plane VALUES (1)", "[INSERT_COLUMN_ARITY_MISMATCH.NOT_ENOUGH_DATA_COLUMNS]"),
         (PLANE, "[TABLE_OR_VIEW_ALREADY_EXISTS]"),
+        ("INSERT OVERWRITE DIRECTORY USING csv TABLE plane", "[_LEGACY_ERROR_TEMP_0049]"),
         ("CREATE VIEW v AS SELECT nix FROM plane", "[UNRESOLVED_COLUMN.WITH_SUGGESTION]"),
     ],
 )
