@@ -45,6 +45,7 @@ from sqlfront_planner.statements.structs import (
     CacheTable,
     Delete,
     Explain,
+    InsertDirectory,
     KillQuery,
     Query,
     Statement,
@@ -155,6 +156,8 @@ class Checker(ClosingContext):
         keys = {
             _key(node.this) for query in _queries(statement) for node in query.tree.find_all(exp.Placeholder)
         }
+        if isinstance(statement, InsertDirectory):
+            keys.update(_key(parameter.name) for parameter in statement.parameters)
         guesses = _GUESSES if any(key not in known for key in keys) else _GUESSES[:1]
         errors: list[Error] = []
         for guess in guesses:

@@ -5,6 +5,7 @@ from sqlfront.commands.run import CommandOutcome, StatementRun, scans_of
 from sqlfront_connectors import registry
 from sqlfront_connectors.files.directory import OutputDirectory, absolute_path
 from sqlfront_planner.logical import LogicalPlan
+from sqlfront_planner.statements.directories import directory_target
 from sqlfront_planner.statements.structs import InsertDirectory
 from sqlfront_values.errors import NotSupportedError, spark_error
 
@@ -13,20 +14,23 @@ def insert_directory(run: StatementRun, statement: InsertDirectory) -> CommandOu
     """INSERT OVERWRITE DIRECTORY: replace all that is in the directory by the query's rows, all or none.
     Tables and copies in this session that read the directory follow.
 
-    Raises UNSUPPORTED_OVERWRITE.PATH for a query that reads the directory,
+    Raises the errors of :func:`~sqlfront_planner.statements.directories.directory_target`,
+    UNSUPPORTED_OVERWRITE.PATH for a query that reads the directory,
     NOT_SUPPORTED_COMMAND_WITHOUT_HIVE_SUPPORT for Hive's formats, DATA_SOURCE_NOT_FOUND, and the errors of
     :class:`~sqlfront_connectors.files.directory.OutputDirectory`."""
+    arguments = run.arguments
+    target = directory_target(statement, lambda name: arguments.values[arguments.bound_place(name)])
     plan = run.bind(statement.query)
-    if statement.format is None:
+    if target.format is None:
         raise NotSupportedError(
             "INSERT OVERWRITE DIRECTORY with the Hive format is not supported, if you want to enable it, "
             'please set "spark.sql.catalogImplementation" to "hive".',
             condition="NOT_SUPPORTED_COMMAND_WITHOUT_HIVE_SUPPORT",
         )
-    path = absolute_path(statement.path)
+    path = absolute_path(target.path)
     _check_not_read(plan, path)
-    registry.check_format(statement.format)
-    directory = OutputDirectory(path, statement.format, plan.schema, statement.options, run.context.files)
+    registry.check_format(target.format)
+    directory = OutputDirectory(path, target.format, plan.schema, target.options, run.context.files)
     written = run.store(directory, plan, overwrite=True)
     follow_directory(run, path)
     return CommandOutcome(written=written)

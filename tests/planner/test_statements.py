@@ -5,6 +5,7 @@ import pytest
 
 from sqlfront_planner.script import split_statements
 from sqlfront_planner.statement import parse
+from sqlfront_planner.statements.directories import directory_target
 from sqlfront_planner.statements.structs import (
     CacheTable,
     CreateIndex,
@@ -359,6 +360,9 @@ def test_brackets_behind_a_new_tables_name_hold_columns_if_they_can(
             "csv",
             {},
         ),
+        ("INSERT OVERWRITE DIRECTORY ? USING csv OPTIONS (a ?) SELECT ?", "/x", "csv", {"a": "true"}),
+        ("INSERT OVERWRITE DIRECTORY:p USING csv OPTIONS (a :q) SELECT :p", "/x", "csv", {"a": "7"}),
+        ("INSERT OVERWRITE DIRECTORY USING csv OPTIONS (path ?) SELECT ?", "/x", "csv", {}),
         ("INSERT OVERWRITE DIRECTORY '/x' SELECT 1", "/x", None, {}),
         ("INSERT OVERWRITE DIRECTORY '/x' USING HIVE SELECT 1", "/x", None, {}),
         ("INSERT OVERWRITE DIRECTORY '/x' STORED AS orc SELECT 1", "/x", None, {}),
@@ -376,7 +380,8 @@ def test_a_directory_to_overwrite(
     statement = parse(sql)
 
     assert isinstance(statement, InsertDirectory)
-    assert (statement.path, statement.format, statement.options) == (path, format_name, options)
+    target = directory_target(statement, {"?0": "/x", "?1": True, "p": "/x", "q": 7}.__getitem__)
+    assert (target.path, target.format, target.options) == (path, format_name, options)
 
 
 @pytest.mark.parametrize("name", ["directory", "local", "`local`.directory"])

@@ -50,6 +50,44 @@ def test_the_query_may_have_parameters(tmp_path: Path) -> None:
             assert part.read_text() == "1,x\n"
 
 
+@pytest.mark.parametrize(
+    ("clauses", "values"),
+    [
+        ("? USING csv OPTIONS (header ?) SELECT ? AS a, ? AS b", ["{at}", True, 1, "x"]),
+        ("USING csv OPTIONS (path ?, header 'tr' 'ue') SELECT ? AS a, ? AS b", ["{at}", 1, "x"]),
+        (
+            ":p USING csv OPTIONS (header :h) SELECT :a AS a, :b AS b",
+            {"p": "{at}", "h": True, "a": 1, "b": "x"},
+        ),
+    ],
+)
+def test_path_and_options_may_be_parameters(
+    tmp_path: Path, clauses: str, values: list[object] | dict[str, object]
+) -> None:
+    place = str(tmp_path / "out")
+    given: list[object] | dict[str, object]
+    if isinstance(values, dict):
+        given = values | {"p": place}
+    else:
+        given = [place, *values[1:]]
+    with sqlfront.Session() as session:
+        session.sql(f"INSERT OVERWRITE DIRECTORY {clauses}", given)
+
+    (part,) = (tmp_path / "out").glob("part-*")
+    assert part.read_text() == "a,b\n1,x\n"
+
+
+@pytest.mark.parametrize(
+    ("values", "condition"),
+    [([7], "PARSE_SYNTAX_ERROR"), ([None], "PARSE_SYNTAX_ERROR"), ([], "UNBOUND_SQL_PARAMETER")],
+)
+def test_a_path_that_is_no_text_is_refused(values: list[object], condition: str) -> None:
+    with sqlfront.Session() as session, pytest.raises(ProgrammingError) as caught:
+        session.sql("INSERT OVERWRITE DIRECTORY ? USING csv SELECT 1", values)
+
+    assert caught.value.condition == condition
+
+
 def test_a_relative_path_begins_at_the_current_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -167,7 +205,6 @@ def test_a_session_writes_where_its_file_access_allows(tmp_path: Path) -> None:
         ),
         ("INSERT OVERWRITE DIRECTORY '{at}' STORED AS orc SELECT 1", "with the Hive format"),
         ("INSERT OVERWRITE DIRECTORY 's3://a/b' USING csv SELECT 1", 'scheme "s3"'),
-        ("INSERT OVERWRITE DIRECTORY ? USING csv SELECT 1", "INSERT OVERWRITE DIRECTORY"),
         (
             "EXPLAIN INSERT OVERWRITE DIRECTORY '{at}' USING csv SELECT 1",
             "EXPLAIN of INSERT OVERWRITE DIRECTORY",

@@ -14,7 +14,7 @@ from sqlfront_planner.statements.declarations import (
     unique_properties,
     with_columns,
 )
-from sqlfront_planner.statements.directories import insert_directory, unique_options
+from sqlfront_planner.statements.directories import unique_options
 from sqlfront_planner.statements.dotted_names import dotted, name_parts
 from sqlfront_planner.statements.field_comments import commented
 from sqlfront_planner.statements.query_parser import parse_query
@@ -45,6 +45,7 @@ from sqlfront_planner.statements.structs import (
     Insert,
     InsertDirectory,
     KillQuery,
+    Parameter,
     Query,
     RefreshTable,
     RelationKind,
@@ -111,6 +112,8 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
         super().__init__()
         self._sql = sql
         self._start = start
+        # The number of parameters ``?`` before the query.
+        self._positional = 0
 
     def start(self, parts: Parts) -> object:
         return parts[0]
@@ -131,7 +134,13 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
 
     def QUERY(self, token: lark.Token) -> Query:  # noqa: N802
         assert token.start_pos is not None
-        return parse_query(self._sql, self._start + token.start_pos)
+        return parse_query(self._sql, self._start + token.start_pos, self._positional)
+
+    def PARAMETER(self, token: lark.Token) -> Parameter:  # noqa: N802
+        if str(token) != "?":
+            return Parameter(str(token)[1:])
+        self._positional += 1
+        return Parameter(PositionalParameter.at(self._positional - 1))
 
     DESCRIBED_QUERY = QUERY
 
@@ -459,14 +468,19 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
         return "local", True
 
     def path(self, parts: Parts) -> Part:
-        return "path", "".join(map(str, parts))
+        return "path", _joined(parts)
+
+    def writer_value(self, parts: Parts) -> str | Parameter:
+        return _joined(parts)
+
+    writer_option = option
 
     def writer_options(self, parts: Parts) -> Part:
         return "options", unique_options(parts)  # type: ignore[arg-type]
 
     def insert_directory(self, parts: Parts) -> InsertDirectory:
         query = next(part for part in parts if isinstance(part, Query))
-        return insert_directory(query, **_named(parts))  # type: ignore[arg-type]
+        return InsertDirectory(query, **_named(parts))  # type: ignore[arg-type]
 
     def show_tables(self, parts: Parts) -> ShowTables:
         pattern = next((part for part in parts if isinstance(part, str)), None)
@@ -583,10 +597,8 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
 
     def kill_query(self, parts: Parts) -> KillQuery:
         (given,) = parts
-        if isinstance(given, int):
-            return KillQuery(given)
-        name = str(given)
-        return KillQuery(PositionalParameter.at(0) if name == "?" else name[1:])
+        assert isinstance(given, int | Parameter)
+        return KillQuery(given if isinstance(given, int) else given.name)
 
     def use_database(self, parts: Parts) -> UseDatabase:
         return UseDatabase(str(_named(parts)["name"]))
@@ -609,6 +621,11 @@ def _wrong_show(what: str, message: str) -> Error:
     """Make the error INVALID_SQL_SYNTAX.SHOW_FUNCTIONS_INVALID_SCOPE or _PATTERN (``what``) for SHOW
     FUNCTIONS."""
     return spark_error(f"INVALID_SQL_SYNTAX.SHOW_FUNCTIONS_INVALID_{what}", f"Invalid SQL syntax: {message}")
+
+
+def _joined(parts: Parts) -> str | Parameter:
+    """The text of adjacent literals, or the only part, a parameter."""
+    return parts[0] if isinstance(parts[0], Parameter) else "".join(map(str, parts))
 
 
 def _named(parts: Parts) -> dict[str, object]:

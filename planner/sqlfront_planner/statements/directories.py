@@ -1,10 +1,12 @@
 """The target of INSERT OVERWRITE DIRECTORY, with the checks of Spark's parser."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from sqlfront_planner.statements.structs import InsertDirectory, Query
+import msgspec
+
+from sqlfront_planner.statements.structs import InsertDirectory, Parameter
 from sqlfront_values.errors import ProgrammingError, spark_error
 
 #: The name of a format behind USING that means Hive's own formats.
@@ -12,9 +14,18 @@ _HIVE: Final = "hive"
 _SCHEME: Final = re.compile(r"([^:/?#]+):")
 
 
-def unique_options(given: Iterable[tuple[str, str]]) -> dict[str, str]:
+class DirectoryTarget(msgspec.Struct, frozen=True):
+    """The path of a directory, a path or a URL, and the ``options`` of its format. ``format`` None: one of
+    Hive's formats."""
+
+    path: str
+    format: str | None
+    options: Mapping[str, str]
+
+
+def unique_options(given: Iterable[tuple[str, str | Parameter]]) -> dict[str, str | Parameter]:
     """The options by key. Raises DUPLICATE_KEY for a key that stands twice in the same letters."""
-    found: dict[str, str] = {}
+    found: dict[str, str | Parameter] = {}
     for key, value in given:
         if key in found:
             raise spark_error("DUPLICATE_KEY", f"Found duplicate keys `{key}`.")
@@ -22,30 +33,44 @@ def unique_options(given: Iterable[tuple[str, str]]) -> dict[str, str]:
     return found
 
 
-def insert_directory(
-    query: Query,
-    path: str = "",
-    format: str | None = None,
-    options: Mapping[str, str] | None = None,
-    *,
-    local: bool = False,
-) -> InsertDirectory:
-    """The statement of these clauses. Raises ProgrammingError unless exactly one of the clauses has a path,
-    for an empty path, and for LOCAL with anything but an absolute path of its own (Spark makes a URL of
-    it)."""
-    given = dict(options or {})
-    paths = [given.pop(key) for key in tuple(given) if key.lower() == "path"]
+def directory_target(statement: InsertDirectory, value_of: Callable[[str], object]) -> DirectoryTarget:
+    """The target of the statement; ``value_of`` gives the value of a parameter by its name.
+
+    Raises ProgrammingError unless exactly one of the clauses has a path, for an empty path, for a path that
+    is no text, and for LOCAL with anything but an absolute path of its own (Spark makes a URL of it)."""
+    path = _path(statement.path, value_of)
+    options = dict(statement.options)
+    paths = [options.pop(key) for key in tuple(options) if key.lower() == "path"]
     if bool(path) == bool(paths):
         raise ProgrammingError(
             "Directory path and 'path' in OPTIONS should be specified one, but not both.",
             condition="_LEGACY_ERROR_TEMP_0049",
         )
-    if not path and (local or not paths[-1]):
-        raise ProgrammingError("Can not create a Path from an empty string")
-    if local:
+    if statement.local and path:
         _check_local(path)
-    name = None if format in (None, _HIVE) else format
-    return InsertDirectory(path or paths[-1], query, name, given)
+    chosen = path or ("" if statement.local else _path(paths[-1], value_of))
+    if not chosen:
+        raise ProgrammingError("Can not create a Path from an empty string")
+    given = {key: _option(value, value_of) for key, value in options.items()}
+    return DirectoryTarget(chosen, None if statement.format == _HIVE else statement.format, given)
+
+
+def _path(given: str | Parameter | None, value_of: Callable[[str], object]) -> str:
+    value = value_of(given.name) if isinstance(given, Parameter) else given or ""
+    if not isinstance(value, str):
+        raise spark_error("PARSE_SYNTAX_ERROR", f"The path of a directory is a text, not {value!r}.")
+    return value
+
+
+def _option(given: str | Parameter, value_of: Callable[[str], object]) -> str:
+    if not isinstance(given, Parameter):
+        return given
+    value = value_of(given.name)
+    if not isinstance(value, str | int):
+        raise spark_error(
+            "PARSE_SYNTAX_ERROR", f"An option is a text, a whole number or a truth value, not {value!r}."
+        )
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _check_local(path: str) -> None:

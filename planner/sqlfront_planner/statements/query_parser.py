@@ -58,13 +58,14 @@ _AFTER_NAME: Final = frozenset({_T.FROM, _T.COMMA, _T.DOT})
 _LEAD: Final = re.compile(r"(?:\s|--(?:\\\n|[^\r\n])*)*+([^\W\d]\w*|/\*|\S)")
 
 
-def parse_query(sql: str, start: int = 0) -> Query:
-    """Parse the query between offset ``start`` and the end of the text.
+def parse_query(sql: str, start: int = 0, before: int = 0) -> Query:
+    """Parse the query between offset ``start`` and the end of the text. ``before``: the number of parameters
+    ``?`` before the query.
 
     Raises NotSupportedError: UNSUPPORTED_DATATYPE, and for text that sqlglot can't read, or reads differently
     from Spark (see :mod:`sqlfront_planner.tokens.checks`).
     """
-    return query_of(statement_tokens(sql, start), sql)
+    return query_of(statement_tokens(sql, start), sql, before)
 
 
 def statement_tokens(sql: str, start: int = 0) -> list[Token]:
@@ -75,21 +76,21 @@ def statement_tokens(sql: str, start: int = 0) -> list[Token]:
     return _single_statement(tokenize(blank), sql)
 
 
-def query_of(tokens: list[Token], sql: str) -> Query:
-    """Parse tokens of the text ``sql`` into a query; the tokens need not stand in the text's order. Raises as
-    :func:`parse_query`, also for a statement that isn't a query."""
+def query_of(tokens: list[Token], sql: str, before: int = 0) -> Query:
+    """Parse tokens of the text ``sql`` into a query; the tokens need not stand in the text's order.
+    ``before`` and errors: as of :func:`parse_query`; raises also for a statement that isn't a query."""
     if len(tokens) > _FEW_TOKENS:
         tokens = nesting.bounded(tokens, sql)
     if _begins_item_with_keyword(tokens):
         tokens = with_names(tokens, sql) or tokens
     try:
-        tree = _tree(tokens, sql)
+        tree = _tree(tokens, sql, before)
     except NotSupportedError as error:
         named = with_names(tokens, sql)
         if named is None:
             raise
         try:
-            tree = _tree(named, sql)
+            tree = _tree(named, sql, before)
         except NotSupportedError:
             raise error from None
     if not isinstance(tree, exp.Query | exp.Values):
@@ -109,9 +110,9 @@ def _begins_item_with_keyword(tokens: list[Token]) -> bool:
     )
 
 
-def _tree(tokens: list[Token], sql: str) -> exp.Expr | None:
+def _tree(tokens: list[Token], sql: str, before: int) -> exp.Expr | None:
     check(tokens, sql)
-    rewritten = rewrite(tokens, sql)
+    rewritten = rewrite(tokens, sql, before)
     try:
         trees = _trees(rewritten, sql)
     except ParseError as error:

@@ -305,15 +305,26 @@ class Insert(msgspec.Struct, frozen=True):
     overwrite: bool = False
 
 
+class Parameter(msgspec.Struct, frozen=True):
+    """A parameter outside of queries; ``name`` as the name of a parameter in a query's tree."""
+
+    name: str
+
+
 class InsertDirectory(msgspec.Struct, frozen=True):
     """``INSERT OVERWRITE [LOCAL] DIRECTORY [path] USING format [OPTIONS (key value, ...)] query``. ``path``
-    is the value of the option ``path`` if none stands behind DIRECTORY; ``options`` are the other options.
-    ``format`` None: one of Hive's formats."""
+    is None if the options have the path. ``format`` None: one of Hive's formats."""
 
-    path: str
     query: Query
+    path: str | Parameter | None = None
     format: str | None = None
-    options: Mapping[str, str] = msgspec.field(default_factory=dict)
+    options: Mapping[str, str | Parameter] = msgspec.field(default_factory=dict)
+    local: bool = False
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The parameters before the query."""
+        return tuple(each for each in (self.path, *self.options.values()) if isinstance(each, Parameter))
 
 
 class Delete(msgspec.Struct, frozen=True):

@@ -109,10 +109,11 @@ _NOT_NULL: Final = NotNullMark("NOT NULL")
 _WORD: Final = re.compile(r"[^\W\d]\w*")
 
 
-def rewrite(tokens: list[Token], sql: str) -> list[Token]:
+def rewrite(tokens: list[Token], sql: str, before: int = 0) -> list[Token]:
     """Return the tokens of the text ``sql``, rewritten for sqlglot's parser as the module's docstring says.
-    Raises NotSupportedError or ProgrammingError for the texts named there."""
-    return _Rewriter(tokens, sql).run()
+    ``before``: the number of parameters ``?`` of the statement that stand before the tokens. Raises
+    NotSupportedError or ProgrammingError for the texts named there."""
+    return _Rewriter(tokens, sql, before).run()
 
 
 class _Rewriter:
@@ -120,7 +121,7 @@ class _Rewriter:
     handler (:data:`_HANDLERS`) returns the next position, or None if its token has no special meaning in its
     place."""
 
-    def __init__(self, tokens: list[Token], sql: str) -> None:
+    def __init__(self, tokens: list[Token], sql: str, before: int) -> None:
         self._source = tokens
         self._sql = sql
         self._output: list[Token] = []
@@ -129,7 +130,7 @@ class _Rewriter:
         # The depth of the cast whose type is being read; None outside of types.
         self._type_depth: int | None = None
         # The number of parameters by position, and whether there are parameters by name.
-        self._placeholders = 0
+        self._placeholders = before
         self._has_names = False
 
     def run(self) -> list[Token]:

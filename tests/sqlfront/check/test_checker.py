@@ -61,13 +61,14 @@ def test_nothing_is_read_or_written(checker: Checker, tmp_path: Path) -> None:
         f"INSERT OVERWRITE plane SELECT {FAILS}, 'a', 1",
         f"INSERT OVERWRITE DIRECTORY '{tmp_path}/g' USING csv SELECT {FAILS} AS failed FROM plane",
         f"DELETE FROM plane WHERE {FAILS} IS NULL",
+        "INSERT OVERWRITE DIRECTORY ? USING csv OPTIONS (sep ?) SELECT ? AS a FROM plane",
         "UPDATE plane SET seats = seats / 0",
         f"EXPLAIN ANALYZE SELECT {FAILS} FROM plane",
         "KILL QUERY 1",
         "DROP TABLE f",
     )
 
-    assert made == ["command"] * 9
+    assert made == ["command"] * 10
     assert list(tmp_path.iterdir()) == []
 
 
