@@ -107,6 +107,7 @@ def test_a_relative_path_begins_at_the_current_directory(
         ("SELECT nosuch", "UNRESOLVED_COLUMN.WITHOUT_SUGGESTION"),
         ("SELECT 1 AS a, 2 AS A", "COLUMN_ALREADY_EXISTS"),
         ("SELECT INTERVAL '1' DAY AS a", None),
+        ("SELECT array(NULL) AS a", None),
     ],
 )
 def test_a_failed_statement_leaves_the_old_files(tmp_path: Path, query: str, condition: str | None) -> None:

@@ -29,7 +29,7 @@ from sqlfront_connectors.files.writers import (
     FOLDER,
     MODE,
     NEW,
-    Writer,
+    WriterFolder,
     check_name,
     is_alive,
     locked,
@@ -117,7 +117,7 @@ class FolderWrite:
         access.check(folder)
         os.makedirs(folder, exist_ok=True)
         with locked(self.folder, access) as table:
-            self._writer = Writer(table)
+            self._writer = WriterFolder(table)
 
     def part(self, path: str) -> str:
         """Begin a part that will appear at ``path`` below the folder, and return the path at which to write

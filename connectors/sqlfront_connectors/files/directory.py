@@ -17,7 +17,7 @@ from sqlfront_connectors.files.replacement import Replacement, begin_replacement
 from sqlfront_connectors.files.version import FileVersion
 from sqlfront_engine.file_access import FileAccess
 from sqlfront_values.errors import NotSupportedError, OperationalError, ProgrammingError
-from sqlfront_values.types import VOID, is_interval, sql_name
+from sqlfront_values.types import VOID, ddl, is_interval, sql_name
 
 #: The empty file that says that all parts are there.
 _SUCCESS: Final = "_SUCCESS"
@@ -113,8 +113,8 @@ def _check_columns(format_name: str, schema: pa.Schema) -> None:
                 f'"{sql_name(field.type)}".',
                 condition="UNSUPPORTED_DATA_TYPE_FOR_DATASOURCE",
             )
-        if format_name == "parquet" and _has_interval(field.type):
-            raise NotSupportedError(f"column `{field.name}`: intervals in Parquet files")
+        if format_name == "parquet" and _needs_spark(field.type):
+            raise NotSupportedError(f"column `{field.name}` of type {ddl(field.type)} in Parquet files")
 
 
 def _has_empty_struct(kind: pa.DataType) -> bool:
@@ -123,8 +123,9 @@ def _has_empty_struct(kind: pa.DataType) -> bool:
     return any(_has_empty_struct(inner) for inner in _inner_types(kind))
 
 
-def _has_interval(kind: pa.DataType) -> bool:
-    return is_interval(kind) or any(_has_interval(inner) for inner in _inner_types(kind))
+def _needs_spark(kind: pa.DataType) -> bool:
+    """Whether Parquet has no type for the values, so that Spark tells the type in a note of its own."""
+    return is_interval(kind) or kind == VOID or any(_needs_spark(inner) for inner in _inner_types(kind))
 
 
 def _inner_types(kind: pa.DataType) -> list[pa.DataType]:

@@ -28,7 +28,7 @@ from typing import Final, Protocol
 
 from sqlfront_connectors.files.commits import FolderWrite, complete_dead
 from sqlfront_connectors.files.exchange import exchange
-from sqlfront_connectors.files.writers import FOLDER, MODE, NEW, PREFIX, Writer, check_name, locked
+from sqlfront_connectors.files.writers import FOLDER, MODE, NEW, PREFIX, WriterFolder, check_name, locked
 from sqlfront_engine.file_access import FileAccess
 from sqlfront_values.errors import Error
 
@@ -96,7 +96,7 @@ class FolderSwap:
         try:
             with locked(parent, access) as place:
                 complete_dead(place)
-                self._writer = Writer(place)
+                self._writer = WriterFolder(place)
                 self._held.callback(self._writer.close)
                 # Opened anew: a duplicate would keep the lock.
                 self._parent = self._hold(os.curdir, place)

@@ -42,7 +42,7 @@ MODE: Final = 0o666
 FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class Writer:
+class WriterFolder:
     """The hidden folder of a living writer of this process. ``name``: the hidden folder's name;
     ``descriptor``: the open hidden folder."""
 

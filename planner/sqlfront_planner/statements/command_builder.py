@@ -45,7 +45,7 @@ from sqlfront_planner.statements.structs import (
     Insert,
     InsertDirectory,
     KillQuery,
-    Parameter,
+    OuterParameter,
     Query,
     RefreshTable,
     RelationKind,
@@ -136,11 +136,11 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
         assert token.start_pos is not None
         return parse_query(self._sql, self._start + token.start_pos, self._positional)
 
-    def PARAMETER(self, token: lark.Token) -> Parameter:  # noqa: N802
+    def PARAMETER(self, token: lark.Token) -> OuterParameter:  # noqa: N802
         if str(token) != "?":
-            return Parameter(str(token)[1:])
+            return OuterParameter(str(token)[1:])
         self._positional += 1
-        return Parameter(PositionalParameter.at(self._positional - 1))
+        return OuterParameter(PositionalParameter.at(self._positional - 1))
 
     DESCRIBED_QUERY = QUERY
 
@@ -470,7 +470,7 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
     def path(self, parts: Parts) -> Part:
         return "path", _joined(parts)
 
-    def writer_value(self, parts: Parts) -> str | Parameter:
+    def writer_value(self, parts: Parts) -> str | OuterParameter:
         return _joined(parts)
 
     writer_option = option
@@ -597,7 +597,7 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
 
     def kill_query(self, parts: Parts) -> KillQuery:
         (given,) = parts
-        assert isinstance(given, int | Parameter)
+        assert isinstance(given, int | OuterParameter)
         return KillQuery(given if isinstance(given, int) else given.name)
 
     def use_database(self, parts: Parts) -> UseDatabase:
@@ -623,9 +623,9 @@ def _wrong_show(what: str, message: str) -> Error:
     return spark_error(f"INVALID_SQL_SYNTAX.SHOW_FUNCTIONS_INVALID_{what}", f"Invalid SQL syntax: {message}")
 
 
-def _joined(parts: Parts) -> str | Parameter:
+def _joined(parts: Parts) -> str | OuterParameter:
     """The text of adjacent literals, or the only part, a parameter."""
-    return parts[0] if isinstance(parts[0], Parameter) else "".join(map(str, parts))
+    return parts[0] if isinstance(parts[0], OuterParameter) else "".join(map(str, parts))
 
 
 def _named(parts: Parts) -> dict[str, object]:

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from sqlfront_planner.statements.structs import InsertDirectory, Parameter
+from sqlfront_planner.statements.structs import InsertDirectory, OuterParameter
 from sqlfront_values.errors import ProgrammingError, spark_error
 
 #: The name of a format behind USING that means Hive's own formats.
@@ -23,9 +23,9 @@ class DirectoryTarget(msgspec.Struct, frozen=True):
     options: Mapping[str, str]
 
 
-def unique_options(given: Iterable[tuple[str, str | Parameter]]) -> dict[str, str | Parameter]:
+def unique_options(given: Iterable[tuple[str, str | OuterParameter]]) -> dict[str, str | OuterParameter]:
     """The options by key. Raises DUPLICATE_KEY for a key that stands twice in the same letters."""
-    found: dict[str, str | Parameter] = {}
+    found: dict[str, str | OuterParameter] = {}
     for key, value in given:
         if key in found:
             raise spark_error("DUPLICATE_KEY", f"Found duplicate keys `{key}`.")
@@ -55,15 +55,15 @@ def directory_target(statement: InsertDirectory, value_of: Callable[[str], objec
     return DirectoryTarget(chosen, None if statement.format == _HIVE else statement.format, given)
 
 
-def _path(given: str | Parameter | None, value_of: Callable[[str], object]) -> str:
-    value = value_of(given.name) if isinstance(given, Parameter) else given or ""
+def _path(given: str | OuterParameter | None, value_of: Callable[[str], object]) -> str:
+    value = value_of(given.name) if isinstance(given, OuterParameter) else given or ""
     if not isinstance(value, str):
         raise spark_error("PARSE_SYNTAX_ERROR", f"The path of a directory is a text, not {value!r}.")
     return value
 
 
-def _option(given: str | Parameter, value_of: Callable[[str], object]) -> str:
-    if not isinstance(given, Parameter):
+def _option(given: str | OuterParameter, value_of: Callable[[str], object]) -> str:
+    if not isinstance(given, OuterParameter):
         return given
     value = value_of(given.name)
     if not isinstance(value, str | int):

@@ -305,8 +305,8 @@ class Insert(msgspec.Struct, frozen=True):
     overwrite: bool = False
 
 
-class Parameter(msgspec.Struct, frozen=True):
-    """A parameter outside of queries; ``name`` as the name of a parameter in a query's tree."""
+class OuterParameter(msgspec.Struct, frozen=True):
+    """A parameter outside of the statement's query; ``name`` as of the parameters in a query's tree."""
 
     name: str
 
@@ -316,15 +316,15 @@ class InsertDirectory(msgspec.Struct, frozen=True):
     is None if the options have the path. ``format`` None: one of Hive's formats."""
 
     query: Query
-    path: str | Parameter | None = None
+    path: str | OuterParameter | None = None
     format: str | None = None
-    options: Mapping[str, str | Parameter] = msgspec.field(default_factory=dict)
+    options: Mapping[str, str | OuterParameter] = msgspec.field(default_factory=dict)
     local: bool = False
 
     @property
-    def parameters(self) -> tuple[Parameter, ...]:
+    def parameters(self) -> tuple[OuterParameter, ...]:
         """The parameters before the query."""
-        return tuple(each for each in (self.path, *self.options.values()) if isinstance(each, Parameter))
+        return tuple(each for each in (self.path, *self.options.values()) if isinstance(each, OuterParameter))
 
 
 class Delete(msgspec.Struct, frozen=True):
