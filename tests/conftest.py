@@ -64,11 +64,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Keep the collected tests out of every look for garbage: each look through their half a million objects
-    takes half a second, and hundreds of tests look."""
+    """Begin the account of the CPU, without the collection."""
+    _leave_out_of_looks_for_garbage()
+    _Spent.since_the_last()
+
+
+def _leave_out_of_looks_for_garbage() -> None:
+    """Keep all that lives now out of every later look for garbage: hundreds of tests look, and a look at the
+    collected tests or at the syntax trees of all sources takes a second."""
     gc.collect()
     gc.freeze()
-    _Spent.since_the_last()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, None, None]:
+    """Behind the last test of a file, leave out of looks for garbage what the file's tests have loaded."""
+    yield
+    if nextitem is not None and nextitem.path != item.path:
+        _leave_out_of_looks_for_garbage()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from sqlfront_engine.garbage import uncollected
+
 ROOT = Path(__file__).parent.parent.parent
 PACKAGES = (
     ROOT / "sqlfront",
@@ -31,6 +33,7 @@ class Source:
 
 
 @cache
+@uncollected()
 def sources() -> tuple[Source, ...]:
     """All modules of the six packages, in order of path."""
     return tuple(

@@ -4,8 +4,11 @@ that happen on first use, and isn't asked for those of types."""
 import ast
 import re
 
+import pytest
+
 from tests.architecture.imports import circles, import_graph, modules, upward
 
+pytestmark = pytest.mark.xdist_group("sources")  # so that one worker parses them, once
 _VALUES = ("sqlfront_values",)
 _ENGINE = ("sqlfront_engine", *_VALUES)
 _CLUSTER = ("sqlfront_cluster", *_ENGINE)

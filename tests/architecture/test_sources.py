@@ -9,6 +9,7 @@ import pytest
 from sqlfront_values.functions.registry import AREAS
 from tests.architecture.sources import PACKAGES, is_private, public_functions, runtime_imports, sources
 
+pytestmark = pytest.mark.xdist_group("sources")  # so that one worker parses them, once
 # Each costs tens to hundreds of milliseconds, and some of them import pandas by themselves.
 HEAVY = (
     "pandas",
