@@ -27,16 +27,15 @@ def cursor() -> Iterator[Cursor]:
 
 @pytest.mark.parametrize("column", ["texts", "bytes", "lists", "structs"])
 def test_a_stripe_of_orc_is_charged_before_it_is_read(tmp_path: Path, cursor: Cursor, column: str) -> None:
-    text = "x" * 1000
-    table = pa.table(
-        {
-            "texts": [text] * 200_000,
-            "bytes": pa.array([text.encode()] * 200_000),
-            "lists": [[text]] * 200_000,
-            "structs": [{"a": text, "b": 1}] * 200_000,
-            "number": pa.array(range(200_000), pa.int32()),
-        }
-    )
+    text = pa.scalar("x" * 1000)
+    values = {
+        "texts": text,
+        "bytes": text.cast(pa.binary()),
+        "lists": pa.scalar([text], pa.list_(pa.string())),
+        "structs": pa.scalar({"a": text, "b": 1}, pa.struct([("a", pa.string()), ("b", pa.int64())])),
+    }
+    numbers = pa.array(range(200_000), pa.int32())
+    table = pa.table({column: pa.repeat(values[column], 200_000), "number": numbers})
     orc.write_table(table, tmp_path / "a.orc", compression="zlib", stripe_size=1 << 30)
     files = f"orc.`{tmp_path / 'a.orc'}`"
 

@@ -72,13 +72,13 @@ def test_what_is_unpacked_is_charged_until_it_is_given_back(tmp_path: Path, endi
 @pytest.mark.parametrize("ending", PACKED)
 def test_nothing_is_unpacked_beyond_the_limit(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"a.{ending}"
-    path.write_bytes(PACKED[ending](b"1,2\n" * (3 * MIB)))
-    account = OperatorAccount(MemoryBudget("the query", 30 * MIB), "scan")
+    path.write_bytes(PACKED[ending](b"1,2\n" * MIB))
+    account = OperatorAccount(MemoryBudget("the query", 10 * MIB), "scan")
 
-    with pytest.raises(OperationalError, match=r"scan needs .* its limit of 30 MiB") as caught:
+    with pytest.raises(OperationalError, match=r"scan needs .* its limit of 10 MiB") as caught:
         content_of(str(path), EVERYWHERE, account)
     assert caught.value.condition == "UNABLE_TO_ACQUIRE_MEMORY"
-    assert account.held <= 30 * MIB
+    assert account.held <= 10 * MIB
 
 
 @pytest.mark.parametrize("ending", [ending for ending in PACKED if ending != "csv"])
@@ -178,13 +178,13 @@ def test_the_places_of_quotes_are_counted(tmp_path: Path) -> None:
 
 def test_the_rows_of_one_record_are_counted(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
-    path.write_bytes(b"[" + b",".join([b'{"a":1}'] * 400_000) + b"]")
+    path.write_bytes(b"[" + b",".join([b'{"a":1}'] * 100_000) + b"]")
 
-    with sqlfront.connect(config=Config(memory_limit=40 * MIB, workers=1)) as connection:
+    with sqlfront.connect(config=Config(memory_limit=10 * MIB, workers=1)) as connection:
         cursor = connection.cursor()
         view = f"CREATE TEMPORARY VIEW v (a INT) USING json OPTIONS (path '{path}', multiLine 'true')"
         cursor.execute(view)
-        with pytest.raises(OperationalError, match="limit of 40 MiB"):
+        with pytest.raises(OperationalError, match="limit of 10 MiB"):
             cursor.execute("SELECT sum(a) FROM v").fetchall()
 
 
@@ -214,19 +214,19 @@ def test_records_with_many_names_are_read_a_few_rows_at_a_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "a.json"
-    path.write_text("".join(f'{{"k{number}":{number}}}\n' for number in range(2000)))
-    monkeypatch.setattr(json_format, "MOST_AT_ONCE", 8 * 2000 * 100)
+    path.write_text("".join(f'{{"k{number}":{number}}}\n' for number in range(1000)))
+    monkeypatch.setattr(json_format, "MOST_AT_ONCE", 8 * 1000 * 100)
     made = create("json", TableDefinition("t", location=str(path)))
-    scan = made.snapshot().scan(ScanRequest(tuple(range(2000)))).source
+    scan = made.snapshot().scan(ScanRequest(tuple(range(1000)))).source
 
     batches = [
         step
         for step in scan.run(ProcessorContext("scan", CountingMemory()))
         if isinstance(step, pa.RecordBatch) and step is not END_OF_PIECE
     ]
-    assert sum(batch.num_rows for batch in batches) == 2000
+    assert sum(batch.num_rows for batch in batches) == 1000
     assert max(batch.num_rows for batch in batches) <= 100
-    assert sum(pc.sum(column).as_py() or 0 for batch in batches for column in batch.columns) == 1_999_000
+    assert sum(pc.sum(column).as_py() or 0 for batch in batches for column in batch.columns) == 499_500
 
 
 def test_the_search_for_columns_is_ended_by_a_timeout(tmp_path: Path) -> None:
