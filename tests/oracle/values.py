@@ -95,6 +95,8 @@ def quoted(value: str, quote: str = "'") -> str:
     "'it\\'s\\n'"
     """
     escapes = _ESCAPES | {quote: "\\" + quote} if quote == "'" else {**_ESCAPES, "'": "'", quote: quote * 2}
+    if value.isprintable() and not any(map(value.__contains__, escapes)):
+        return quote + value + quote
     return (
         quote
         + "".join(escapes.get(c) or (c if c.isprintable() else _unicode_escape(c)) for c in value)
