@@ -16,25 +16,17 @@ import pytest
 
 import sqlfront
 from sqlfront.cluster import documents
-from sqlfront.cluster.service import TableService
 from sqlfront_cluster.launchers.local import LocalCluster
 from sqlfront_cluster.members.membership import Membership
 from sqlfront_connectors.memory.spread.documents import TURN
 from tests.sqlfront.held_shares import shares
+from tests.sqlfront.quick_service import SERVICE
 
 # One worker starts the members.
 pytestmark = pytest.mark.xdist_group("cluster sessions")
 
 SECRET = "a secret"
 Rows = list[tuple[object, ...]]
-
-
-def quick_service() -> TableService:
-    """What members of these tests do for tables: old versions go at once."""
-    return TableService(grace=0.1)
-
-
-SERVICE = f"{__name__}:{quick_service.__name__}"
 
 
 def started() -> LocalCluster:

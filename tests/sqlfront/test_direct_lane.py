@@ -24,7 +24,8 @@ from sqlfront_values.partitioning.partitions import key_hasher
 from sqlfront_values.types import BIGINT
 from tests.cluster.launchers.stopping import stop
 from tests.cluster.members.probe import resident
-from tests.sqlfront.test_cluster import SECRET, SERVICE, address, kill, until
+from tests.sqlfront.quick_service import SERVICE
+from tests.sqlfront.test_cluster import SECRET, address, kill, until
 
 # One worker starts the members.
 pytestmark = pytest.mark.xdist_group("direct lane")

@@ -26,7 +26,8 @@ from sqlfront_planner.catalog import TableEntry
 from sqlfront_values.errors import Error, InternalError, NotSupportedError, OperationalError
 from sqlfront_values.types import BIGINT, STRING, decimal, physical
 from tests.sqlfront.held_shares import shares, staged
-from tests.sqlfront.test_cluster import SECRET, address, kill, quick_service, until
+from tests.sqlfront.quick_service import SERVICE
+from tests.sqlfront.test_cluster import SECRET, address, kill, until
 
 # One worker starts the members.
 pytestmark = pytest.mark.xdist_group("loads")
@@ -37,8 +38,7 @@ LOST = ("08001", "08006", "40001")
 
 
 def started() -> LocalCluster:
-    service = f"{quick_service.__module__}:{quick_service.__name__}"
-    return LocalCluster(3, workers=1, service=service, secret=SECRET.encode(), silence_limit=3.0)
+    return LocalCluster(3, workers=1, service=SERVICE, secret=SECRET.encode(), silence_limit=3.0)
 
 
 @pytest.fixture(scope="module")
@@ -290,9 +290,8 @@ def test_nobody_takes_rows_when_all_members_are_lost() -> None:
 
 
 def test_what_is_staged_is_counted(house: House) -> None:
-    service = f"{quick_service.__module__}:{quick_service.__name__}"
     limit = 8 << 20
-    with LocalCluster(1, workers=1, service=service, secret=SECRET.encode(), memory_limit=limit) as cluster:
+    with LocalCluster(1, workers=1, service=SERVICE, secret=SECRET.encode(), memory_limit=limit) as cluster:
         house = House(cluster)
         with house.connection:
             table = house.table()
