@@ -78,17 +78,27 @@ FRUITLESS = {
 
 @pytest.mark.parametrize("join", FRUITLESS)
 @pytest.mark.timeout(120)
-def test_a_join_without_rows_ends_when_it_is_told_to(join: str) -> None:
-    query = f"SELECT count(*) FROM range(300000) {FRUITLESS[join]}"
-    with sqlfront.connect() as connection:
-        with pytest.raises(sqlfront.OperationalError, match="timeout"):
-            connection.execute(query, timeout=0.3)
+def test_a_join_without_rows_ends_at_its_timeout(join: str) -> None:
+    with sqlfront.connect() as connection, pytest.raises(sqlfront.OperationalError, match="timeout"):
+        connection.execute(f"SELECT count(*) FROM range(300000) {FRUITLESS[join]}", timeout=0.3)
 
-        closing = threading.Timer(0.3, connection.close)
-        closing.start()
-        with pytest.raises(sqlfront.OperationalError, match="cancelled"):
-            connection.execute(query)
-        closing.join()
+
+@pytest.mark.parametrize("join", FRUITLESS)
+@pytest.mark.timeout(120)
+def test_a_join_without_rows_ends_when_its_connection_is_closed(join: str) -> None:
+    connection, pause = sqlfront.connect(), threading.Event()
+
+    def close_in_the_midst() -> None:
+        while not connection.session.engine.jobs():
+            pause.wait(0.01)
+        pause.wait(0.3)
+        connection.close()
+
+    closing = threading.Thread(target=close_in_the_midst, daemon=True)
+    closing.start()
+    with pytest.raises(sqlfront.OperationalError, match="cancelled"):
+        connection.execute(f"SELECT count(*) FROM range(300000) {FRUITLESS[join]}")
+    closing.join()
 
 
 # ---- rows that no name stands for any more
