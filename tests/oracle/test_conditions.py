@@ -2,6 +2,8 @@
 
 import ast
 
+import pytest
+
 from sqlfront_values.spark_conditions import SQLSTATES
 from tests.architecture.sources import sources
 from tests.oracle.answers import NAMELESS
@@ -12,6 +14,7 @@ def test_the_stored_conditions_are_those_of_spark() -> None:
     assert STORED.read_text() == module()
 
 
+@pytest.mark.xdist_group("sources")  # whose worker has them parsed
 def test_every_condition_that_is_raised_is_one_of_spark() -> None:
     unknown = [
         f"{source.place(node.lineno)} {name}"
