@@ -505,7 +505,7 @@ def test_an_interrupt_while_it_is_told_that_an_inline_job_has_ended(engine: Engi
         read(LightJob(run))
 
     assert told == [JobStatus.COMPLETED, JobStatus.COMPLETED]
-    assert LightJob(run).join(1)
+    assert LightJob(run).join(30)
 
 
 def test_an_interrupt_while_a_job_is_being_started_ends_it(

@@ -344,7 +344,7 @@ def ends_soon(
     began = time.monotonic()
     with pytest.raises(OperationalError) as caught:
         cursor.execute(sql, [key], timeout=timeout)  # type: ignore[arg-type]
-    assert time.monotonic() - began < 1.5
+    assert time.monotonic() - began < 4.0
     return caught.value
 
 

@@ -230,7 +230,7 @@ def test_no_thread_outlives_the_connection() -> None:
     connection.close()
 
     for thread in set(threading.enumerate()) - before:
-        thread.join(5)
+        thread.join(30)
         assert not thread.is_alive(), thread
 
 
@@ -246,7 +246,7 @@ def test_a_session_that_cannot_open_leaves_no_thread(monkeypatch: pytest.MonkeyP
         sqlfront.Session(sqlfront.Config(members=members, workers=2))
 
     for thread in set(threading.enumerate()) - before:
-        thread.join(5)
+        thread.join(30)
         assert not thread.is_alive(), thread
 
 
