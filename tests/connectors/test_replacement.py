@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -203,24 +204,24 @@ def test_only_allowed_folders_are_replaced(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can act as others")
-def test_a_folder_in_a_closed_parent_is_replaced_in_place(tmp_path: Path) -> None:
-    for place in tmp_path.parents[:2]:
-        place.chmod(0o755)
-    tmp_path.chmod(0o755)
-    folder = tmp_path / "out"
-    folder.mkdir()
-    os.chown(folder, 1001, 1001)
-    (folder / "old").write_text("old")
-    os.seteuid(1001)
-    try:
-        begun = begin_replacement(str(folder), EVERYWHERE)
-        assert isinstance(begun, ReplacementInPlace)
-        write("new", begun).commit()
-        assert seen(folder) == version("new")
-        with pytest.raises(PermissionError):
-            begin_replacement(str(tmp_path / "other"), EVERYWHERE)
-    finally:
-        os.seteuid(0)
+def test_a_folder_in_a_closed_parent_is_replaced_in_place() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        parent = Path(name)
+        parent.chmod(0o755)
+        folder = parent / "out"
+        folder.mkdir()
+        os.chown(folder, 1001, 1001)
+        (folder / "old").write_text("old")
+        os.seteuid(1001)
+        try:
+            begun = begin_replacement(str(folder), EVERYWHERE)
+            assert isinstance(begun, ReplacementInPlace)
+            write("new", begun).commit()
+            assert seen(folder) == version("new")
+            with pytest.raises(PermissionError):
+                begin_replacement(str(parent / "other"), EVERYWHERE)
+        finally:
+            os.seteuid(0)
 
 
 # ---- death
