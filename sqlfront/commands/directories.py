@@ -3,11 +3,11 @@
 from sqlfront.commands.caching import follow_directory, lies_in
 from sqlfront.commands.run import CommandOutcome, StatementRun, scans_of
 from sqlfront_connectors import registry
-from sqlfront_connectors.files.directory import OutputDirectory, absolute_path
+from sqlfront_connectors.files.directory import OutputDirectory, absolute_path, holds
 from sqlfront_planner.logical import LogicalPlan
 from sqlfront_planner.statements.directories import directory_target
 from sqlfront_planner.statements.structs import InsertDirectory
-from sqlfront_values.errors import NotSupportedError, spark_error
+from sqlfront_values.errors import NotSupportedError, OperationalError, spark_error
 
 
 def insert_directory(run: StatementRun, statement: InsertDirectory) -> CommandOutcome:
@@ -29,6 +29,11 @@ def insert_directory(run: StatementRun, statement: InsertDirectory) -> CommandOu
         )
     path = absolute_path(target.path)
     _check_not_read(plan, path)
+    home = run.context.home.made
+    if home is not None and holds(path, home):
+        raise OperationalError(
+            f"{path} is or holds {home}, the directory of this session's tables, which nothing replaces"
+        )
     registry.check_format(target.format)
     directory = OutputDirectory(path, target.format, plan.schema, target.options, run.context.files)
     written = run.store(directory, plan, overwrite=True)

@@ -22,6 +22,11 @@ class Home:
         self._temporary: str | None = None
         self._lock = threading.Lock()
 
+    @property
+    def made(self) -> str | None:
+        """The directory; None if none is configured, and none was needed yet."""
+        return self._warehouse if self._warehouse is not None else self._temporary
+
     def path(self) -> str:
         """The directory, made at its first use."""
         if self._warehouse is not None:

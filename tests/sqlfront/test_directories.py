@@ -227,6 +227,34 @@ def test_the_root_of_the_file_system_is_never_replaced() -> None:
                 session.sql(f"INSERT OVERWRITE DIRECTORY '{path}' USING csv SELECT 1")
 
 
+@pytest.mark.parametrize("path", [".", "..", "../here", "link/here"])
+def test_the_current_directory_is_never_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    (here / "link").symlink_to(tmp_path)
+    (here / "precious").touch()
+    monkeypatch.chdir(here)
+    with sqlfront.Session() as session:
+        with pytest.raises(OperationalError, match="holds the current directory"):
+            session.sql(f"INSERT OVERWRITE DIRECTORY '{path}' USING csv SELECT 1")
+        for other in ("../other", "link"):
+            session.sql(f"INSERT OVERWRITE DIRECTORY '{other}' USING csv SELECT 1")
+
+    assert (here / "precious").exists()
+
+
+@pytest.mark.parametrize("below", ["", "house"])
+def test_the_directory_of_the_sessions_tables_is_never_replaced(tmp_path: Path, below: str) -> None:
+    config = sqlfront.Config(warehouse=str(tmp_path / "above" / "house"))
+    with sqlfront.Session(config) as session:
+        session.sql("CREATE TABLE t USING parquet AS SELECT 1 AS a")
+        with pytest.raises(OperationalError, match="the directory of this session's tables"):
+            session.sql(f"INSERT OVERWRITE DIRECTORY '{tmp_path / 'above' / below}' USING csv SELECT 1")
+        assert session.sql("SELECT * FROM t").collect() == [(1,)]
+
+
 def test_a_place_that_takes_no_folder_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with sqlfront.Session() as session, pytest.raises(OperationalError, match=r"directory .*can't write to"):

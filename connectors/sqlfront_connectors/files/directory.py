@@ -27,11 +27,24 @@ _SHOWN: Final = {"csv": "CSV", "json": "JSON", "parquet": "Parquet"}
 
 def absolute_path(location: str) -> str:
     """Return the absolute path of a location, a path or a URL ``file:``; no character is a wildcard. Raises
-    NotSupportedError for a URL of another file system, OperationalError for the root of the file system."""
+    NotSupportedError for a URL of another file system, OperationalError for the root of the file system and
+    for a directory that holds the current directory."""
     path = os.path.abspath(local_path(location))
     if path == os.path.dirname(path):
         raise OperationalError(f"{path} is the root of the file system, which nothing replaces")
+    if holds(path, os.getcwd()):
+        raise OperationalError(
+            f"{path} is or holds the current directory, which nothing replaces: all its files would go"
+        )
     return path
+
+
+def holds(directory: str, path: str) -> bool:
+    """Return whether the path is the directory or lies in it, by whatever links. A link itself holds
+    nothing."""
+    above, name = os.path.split(directory)
+    whole = os.path.join(os.path.realpath(above), name)
+    return os.path.commonpath([whole, os.path.realpath(path)]) == whole
 
 
 class OutputDirectory:
