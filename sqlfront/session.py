@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from sqlfront import system_tables
     from sqlfront.cluster import Cluster, opening
     from sqlfront.cluster import caretaker as caretakers
-    from sqlfront.commands import caching
+    from sqlfront.commands import copies
     from sqlfront.created_frames import forms as created_frames
     from sqlfront.information_schema import service as information_schema
     from sqlfront.observability import watching
@@ -63,7 +63,7 @@ else:
     system_tables = lazy_module("sqlfront.system_tables")
     opening = lazy_module("sqlfront.cluster.opening")
     caretakers = lazy_module("sqlfront.cluster.caretaker")
-    caching = lazy_module("sqlfront.commands.caching")
+    copies = lazy_module("sqlfront.commands.copies")
     information_schema = lazy_module("sqlfront.information_schema.service")
     watching = lazy_module("sqlfront.observability.watching")
     spark_lane = lazy_module("sqlfront.spark.lane")
@@ -235,7 +235,7 @@ class Session(ClosingContext):
         text, context = well_formed(text), self.context
         try:
             if context.bases:
-                caching.follow(context)
+                copies.follow(context)
             query = context.limited(text, timeout, query)
             arguments = NO_ARGUMENTS if parameters is None else self.arguments(parameters)
             request = StatementRequest(text, arguments, timeout, query, observation=observation)

@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from sqlfront import commands
 from sqlfront.check.outline import OutlineTable
-from sqlfront.commands.caching import let_go
+from sqlfront.commands.copies import let_go
 from sqlfront.commands.modification import modifiable
 from sqlfront.commands.run import StatementRun, scans_of
 from sqlfront.config import Config

@@ -17,10 +17,10 @@ from sqlfront_values.errors import Error, OperationalError
 from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
-    from sqlfront.commands import caching
+    from sqlfront.commands import copies
     from sqlfront.state.context import Context
 else:
-    caching = lazy_module("sqlfront.commands.caching")
+    copies = lazy_module("sqlfront.commands.copies")
 
 #: Seconds until the next attempt after a failure, at first and at most. The pause doubles, so that a short
 #: absence of a member ends soon and a long absence costs little.
@@ -99,7 +99,7 @@ class Caretaker:
             except OperationalError:
                 if not table.reloaded:
                     raise
-                caching.reload(context, entry)
+                copies.reload(context, entry)
         except Error as error:
             if self._closed:
                 return True
@@ -117,7 +117,7 @@ class Caretaker:
             if isinstance(entry, TableEntry) and catalog.is_abandoned(entry.table):
                 with cluster.writing(entry.table) as abandoned:
                     if abandoned:
-                        caching.recover(context, entry)
+                        copies.recover(context, entry)
 
     def _deal(self, context: "Context") -> None:
         """Ask the keeper to deal partitions to members that own none."""

@@ -1,9 +1,9 @@
 """Statements other than queries: their effects on the session, and the rows that they give.
 
 ``run`` has the shared parts. ``tables`` (with ``column_comments``), ``alteration`` (with ``columns`` and
-``renaming``), ``modification`` (with ``changes``), ``indexes`` and ``caching`` change tables, views and
-copies of these; ``inspection`` has SHOW and DESCRIBE; ``settings`` has SET and USE, ``schemas`` CREATE SCHEMA
-and its like; ``killing`` ends other sessions' queries.
+``renaming``), ``modification`` (with ``changes``), ``indexes``, ``directories`` and ``caching`` (with
+``copies``) change tables, views, directories and copies; ``inspection`` has SHOW and DESCRIBE; ``settings``
+has SET and USE, ``schemas`` CREATE SCHEMA and its like; ``killing`` ends other sessions' queries.
 """
 
 import time

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from sqlfront.commands.caching import following
+from sqlfront.commands.copies import following
 from sqlfront.commands.run import CommandOutcome, StatementRun, details_of, overflow_of
 from sqlfront.results.result import Result
 from sqlfront.state.plans import ChangePlan

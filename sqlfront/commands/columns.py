@@ -7,7 +7,7 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from sqlfront.commands.alteration import check_table, own_entry, whole_name
-from sqlfront.commands.caching import dependents, let_go
+from sqlfront.commands.copies import dependents, let_go
 from sqlfront.commands.run import NOTHING, CommandOutcome, StatementRun
 from sqlfront.state.cached_table import CachedTable
 from sqlfront_connectors.base import TableDefinition

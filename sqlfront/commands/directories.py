@@ -1,6 +1,6 @@
 """INSERT OVERWRITE DIRECTORY: a query's rows as the files of a directory."""
 
-from sqlfront.commands.caching import follow_directory, lies_in
+from sqlfront.commands.copies import follow_directory, lies_in
 from sqlfront.commands.run import CommandOutcome, StatementRun, scans_of
 from sqlfront_connectors import registry
 from sqlfront_connectors.files.directory import OutputDirectory, absolute_path, holds

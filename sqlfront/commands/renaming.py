@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from sqlfront.commands.alteration import check_table_not_view, check_view, own_entry
-from sqlfront.commands.caching import dependents, drop_copy, let_go
+from sqlfront.commands.copies import dependents, drop_copy, let_go
 from sqlfront.commands.run import NOTHING, CommandOutcome, StatementRun, origin_of
 from sqlfront.state.cached_table import CachedTable
 from sqlfront_planner.binder.names.shown_names import quoted

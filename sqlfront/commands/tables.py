@@ -8,8 +8,8 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from sqlfront.commands.alteration import own_entry, whole_name
-from sqlfront.commands.caching import dependents, drop_copy, following, give_up, let_go, recover, turn_of
 from sqlfront.commands.column_comments import query_comments
+from sqlfront.commands.copies import dependents, drop_copy, following, give_up, let_go, recover, turn_of
 from sqlfront.commands.parameters import with_arguments
 from sqlfront.commands.run import (
     NOTHING,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 from msgspec.structs import replace
 
-from sqlfront.commands import caching
+from sqlfront.commands import copies
 from sqlfront.commands.run import StatementRun, scans_of
 from sqlfront.information_schema.schemas import is_system_table
 from sqlfront.lanes.request import FOR_SPARK, Cause, Replan, StatementRequest
@@ -148,7 +148,7 @@ class SparkLane:
             return False
         copy = self._context.catalog.own((name,))
         if isinstance(copy, TableEntry) and origin_of(copy) is not None:
-            caching.let_go(StatementRun(self._context), (copy,))
+            copies.let_go(StatementRun(self._context), (copy,))
         return True
 
     @property
@@ -171,7 +171,7 @@ class SparkLane:
         for entry in context.catalog.entries():
             table = origin_of(entry)
             if isinstance(entry, TableEntry) and table is not None and not is_current(table):
-                caching.let_go(StatementRun(context), (entry,))
+                copies.let_go(StatementRun(context), (entry,))
 
     def _take_time_zone(self, name: str) -> None:
         try:

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import sqlfront
-from sqlfront.commands import caching
-from sqlfront.commands.caching import refresh_copies
+from sqlfront.commands import copies
+from sqlfront.commands.copies import refresh_copies
 from sqlfront.commands.run import StatementRun
 from sqlfront_connectors.base import Table, WritableTable, insert_all
 from sqlfront_connectors.memory.spread.table import SpreadTable
@@ -227,14 +227,14 @@ def test_an_interrupt_while_copies_follow_leaves_none_behind(
     if again:
         cached.execute(statement)
         cached.execute("INSERT OVERWRITE t SELECT id FROM range(3)")
-    fill, interrupts = caching._fill, iter([False, True])
+    fill, interrupts = copies.fill, iter([False, True])
 
     def interrupted(run: StatementRun, entry: TableEntry) -> object:
         if next(interrupts, False):
             raise KeyboardInterrupt
         return fill(run, entry)
 
-    monkeypatch.setattr(caching, "_fill", interrupted)
+    monkeypatch.setattr(copies, "fill", interrupted)
     with pytest.raises(KeyboardInterrupt):
         cached.execute(statement)
     monkeypatch.undo()
@@ -280,14 +280,14 @@ def test_a_change_that_nobody_has_confirmed_leaves_no_copy_behind(
 
 def after_filling(monkeypatch: pytest.MonkeyPatch, *then: Callable[[], object]) -> None:
     """Call the functions, one each, after the next times that a copy is filled."""
-    fill, waiting = caching._fill, iter(then)
+    fill, waiting = copies.fill, iter(then)
 
     def filled(run: StatementRun, entry: TableEntry) -> object:
         outcome = fill(run, entry)
         next(waiting, lambda: None)()
         return outcome
 
-    monkeypatch.setattr(caching, "_fill", filled)
+    monkeypatch.setattr(copies, "fill", filled)
 
 
 @pytest.mark.parametrize("relation", ["TABLE r USING memory", "VIEW r"])
@@ -336,7 +336,7 @@ def test_uncaching_does_not_undo_a_replacement(
 ) -> None:
     connection.execute("CREATE TABLE r USING memory AS SELECT 1 AS a")
     connection.execute("CACHE TABLE r")
-    has_copy = caching._has_copy
+    has_copy = copies._has_copy
     changes = iter(["CREATE OR REPLACE TABLE r USING memory AS SELECT 99 AS a"])
 
     def then_replaced(entry: Entry | None, copy: Table) -> bool:
@@ -345,7 +345,7 @@ def test_uncaching_does_not_undo_a_replacement(
             connection.session.execute(change)
         return found
 
-    monkeypatch.setattr(caching, "_has_copy", then_replaced)
+    monkeypatch.setattr(copies, "_has_copy", then_replaced)
     connection.execute("UNCACHE TABLE r")
 
     assert ask(connection, "SELECT * FROM r") == [(99,)]
@@ -402,18 +402,18 @@ def test_a_copy_enters_the_catalog_with_the_rows_of_an_insert_meanwhile(
 ) -> None:
     connection.execute("CREATE TABLE r USING memory AS SELECT 1 AS a")
     connection.execute("CREATE VIEW v AS SELECT a FROM r")
-    enter, entered = caching._enter, list[int]()
+    enter, entered = copies.enter, list[int]()
 
     def count(run: StatementRun, present: Entry | None, entry: TableEntry, *, replace: bool) -> bool:
         entered.append(entry.table.snapshot().statistics.rows or 0)
         return enter(run, present, entry, replace=replace)
 
-    monkeypatch.setattr(caching, "_enter", count)
+    monkeypatch.setattr(copies, "enter", count)
     for name in ("r", "v"):
         after_filling(monkeypatch, lambda: connection.session.execute("INSERT INTO r VALUES (2)"))
         connection.execute(f"CACHE TABLE {name}")
         monkeypatch.undo()
-        monkeypatch.setattr(caching, "_enter", count)
+        monkeypatch.setattr(copies, "enter", count)
 
     assert entered == [2, 3]
 

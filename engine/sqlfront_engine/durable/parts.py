@@ -12,7 +12,7 @@ def target_of(edge: Edge) -> Vertex:
     return edge.destination
 
 
-class Parts:
+class StageParts:
     """The search for the parts of a DAG: at first each vertex is a part, then local edges join parts. Two
     parts stay apart if rows go from the one to the other by way of a distributed edge, too."""
 

@@ -9,7 +9,7 @@ other rows, and then joined with them where they lie.
 
 >>> from sqlfront_engine.dag import DAG, Edge
 >>> from sqlfront_engine.processors.aggregation.aggregate import Aggregate, AggregateMode
->>> from sqlfront_engine.durable.parts import Parts, ordered, target_of
+>>> from sqlfront_engine.durable.parts import StageParts, ordered, target_of
 from sqlfront_engine.processor import Processor
 from sqlfront_engine.processors.sink import ResultSink
 >>> from sqlfront_engine.processors.sources.range import Range
@@ -29,7 +29,7 @@ from typing import Final
 import msgspec
 
 from sqlfront_engine.dag import COORDINATOR, DAG, Distribution, Edge, OnlyOn, Routing
-from sqlfront_engine.durable.parts import Parts, ordered, target_of
+from sqlfront_engine.durable.parts import StageParts, ordered, target_of
 from sqlfront_engine.processor import Processor
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_values.errors import InterfaceError, NotSupportedError
@@ -115,7 +115,7 @@ def cut(dag: DAG) -> StagePlan:
     for vertex in dag:
         if not vertex.processor.repeatable:
             raise NotSupportedError(f"a durable job with the user's code in {vertex.name!r}")
-    parts = ordered(dag, Parts(dag).found())
+    parts = ordered(dag, StageParts(dag).found())
     numbers = {name: number for number, part in enumerate(parts) for name in part}
     on_all: dict[str, bool] = {}
     for part in parts:

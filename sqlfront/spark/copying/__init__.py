@@ -4,5 +4,5 @@ A query over Spark's relations goes in (``copier``; ``readings``: which relation
 read). Advice comes out (``advice``: the CACHE TABLE that would make the query light, and the memory that the
 copy takes) or, with ``SET sqlfront.autocache = n``, a way that copies the relations first (``automatic``).
 The copies themselves, and the rules by which copies stay current, are those of CACHE TABLE
-(:mod:`sqlfront.commands.caching`).
+(:mod:`sqlfront.commands.copies`).
 """

@@ -6,7 +6,7 @@ import weakref
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from sqlfront.commands import caching
+from sqlfront.commands import caching, copies
 from sqlfront.commands.run import StatementRun
 from sqlfront.lanes.request import Cause, Replan, StatementRequest
 from sqlfront.results.result import Result
@@ -62,7 +62,7 @@ class AutomaticCopies:
                     return False
                 entry = self._made.pop(0)
             if isinstance(entry, TableEntry) and self._is_there(entry):
-                caching.let_go(StatementRun(self._context), (entry,))
+                copies.let_go(StatementRun(self._context), (entry,))
                 self._context.plans.clear()  # plans that read the copy hold its rows
                 logger.info("the automatic copy of `%s` made room", entry.name)
                 return True
