@@ -7,11 +7,6 @@ that local edges hold together. Task ``t`` of a stage is what member ``t`` would
 A local edge is cut as well if a stage would otherwise wait for itself: rows that are broadcast for a test of
 other rows, and then joined with them where they lie.
 
->>> from sqlfront_engine.dag import DAG, Edge
->>> from sqlfront_engine.processors.aggregation.aggregate import Aggregate, AggregateMode
->>> from sqlfront_engine.durable.parts import StageParts, ordered, target_of
-from sqlfront_engine.processor import Processor
-from sqlfront_engine.processors.sink import ResultSink
 >>> from sqlfront_engine.processors.sources.range import Range
 >>> dag = DAG()
 >>> numbers, result = dag.vertex("numbers", Range(0, 1, 10)), dag.vertex("result", ResultSink(), 1)
