@@ -219,7 +219,10 @@ class SparkLane:
         whole = self.whole_name(parts) or parts
         reference = ".".join(map(quoted, whole))
         table = SparkTable(whole[-1], self.link, lambda: self.link.table(whole), reference=reference)
-        details = RelationDetails(column_comments=tuple(table.column_comments.items()))
+        details = RelationDetails(
+            column_comments=tuple((path[0], text) for path, text in table.comments if len(path) == 1),
+            field_comments=tuple(sorted((path, text) for path, text in table.comments if len(path) > 1)),
+        )
         return TableEntry(whole[-1], table, temporary=True, database=whole[:-1], details=details)
 
     def query(self, name: str, text: str) -> TableEntry:

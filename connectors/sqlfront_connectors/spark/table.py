@@ -2,7 +2,7 @@
 it."""
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -50,10 +50,9 @@ class SparkTable:
             fields = frame().schema
             #: The logical column names and types.
             self.schema = table_schema(fields)
-        #: The comments of columns, by the columns' names.
-        self.column_comments = {
-            field.name: str(field.metadata["comment"]) for field in fields if "comment" in field.metadata
-        }
+        #: The comments of columns and of the fields inside of columns, by paths that begin with the column's
+        #: name; the steps into arrays and maps are ``element``, ``key`` and ``value``.
+        self.comments = tuple(_comments(fields))
 
     def snapshot(self) -> "SparkSnapshot":
         """Return the rows that Spark's plan would read now. Raises Spark's error if the name is gone."""
@@ -69,6 +68,17 @@ class SparkTable:
 
     def drop(self) -> None:
         """Do nothing: the rows belong to Spark."""
+
+
+def _comments(kind: object, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+    """The comments of all fields inside of a type of PySpark, which is at the path."""
+    for field in getattr(kind, "fields", ()):
+        if "comment" in field.metadata:
+            yield (*path, field.name), str(field.metadata["comment"])
+        yield from _comments(field.dataType, (*path, field.name))
+    for attribute, step in (("elementType", "element"), ("keyType", "key"), ("valueType", "value")):
+        if hasattr(kind, attribute):
+            yield from _comments(getattr(kind, attribute), (*path, step))
 
 
 class SparkSnapshot:
