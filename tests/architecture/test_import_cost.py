@@ -25,7 +25,7 @@ main()
 """
 GOAL = 1.3
 #: Rounds of a measurement, and measurements.
-ROUNDS, ATTEMPTS = 3, 18
+ROUNDS, ATTEMPTS = 3, 40
 
 
 def loaded_by(program: str) -> set[str]:

@@ -3,8 +3,14 @@
 import datetime
 import re
 from functools import lru_cache
-from typing import Final
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from typing import TYPE_CHECKING, Final
+
+from sqlfront_values.lazy_modules import lazy_module
+
+if TYPE_CHECKING:
+    import zoneinfo
+else:
+    zoneinfo = lazy_module("zoneinfo")
 
 #: Offsets that java.time's ZoneOffset accepts, with an optional prefix.
 _OFFSET: Final = re.compile(
@@ -71,8 +77,8 @@ def zone_of(name: str) -> datetime.tzinfo:
     if _NO_ZONES.fullmatch(known):
         raise ValueError(f"no time zone {name}")
     try:
-        return ZoneInfo(known)
-    except (ZoneInfoNotFoundError, OSError, ValueError):
+        return zoneinfo.ZoneInfo(known)
+    except (zoneinfo.ZoneInfoNotFoundError, OSError, ValueError):
         raise ValueError(f"no time zone {name}") from None
 
 

@@ -474,6 +474,8 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
         return _joined(parts)
 
     writer_option = option
+    writer_key = option_key
+    writer_word = identifier
 
     def writer_options(self, parts: Parts) -> Part:
         return "options", unique_options(parts)  # type: ignore[arg-type]
