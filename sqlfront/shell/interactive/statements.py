@@ -54,7 +54,7 @@ def run_statement(shell: Shell, text: str, place: str = "") -> bool:
     line = RunLine(shell.screen, query)
     with Worker() as worker:
         try:
-            _run(shell, sql, query, worker, line, began)
+            foot = _run(shell, sql, query, worker, line, began)
         except KeyboardInterrupt:
             query.cancel()
             if not line.close():
@@ -74,6 +74,7 @@ def run_statement(shell: Shell, text: str, place: str = "") -> bool:
         except Exception as error:  # noqa: BLE001 - a fault costs the user a statement, not the session
             line.close()
             return _failed(shell, evaluation_errors.foreign_error(error), place)
+    shell.screen.say(foot, Paint.FAINT)  # Ctrl-C cancels nothing any more
     return True
 
 
@@ -92,8 +93,8 @@ class _Answer(msgspec.Struct):
     note: str = ""
 
 
-def _run(shell: Shell, sql: str, query: QueryRun, worker: Worker, line: RunLine, began: float) -> None:
-    """Execute a statement, and show its answer with the footer."""
+def _run(shell: Shell, sql: str, query: QueryRun, worker: Worker, line: RunLine, began: float) -> str:
+    """Execute a statement, and show its answer. Return the footer."""
     parameters = values(shell.variables) if ":" in sql else None
     execute = partial(shell.session.execute, sql, parameters, query=query)
     result = worker.call(execute, line.tick)
@@ -102,7 +103,7 @@ def _run(shell: Shell, sql: str, query: QueryRun, worker: Worker, line: RunLine,
         line.close()
         seconds = time.perf_counter() - began if shell.timing else None
         foot = partial(footer, result, answer.rows, seconds, shell.members, whole=answer.whole)
-        shell.screen.say(worker.call(foot) + (f" ({answer.note})" if answer.note else ""), Paint.FAINT)
+        return worker.call(foot) + (f" ({answer.note})" if answer.note else "")
     finally:
         result.close()
 
