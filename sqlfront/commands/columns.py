@@ -115,8 +115,8 @@ def _add_to(run: StatementRun, entry: TableEntry, statement: AddColumns) -> bool
         )
         if done:
             table.retire()
-    if isinstance(table, KeyedTable):
-        (table if done else wide).drop()
+    if not done and isinstance(wide, KeyedTable):
+        wide.drop()
     if done:
         let_go(run, dependents(run, statement.name, before))
     return done

@@ -95,7 +95,10 @@ class Town:
                 rows = self._rows(connection, name)
                 if rows is not None:
                     self._check(name, rows, self._confirmed, self._failed)
-            assert {k for k, _ in self._rows(connection, present) or ()} == self._confirmed
+            kept = {k for k, _ in self._rows(connection, present) or ()}
+            undone = sorted(self._confirmed - kept)
+            assert not undone, f"{present} lacks {undone[:9]} of {len(self._confirmed)}, whose DELETEs failed"
+            assert kept == self._confirmed, f"{present} has {sorted(kept - self._confirmed)[:9]}, too"
 
     def _repeat(self, work: Work, connection: Connection, seed: float) -> None:
         chance = random.Random(seed)

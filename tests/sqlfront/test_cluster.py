@@ -16,9 +16,13 @@ import pytest
 
 import sqlfront
 from sqlfront.cluster import documents
+from sqlfront.cluster.processes import ProcessMembers
+from sqlfront.commands import copies
 from sqlfront_cluster.launchers.local import LocalCluster
 from sqlfront_cluster.members.membership import Membership
 from sqlfront_connectors.memory.spread.documents import TURN
+from sqlfront_connectors.memory.spread.table import SpreadTable
+from sqlfront_planner.catalog import TableEntry
 from tests.sqlfront.held_shares import shares
 from tests.sqlfront.quick_service import SERVICE
 
@@ -89,6 +93,12 @@ def unless_lost(connection: sqlfront.Connection, sql: str) -> Rows:
         if error.sqlstate not in ("40001", "08006"):
             raise
         return []
+
+
+def cluster_of(connection: sqlfront.Connection) -> ProcessMembers:
+    cluster = connection.session.context.cluster
+    assert isinstance(cluster, ProcessMembers)
+    return cluster
 
 
 def until(fact: Callable[[], bool]) -> None:
@@ -196,6 +206,77 @@ def test_writers_take_turns(connect: Connect) -> None:
         thread.join()
 
     assert [ask(each, "SELECT n FROM t") for each in sessions] == [[(30,)]] * 3
+
+
+def test_an_insert_that_waits_for_another_sessions_alter_table_is_never_lost(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = connect(), connect()
+    one.execute("CREATE TABLE t (n INT) USING memory")
+    outcomes = list[str]()
+
+    def insert() -> None:
+        try:
+            other.execute("INSERT INTO t (n) VALUES (1)")
+            outcomes.append("confirmed")
+        except sqlfront.OperationalError as error:
+            outcomes.append(error.sqlstate or "")
+
+    altering, inserting = cluster_of(one), cluster_of(other)
+    present = one.session.context.catalog.lookup(("t",))
+    altered = present.table if isinstance(present, TableEntry) else None
+    waiting, writer = threading.Event(), threading.Thread(target=insert)
+    begin, end, wait = altering.begin_turn, altering.end_turn, inserting.begin_turn
+
+    def begin_before_the_insert(table: SpreadTable) -> str:
+        token = begin(table)
+        if not waiting.is_set():
+            writer.start()
+            assert waiting.wait(30)
+        return token
+
+    def end_and_let_insert(table: SpreadTable) -> None:
+        end(table)
+        if table is altered:
+            writer.join(30)
+
+    def begin_after_the_alter_table(table: SpreadTable) -> str:
+        waiting.set()
+        return wait(table)
+
+    monkeypatch.setattr(altering, "begin_turn", begin_before_the_insert)
+    monkeypatch.setattr(altering, "end_turn", end_and_let_insert)
+    monkeypatch.setattr(inserting, "begin_turn", begin_after_the_alter_table)
+    one.execute("ALTER TABLE t ADD COLUMN (m INT)")
+    monkeypatch.undo()
+
+    assert outcomes == ["40001"]
+    other.execute("INSERT INTO t (n) VALUES (2)")
+    assert [ask(each, "SELECT n, m FROM t") for each in (one, other)] == [[(2, None)]] * 2
+
+
+def test_a_copy_of_a_view_never_shows_a_table_that_another_session_has_renamed(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = connect(), connect()
+    one.execute("CREATE TABLE t (n INT) USING memory")
+    one.execute("CREATE VIEW v AS SELECT n FROM t")
+    enter, shown = copies.enter, list[Rows]()
+
+    def rename_and_enter(*arguments: Any, **how: Any) -> bool:
+        if not shown:
+            other.execute("ALTER TABLE t RENAME TO u")
+            other.execute("CREATE TABLE t USING memory AS SELECT 7 AS n")
+        entered = enter(*arguments, **how)
+        shown.append(ask(other, "SELECT n FROM v"))
+        return entered
+
+    monkeypatch.setattr(copies, "enter", rename_and_enter)
+    one.execute("CACHE TABLE v")
+
+    assert shown == [[(7,)]] * 2
+    one.execute("INSERT INTO t VALUES (8)")
+    assert sorted(ask(other, "SELECT n FROM v")) == [(7,), (8,)]
 
 
 def test_a_killed_writers_turn_is_over(lasting: LocalCluster, connect: Connect) -> None:

@@ -148,9 +148,10 @@ class KeyedTable(ABC):
         the other writers."""
 
     def retire(self) -> None:
-        """Refuse all further writes, since another table has taken this one's place. The caller has the
-        turn."""
+        """Refuse all further writes, of all sessions, since another table has taken this one's place, and
+        drop the table. The caller has the turn, so that no write comes between the two."""
         self.retired = True
+        self.drop()
 
     @abstractmethod
     def publish(self, batches: Sequence[pa.RecordBatch], *, overwrite: bool) -> int:
