@@ -94,6 +94,7 @@ Entry = TableEntry | ViewEntry
 PathTables = Callable[[str, str], "Table | None"]
 #: Lookups (a dotted name, and whether temporary relations are visible) and their results.
 Lookups = Mapping[tuple[tuple[str, ...], bool], Entry | None]
+NO_LOOKUPS: Final[Lookups] = MappingProxyType({})
 
 
 class Elsewhere(Protocol):
@@ -269,16 +270,23 @@ class Catalog:
             self._publish({**group, key: entry}, temporary=entry.temporary)
             return previous
 
-    def exchange(self, present: Entry, entry: Entry) -> bool:
-        """Put a relation's new entry in the place of the ``present`` one, of the same name. Return whether
+    def exchange(self, present: Entry, entry: Entry, lookups: Lookups = NO_LOOKUPS) -> bool:
+        """Put a relation's new entry in the place of the ``present`` one, of the same name, if the names of
+        ``lookups`` still stand for the same relations at that moment. Return whether they do, and whether
         the present entry was still in the catalog; if not, nothing is changed."""
-        with self._lock:
-            temporary, key = present.temporary, _key_of(present)
-            group = self._state.temporary if temporary else self._state.relations
-            if group.get(key) is not present:
+        while True:
+            state = self._state
+            if not self.agrees(lookups):  # asks the other session, too, hence without the lock
                 return False
-            self._publish({**group, key: entry}, temporary=temporary)
-            return True
+            with self._lock:
+                if self._state is not state:
+                    continue
+                temporary, key = present.temporary, _key_of(present)
+                group = state.temporary if temporary else state.relations
+                if group.get(key) is not present:
+                    return False
+                self._publish({**group, key: entry}, temporary=temporary)
+                return True
 
     def rename(self, present: Entry, renamed: Entry) -> bool:
         """Put the entry ``renamed``, of another name, in the place of the ``present`` one. Return whether the

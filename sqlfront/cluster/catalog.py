@@ -25,8 +25,10 @@ from sqlfront_connectors.memory.spread.documents import TABLE
 from sqlfront_connectors.memory.spread.table import SpreadTable
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 from sqlfront_planner.catalog import (
+    NO_LOOKUPS,
     Catalog,
     Entry,
+    Lookups,
     PathTables,
     TableEntry,
     already_exists,
@@ -138,15 +140,17 @@ class ClusterCatalog(Catalog):
             if self._documents.put(key, encode_relation(entry, self._identity), version):
                 return previous
 
-    def exchange(self, present: Entry, entry: Entry) -> bool:
+    def exchange(self, present: Entry, entry: Entry, lookups: Lookups = NO_LOOKUPS) -> bool:
         """See :meth:`~sqlfront_planner.catalog.Catalog.exchange`."""
         if present.temporary:
-            return super().exchange(present, entry)
+            return super().exchange(present, entry, lookups)
         key = relation_key(present.name)
         version, current = self._picture(key)
-        if current is not present:
+        names = filter(None, map(_document_of, lookups))
+        premises = tuple((name, self._picture(name)[0]) for name in names)
+        if current is not present or not self.agrees(lookups):
             return False
-        return self._documents.put(key, encode_relation(entry, self._identity), version)
+        return self._documents.put(key, encode_relation(entry, self._identity), version, premises)
 
     def rename(self, present: Entry, renamed: Entry) -> bool:
         """See :meth:`~sqlfront_planner.catalog.Catalog.rename`. For a moment the relation has both names; it
@@ -232,6 +236,13 @@ class ClusterCatalog(Catalog):
                     break
                 if self._documents.put(key, content, version):
                     break
+
+
+def _document_of(lookup: tuple[tuple[str, ...], bool]) -> str | None:
+    """The key of the document that decides what permanent relation the name of a lookup stands for; None for
+    the name of a relation in another schema, for which there is no document."""
+    parts, _ = lookup
+    return relation_key(parts[-1]) if len(parts) == 1 or is_default(parts[:-1]) else None
 
 
 def _under_cache(entry: Entry | None) -> Table | None:

@@ -8,6 +8,7 @@ from threading import Condition, Event
 from typing import Final
 
 from sqlfront_cluster import codec
+from sqlfront_cluster.members.cluster_messages import Premises
 from sqlfront_cluster.members.keeper import Document
 from sqlfront_cluster.members.membership import Membership, PutOutcome
 from sqlfront_connectors.memory.spread.documents import TURN, Turn, turn_of
@@ -51,10 +52,17 @@ class Documents:
         """The keys that begin with ``prefix``."""
         return tuple(key for key in tuple(self._membership.documents) if key.startswith(prefix))
 
-    def put(self, key: str, content: bytes | None, expected: int | None) -> bool:
+    def put(
+        self,
+        key: str,
+        content: bytes | None,
+        expected: int | None,
+        premises: Premises = (),
+    ) -> bool:
         """Ask the keeper to change the content of a document (None: to remove the document) if its version
-        is ``expected`` (0: no document, None: any version); wait, and return whether the document was
-        changed. On return every member has the change.
+        is ``expected`` (0: no document, None: any version) and the documents of ``premises`` have the
+        versions given there; wait, and return whether the document was changed. On return every member has
+        the change.
 
         Raises OperationalError if the keeper doesn't answer; with SQLSTATE 08007 the change may have been
         made.
@@ -66,7 +74,7 @@ class Documents:
             outcome.append(answer)
             answered.set()
 
-        self._membership.put(key, content, expected, done)
+        self._membership.put(key, content, expected, done, premises)
         if not answered.wait(ANSWER_TIMEOUT):
             raise OperationalError(
                 f"the keeper has not answered for {ANSWER_TIMEOUT:g} s; the change may have been made",

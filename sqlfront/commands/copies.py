@@ -33,6 +33,7 @@ from sqlfront_planner.catalog import (
     DEFAULT_DATABASE,
     Catalog,
     Entry,
+    Lookups,
     TableEntry,
     ViewEntry,
 )
@@ -63,45 +64,54 @@ def fill_and_enter(
     """Fill the copy beside writers of its tables, then enter the copy in the catalog at a moment at which the
     copy has all their rows; ``present`` and ``replace`` as of :func:`enter`. Return the number of rows and
     the copy's basis, None if another statement has put something else in the place of the relation, or of
-    one that the relation reads."""
+    one that the relation reads. Raises OperationalError (40001) if that is a table over files of which
+    another session has made another table."""
     rows, basis = fill(run, entry)
-    with _turns(basis):
+    with _turns(run, basis):
         if not basis.is_current:  # a writer meanwhile didn't know of the copy yet
             lookups = basis.lookups
             rows, basis = fill(run, entry)
             if basis.lookups != lookups:
                 return None
-        if not enter(run, present, entry, replace=replace):
+        if not enter(run, present, entry, basis.lookups, replace=replace):
             return None
         _keep(run.context, entry, basis)  # another statement may have forgotten the basis meanwhile
     return rows, basis
 
 
 @contextmanager
-def _turns(basis: CopyBasis) -> Iterator[None]:
-    """A context in which no other writer changes the tables of the basis. The turns are taken in the order of
-    the tables' names, so that no two statements wait for each other."""
+def _turns(run: StatementRun, basis: CopyBasis) -> Iterator[None]:
+    """A context in which no other writer, of this session or another, changes the tables of the basis. The
+    turns are taken in the order of the tables' names, so that no two statements wait for each other."""
     tables = (_written(table) for table, _ in basis.sources)
     written = {id(table): table for table in tables if isinstance(table, _WITH_TURNS)}
     with ExitStack() as turns:
         for table in sorted(written.values(), key=lambda table: table.name.lower()):
+            if turns.enter_context(run.writing(table)):
+                refresh_copies(run, table)  # which may lack rows of a writer that is gone
             turns.enter_context(table.turn())
         yield
 
 
-def enter(run: StatementRun, present: Entry | None, entry: TableEntry, *, replace: bool) -> bool:
-    """Put the cached ``entry`` in the place of the ``present`` one; without a present one, add it to the
-    catalog (``replace`` as of :meth:`~sqlfront_planner.catalog.Catalog.add`). Return whether the relation was
-    still there; other comments of the relation, or another copy, make no difference."""
+def enter(
+    run: StatementRun, present: Entry | None, entry: TableEntry, lookups: Lookups, *, replace: bool
+) -> bool:
+    """Put the cached ``entry`` in the place of the ``present`` one, if the names of ``lookups``, by which the
+    copy was filled, still stand for the same relations at that moment; without a present one, add it to the
+    catalog (``replace`` as of :meth:`~sqlfront_planner.catalog.Catalog.add`). Return whether the names do,
+    and whether the relation was still there; other comments of the relation, or another copy, make no
+    difference."""
     catalog = run.context.catalog
     if present is None:
         drop_copy(catalog.add(entry, replace=replace))
         return True
     copied = _content(present)
     while present is not None and _content(present) == copied:
-        if catalog.exchange(present, _with_origin(entry, origin_of(present))):
+        if catalog.exchange(present, _with_origin(entry, origin_of(present)), lookups):
             drop_copy(present)
             return True
+        if not catalog.agrees(lookups):
+            return False
         present = catalog.own(present.parts)
     return False
 

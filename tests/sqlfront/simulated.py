@@ -17,6 +17,7 @@ from sqlfront.cluster.documents import ANSWER_TIMEOUT, Documents
 from sqlfront.cluster.processes import ProcessMembers
 from sqlfront.cluster.service import TableService
 from sqlfront_cluster.launchers.running import RunningMember, network_settings
+from sqlfront_cluster.members.cluster_messages import Premises
 from sqlfront_cluster.members.keeper import KEEPER
 from sqlfront_cluster.members.membership import Membership, MembershipSettings, PutOutcome
 from sqlfront_cluster.network.tls.security import Security
@@ -154,10 +155,10 @@ class WaitingDocuments(Documents):
 
     town: "TableTown"
 
-    def put(self, key: str, content: bytes | None, expected: int | None) -> bool:
+    def put(self, key: str, content: bytes | None, expected: int | None, premises: Premises = ()) -> bool:
         """See :meth:`Documents.put`."""
         outcome: list[PutOutcome] = []
-        self._membership.put(key, content, expected, outcome.append)
+        self._membership.put(key, content, expected, outcome.append, premises)
         deadline = self.town.simulation.time + ANSWER_TIMEOUT
         self.town.wait(lambda: outcome or self.town.simulation.time > deadline)
         if not outcome:

@@ -13,11 +13,10 @@ import os
 import select
 import subprocess
 import sys
-from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import Final
+from typing import Any, Final
 
 import sqlfront
 import tests.sqlfront.held_shares  # noqa: F401 - registers a processor with the members
@@ -186,12 +185,12 @@ def write(address: str, secret: str) -> None:
         _stop_at(cluster, "end_turn", "end")
         put = cluster.documents._membership.put
 
-        def putting(key: str, content: bytes | None, expected: int | None, done: Callable[..., None]) -> None:
-            put(key, content, expected, done)
+        def putting(key: str, *arguments: Any) -> None:
+            put(key, *arguments)
             if key.startswith(TABLE):
                 arrive(WRITER, "put")
 
-        cluster.documents._membership.put = putting  # type: ignore[method-assign]
+        cluster.documents._membership.put = putting  # type: ignore[assignment, method-assign]
         for line in sys.stdin:
             try:
                 connection.execute(line)

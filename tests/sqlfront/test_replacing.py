@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -404,9 +405,9 @@ def test_a_copy_enters_the_catalog_with_the_rows_of_an_insert_meanwhile(
     connection.execute("CREATE VIEW v AS SELECT a FROM r")
     enter, entered = copies.enter, list[int]()
 
-    def count(run: StatementRun, present: Entry | None, entry: TableEntry, *, replace: bool) -> bool:
+    def count(run: StatementRun, present: Entry | None, entry: TableEntry, *rest: Any, **how: Any) -> bool:
         entered.append(entry.table.snapshot().statistics.rows or 0)
-        return enter(run, present, entry, replace=replace)
+        return enter(run, present, entry, *rest, **how)
 
     monkeypatch.setattr(copies, "enter", count)
     for name in ("r", "v"):
@@ -416,6 +417,30 @@ def test_a_copy_enters_the_catalog_with_the_rows_of_an_insert_meanwhile(
         monkeypatch.setattr(copies, "enter", count)
 
     assert entered == [2, 3]
+
+
+def test_a_copy_never_enters_the_catalog_after_a_name_in_its_query_means_another_table(
+    connection: sqlfront.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection.execute("CREATE TABLE r USING memory AS SELECT 1 AS a")
+    connection.execute("CREATE VIEW v AS SELECT a FROM r")
+    enter, shown = copies.enter, list[object]()
+
+    def look(*arguments: Any, **how: Any) -> bool:
+        entered = enter(*arguments, **how)
+        shown.append(ask(connection, "SELECT a FROM v ORDER BY a"))
+        return entered
+
+    def widen_and_insert() -> None:
+        connection.session.execute("ALTER TABLE r ADD COLUMN (b INT)")
+        connection.session.execute("INSERT INTO r VALUES (2, 2)")
+
+    monkeypatch.setattr(copies, "enter", look)
+    after_filling(monkeypatch, widen_and_insert)
+    connection.execute("CACHE TABLE v")
+
+    assert shown == [[(1,), (2,)]] * 2
+    assert ask(connection, "SELECT a FROM v ORDER BY a") == [(1,), (2,)]
 
 
 def test_a_copy_that_reads_a_table_and_another_copy_of_it_follows_both(

@@ -71,7 +71,9 @@ def test_a_seed_replays_exactly() -> None:
 
 
 def put_whatever_was_expected(self: Keeper, writer: Any, peer: Any, message: PutDocument) -> None:
-    PUT(self, writer, peer, PutDocument(message.request, message.key, None, message.content))
+    PUT(
+        self, writer, peer, PutDocument(message.request, message.key, None, message.content, message.premises)
+    )
 
 
 def freed_as_soon_as_replaced(self: TableService, key: str) -> bool:

@@ -4,11 +4,14 @@ Heartbeats go only between keeper and members. All other messages are rare: memb
 change.
 """
 
-from typing import Final
+from typing import Final, TypeAlias
 
 from sqlfront_cluster.members.member_list import MemberList
 from sqlfront_cluster.members.messages import JOB_MESSAGES, Message
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess
+
+#: Keys of documents, each with the version that the document has to have (0: there is no document).
+Premises: TypeAlias = tuple[tuple[str, int], ...]
 
 # ---- from a member
 
@@ -53,12 +56,14 @@ class Rebalance(Message, frozen=True):
 
 class PutDocument(Message, frozen=True):
     """Member: store a document under the key (``content`` None: remove it), if its version is ``expected``
-    (0: no document exists, None: any version). ``request`` comes back with the answer."""
+    (0: no document exists, None: any version), and if each document of ``premises`` has the version given
+    there, too. ``request`` comes back with the answer."""
 
     request: int
     key: str
     expected: int | None
     content: bytes | None
+    premises: Premises = ()
 
 
 class DocumentsSeen(Message, frozen=True):
@@ -119,8 +124,8 @@ class DocumentChanged(Message, frozen=True):
 
 class DocumentAnswer(Message, frozen=True):
     """Keeper: the answer to :class:`PutDocument`. ``stored`` True: every member has the change, whose version
-    is ``version``. ``stored`` False: nothing was changed, since the document has not the expected version but
-    ``version`` (0: there is no document)."""
+    is ``version``. ``stored`` False: nothing was changed, since the document, which has the version
+    ``version`` (0: there is no document), or one of the premises has not the expected version."""
 
     request: int
     stored: bool

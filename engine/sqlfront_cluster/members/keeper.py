@@ -306,9 +306,10 @@ class Keeper:
     # ---- documents
 
     def _put(self, writer: _Known, peer: Peer, message: PutDocument) -> None:
-        document = self.documents.get(message.key)
-        version = 0 if document is None else document.version
-        if message.expected is not None and message.expected != version:
+        version = self._document_version(message.key)
+        if (message.expected is not None and message.expected != version) or any(
+            self._document_version(key) != premise for key, premise in message.premises
+        ):
             peer.send(DocumentAnswer(message.request, stored=False, version=version))
             return
         self._version += 1
@@ -318,6 +319,10 @@ class Keeper:
             self.documents[message.key] = Document(self._version, message.content)
         self._changes.append(_Change(self._version, writer.info.name, message.request))
         self._tell(DocumentChanged(message.key, self._version, message.content))
+
+    def _document_version(self, key: str) -> int:
+        document = self.documents.get(key)
+        return 0 if document is None else document.version
 
     def _answer_writers(self) -> None:
         """Answer the writers of the changes of documents that all members have seen."""

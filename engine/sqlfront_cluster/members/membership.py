@@ -35,6 +35,7 @@ from sqlfront_cluster.members.cluster_messages import (
     Left,
     ListAdopted,
     MemberListChanged,
+    Premises,
     PutDocument,
     Rebalance,
     Removed,
@@ -223,9 +224,11 @@ class Membership:
         content: bytes | None,
         expected: int | None,
         done: Callable[[PutOutcome], None],
+        premises: Premises = (),
     ) -> None:
         """Have the keeper store ``content`` (None: remove the document) under ``key``, if the document's
-        version is ``expected`` (0: there is no document, None: any version).
+        version is ``expected`` (0: there is no document, None: any version), and if the documents of
+        ``premises`` have the versions given there.
 
         ``done`` is called, on any thread, with the keeper's answer; if the answer says that the change was
         made, every member has the change by then. If no answer can come, ``done`` gets an OperationalError:
@@ -236,7 +239,7 @@ class Membership:
             if keeper is not None:
                 self._requests += 1
                 self._puts[self._requests] = done
-                keeper.send(PutDocument(self._requests, key, expected, content))
+                keeper.send(PutDocument(self._requests, key, expected, content, premises))
         if keeper is None:
             done(OperationalError("the keeper can't be reached; nothing was changed", sqlstate="08006"))
 

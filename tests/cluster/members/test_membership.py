@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from sqlfront_cluster.members.cluster_messages import DocumentAnswer, HeartbeatAnswer
+from sqlfront_cluster.members.cluster_messages import DocumentAnswer, HeartbeatAnswer, Premises
 from sqlfront_cluster.members.keeper import KEEPER
 from sqlfront_cluster.members.membership import PutOutcome
 from sqlfront_cluster.members.messages import Completed, Init
@@ -346,6 +346,25 @@ def put(kept: Kept, at: str, key: str, content: bytes | None, expected: int | No
 def seen(kept: Kept, key: str) -> list[bytes | None]:
     stores = [kept.memberships[name].documents.get(key) for name in kept.alive]
     return [None if document is None else document.content for document in stores]
+
+
+def test_a_change_is_made_only_as_long_as_its_premises_hold() -> None:
+    kept = Kept("m0", "m1")
+    outcomes: list[PutOutcome] = []
+
+    def put_copy(premises: Premises) -> PutOutcome:
+        kept.memberships["m1"].put("copy", b"rows", 0, outcomes.append, premises)
+        assert kept.run(lambda: bool(outcomes))
+        return outcomes.pop()
+
+    put(kept, "m0", "table", b"one", 0)
+    put(kept, "m0", "table", b"two", 1)
+    broken = ((("table", 1),), (("view", 1),), (("view", 0), ("table", 0)))
+    for request, premises in enumerate(broken, start=1):
+        assert put_copy(premises) == DocumentAnswer(request, stored=False, version=0)
+    assert seen(kept, "copy") == [None] * 2
+    assert put_copy((("view", 0), ("table", 2))) == DocumentAnswer(4, stored=True, version=3)
+    assert seen(kept, "copy") == [b"rows"] * 2
 
 
 def test_a_change_is_answered_when_everybody_has_it() -> None:
