@@ -4,6 +4,7 @@ import errno
 import os
 import shutil
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -330,6 +331,18 @@ def test_a_name_that_no_file_can_have_is_no_place_to_write_to(tmp_path: Path, na
 
     with pytest.raises(OperationalError, match="no name of a file"):
         overwrite(table, 1)
+
+
+def test_another_sessions_insert_is_adopted_while_a_thread_has_the_turn(tmp_path: Path) -> None:
+    table, theirs = opened(str(tmp_path)), opened(str(tmp_path))
+    overwrite(theirs, 1)
+
+    with table.turn():
+        hearing = threading.Thread(target=table.adopt, args=(theirs.version,), daemon=True)
+        hearing.start()
+        hearing.join(10)
+        assert not hearing.is_alive()
+        assert numbers(table) == {1: ROWS}
 
 
 # ---- what an overwrite may remove

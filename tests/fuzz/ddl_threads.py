@@ -222,13 +222,12 @@ def of_cluster() -> Iterator[tuple[Connection, ...]]:
 
 def campaign(seeds: Iterable[int], place: Place, seconds: float, each: float = 3.0) -> Counter[str]:
     """Run towns of the seeds until the seconds are over, each for some; return what happened how often.
-    ``place`` opens the sessions of a town; those of a cluster have memory tables only."""
+    ``place`` opens the sessions of a town."""
     outcomes: Counter[str] = Counter()
     end = time.monotonic() + seconds
     for seed in seeds:
         with place() as connections:
-            formats = FORMATS if len(connections) == 1 else FORMATS[:2]
-            table_format = formats[seed % len(formats)]
+            table_format = FORMATS[seed % len(FORMATS)]
             town = Town(connections, table_format, seed)
             try:
                 town.live(each)

@@ -106,7 +106,9 @@ class FileTable:
         # Held by one thread, which may take it again.
         self._writer = threading.RLock()
         self._retired = False
-        # Invariant: replaced as a whole under _writer; readers take the reference once.
+        # Held only for a moment, also by the thread that hears of other sessions' changes.
+        self._adopting = threading.Lock()
+        # Invariant: replaced as a whole under _adopting; readers take the reference once.
         self._current = FileSnapshot(name, version, access)
 
     @property
@@ -224,11 +226,10 @@ class FileTable:
         return FileWrite(f"table {self.name}", self.location, self.version, parts, time_zone)
 
     def adopt(self, version: FileVersion) -> None:
-        """Make ``version``, which another session has published, the current version; do nothing, without
-        waiting for writers, if it is not newer than the current version."""
-        if version.number <= self.version.number:
-            return
-        with self._writer:
+        """Make ``version``, which another session has published, the current version; do nothing if it is
+        not newer than the current version. No writer of this session is awaited: a writer may wait for the
+        thread that hears of other sessions, and calls this method."""
+        with self._adopting:
             if version.number > self.version.number:
                 self._current = FileSnapshot(self.name, version, self.access)
 
@@ -271,9 +272,10 @@ class FileTable:
         )
 
     def _publish(self, files: tuple[DataFile, ...], known: tuple[RawPartition, ...] | None = None) -> None:
-        last = self.version
-        version = replace(last, number=last.number + 1, files=files, known=known or last.known)
-        self._current = FileSnapshot(self.name, version, self.access)
+        with self._adopting:
+            last = self.version
+            version = replace(last, number=last.number + 1, files=files, known=known or last.known)
+            self._current = FileSnapshot(self.name, version, self.access)
 
     @property
     def version(self) -> FileVersion:
