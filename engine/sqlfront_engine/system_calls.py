@@ -20,6 +20,10 @@ class SystemCalls:
         """Create the file exclusively, and return a descriptor that appends."""
         return os.open(path, _NEW_FILE, _PRIVATE_FILE)
 
+    def open_again(self, path: str) -> int:
+        """Open an existing file; the descriptor writes over what is there, from the beginning."""
+        return os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+
     def write(self, descriptor: int, data: memoryview) -> int:
         """Write some of the bytes; returns how many."""
         return os.write(descriptor, data)

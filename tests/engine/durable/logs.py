@@ -84,13 +84,16 @@ class Disk(SystemCalls):
     """A directory's system calls, counted, that call ``disturb`` with each call's number and name first.
 
     :meth:`lose_unsynced` does what a power failure does: bytes and entries that no sync had covered are lost,
-    or are not, sector by sector."""
+    or are not, sector by sector; what is left is on the disk from then on. A sync that fails drops what was
+    to be written, as Linux does: the next sync succeeds, and makes durable only what was written since."""
 
     def __init__(self, disturb: Callable[[int, str], None] = lambda number, name: None) -> None:
         self.disturb = disturb
         self.calls: list[str] = []
         self._paths: dict[int, str] = {}
         self._synced: dict[str, int] = {}
+        # The place from which on a file was written since its last sync.
+        self._dirty: dict[str, int] = {}
         self._listed: set[str] = set()
 
     def _begin(self, name: str) -> None:
@@ -102,16 +105,33 @@ class Disk(SystemCalls):
         descriptor = super().create(path)
         self._paths[descriptor] = path
         self._synced[path] = 0
+        self._listed.discard(path)
+        return descriptor
+
+    def open_again(self, path: str) -> int:
+        self._begin("open_again")
+        descriptor = super().open_again(path)
+        self._paths[descriptor] = path
         return descriptor
 
     def write(self, descriptor: int, data: memoryview) -> int:
         self._begin("write")
+        path = self._paths[descriptor]
+        place = min(os.lseek(descriptor, 0, os.SEEK_CUR), os.fstat(descriptor).st_size)
+        self._dirty[path] = min(place, self._dirty.get(path, place))
         return super().write(descriptor, data)
 
     def sync(self, descriptor: int) -> None:
-        self._begin("sync")
+        path = self._paths[descriptor]
+        try:
+            self._begin("sync")
+        except OSError:
+            self._dirty.pop(path, None)
+            raise
         super().sync(descriptor)
-        self._synced[self._paths[descriptor]] = os.fstat(descriptor).st_size
+        size, synced = os.fstat(descriptor).st_size, self._synced.get(path, 0)
+        if self._dirty.pop(path, size) <= synced:  # else bytes before were dropped
+            self._synced[path] = size
 
     def rename(self, path: str, new_path: str) -> None:
         self._begin("rename")
@@ -126,6 +146,7 @@ class Disk(SystemCalls):
 
     def lose_unsynced(self, seed: int) -> None:
         choose = random.Random(seed)
+        self._dirty.clear()
         for path, synced in [*self._synced.items()]:
             if not os.path.exists(path) or (path not in self._listed and choose.random() < 0.5):
                 del self._synced[path]
@@ -134,6 +155,7 @@ class Disk(SystemCalls):
             size = choose.randint(synced, os.path.getsize(path))
             os.truncate(path, size)
             self._synced[path] = size
+            self._listed.add(path)
             with open(path, "r+b") as file:
                 for offset in range(synced, size, SECTOR):
                     if choose.random() < 0.5:

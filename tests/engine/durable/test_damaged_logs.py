@@ -1,18 +1,32 @@
 """Logs that a crash or a bad disk left: torn, damaged, and without what was never synced."""
 
+import errno
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from sqlfront_engine.durable.event_store.event_log import EventLog
 from sqlfront_engine.durable.event_store.job_store import JobStore
 from sqlfront_engine.durable.event_store.log_lines import log_lines
 from sqlfront_engine.durable.event_store.names import JobFiles
 from sqlfront_engine.durable.event_store.records import Record
 from sqlfront_engine.durable.event_store.replay import Reason, Replay
 from sqlfront_engine.durable.event_store.settings import LogSettings
-from tests.engine.durable.logs import JOB, Crash, Disk, begin, local_store, note, notes, owned
+from sqlfront_values.errors import OperationalError
+from tests.engine.durable.logs import (
+    CLUSTER,
+    JOB,
+    Crash,
+    Disk,
+    begin,
+    failing,
+    local_store,
+    note,
+    notes,
+    owned,
+)
 
 
 def files_of(store: JobStore) -> list[Path]:
@@ -241,3 +255,99 @@ def test_unflushed_lost_in_many_ways(tmp_path: Path) -> None:
     for call in crashes(tmp_path):
         for seed in range(40):
             check_power_failure(tmp_path / f"{call}-{seed}", call, seed)
+
+
+# ---- power failures after a takeover
+
+
+def crash_at(name: str) -> Callable[[int, str], None]:
+    """A disturbance of calls: the process ends at the first call of this name."""
+
+    def disturb(number: int, called: str) -> None:
+        if called == name:
+            raise Crash
+
+    return disturb
+
+
+def write_unsynced(store: JobStore, disk: Disk, disturb: Callable[[int, str], None]) -> EventLog:
+    """Append two records, the second of which is written and, by the disturbance, never synced."""
+    log = begin(store)
+    log.append_durably(note("a"))
+    disk.disturb = disturb
+    with pytest.raises((Crash, OperationalError)):
+        log.append_durably(note("b" * 300))
+    disk.disturb = lambda number, name: None
+    return log
+
+
+@pytest.mark.parametrize(
+    "disturb",
+    [lambda: crash_at("sync"), lambda: failing("sync", errno.EIO, times=9)],
+    ids=["the process died before the sync", "the sync failed"],
+)
+def test_what_a_successor_accepts_is_durable(
+    tmp_path: Path, disturb: Callable[[], Callable[[int, str], None]]
+) -> None:
+    """The successor reads a record that is in memory only, and appends others behind it."""
+    for seed in range(10):
+        path = tmp_path / str(seed)
+        store = local_store(path, disk := Disk())
+        with owned(store):
+            write_unsynced(store, disk, disturb())
+            log = begin(store)
+            accepted = notes(store.read(JOB))
+            log.append_durably(note("c"))
+        assert accepted == ["a", "b" * 300]
+
+        disk.lose_unsynced(seed)
+
+        replay = local_store(path).read(JOB)
+        assert replay.damage is None, seed
+        assert notes(replay) == [*accepted, "c"], seed
+
+
+def test_a_successor_does_not_begin_if_what_it_accepts_cannot_be_made_durable(tmp_path: Path) -> None:
+    store = local_store(tmp_path, disk := Disk())
+    with owned(store):
+        write_unsynced(store, disk, crash_at("sync"))
+        claim = store.take_epoch(JOB, cluster=CLUSTER, member="m2")
+        disk.disturb = failing("sync", errno.EIO, times=1)
+        with pytest.raises(OperationalError, match=r"can't be made durable: .*Input/output error"):
+            claim.start(incarnation="i")
+
+    assert [record.epoch for record in store.read(JOB).records] == [1, 1, 1]
+
+
+def test_a_successor_writes_only_the_last_group_once_more(tmp_path: Path) -> None:
+    """The groups before were durable before it was written; their sectors are left alone."""
+    store = local_store(tmp_path)
+    with owned(store):
+        with begin(store) as log:
+            log.append_durably(note("a"))
+            log.append(note("b"))
+            log.append_durably(note("c"))
+    replay = store.read(JOB)
+    offset, data = replay.last_group()
+
+    assert data == b"".join(record.frame for record in replay.records[-2:])
+    assert files_of(store)[0].read_bytes()[offset:] == data
+    assert local_store(tmp_path / "empty").read(JOB).last_group() == (0, b"")
+
+
+def test_a_successor_makes_the_folders_durable_that_another_member_created(tmp_path: Path) -> None:
+    """The other one died between the creation of the folders and their sync."""
+    synced: list[str] = []
+
+    class Noting(Disk):
+        def sync_folder(self, path: str) -> None:
+            super().sync_folder(path)
+            synced.append(path)
+
+    store = local_store(tmp_path / "store", Noting())
+    jobs = tmp_path / "store" / "jobs"
+    (jobs / JOB).mkdir(parents=True)
+    with owned(store):
+        begin(store)
+
+    assert {str(jobs.parent), str(jobs), str(jobs / JOB)} <= {*synced}

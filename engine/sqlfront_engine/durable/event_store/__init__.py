@@ -33,6 +33,9 @@ Guarantees:
   next epoch, then reads, then names in its own first record what it accepts of the epoch before (file,
   offset, digest). Records behind that place don't count. A coordinator looks for a claim of the next epoch
   before it acknowledges a record, so that its successor has read each record that was acknowledged.
+* **What a successor accepts is durable.** A record that can be read may be in memory only: its writer died
+  between write and fsync, or the fsync failed. The successor writes the last group once more, in its place,
+  and syncs it before its own first record. The groups before were durable before the last one was written.
 * **A file is never trusted after a failed write or fsync.** The kernel may have dropped the pages and report
   success the next time. The records go into a new file; if that fails too, the job fails or goes on
   unprotected, by policy.

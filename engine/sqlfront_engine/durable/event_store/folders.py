@@ -45,6 +45,13 @@ class Folder(Protocol):
     def read(self, name: str) -> bytes:
         """The bytes of a file."""
 
+    def make_durable(self, name: str, offset: int, data: bytes) -> None:
+        """Make bytes durable that were read at the offset of a file, whoever wrote them. Bytes that can be
+        read may be in memory only, if their writer died before the sync, or if the sync failed."""
+
+    def make_names_durable(self) -> None:
+        """Make the entries of the folder durable, whoever created them."""
+
     def create(self, name: str, data: bytes) -> None:
         """Create a file with these bytes, durably, and the folder if necessary. Raises FileExistsError if the
         file exists; of several callers at the same time, one succeeds."""

@@ -123,6 +123,9 @@ class JobStore:
         epoch = replay.claimed + 1
         try:
             folder.create(claim_name(epoch), msgspec.json.encode({"epoch": epoch, "member": member}))
+            # The member that created these folders may have died before it synced them.
+            self._root.make_names_durable()
+            self._root.folder(_JOBS).make_names_durable()
         except FileExistsError:
             raise OperationalError(f"another member has claimed epoch {epoch} of job {job}") from None
         except OSError as error:
@@ -168,8 +171,10 @@ class EpochClaim:
         settings: LogSettings = LogSettings(),  # noqa: B008 - frozen
     ) -> EventLog:
         """Return the log, whose first record is durable: it accepts the replay, takes tasks as ``finished``
-        and tasks as ``reset``. Raises OperationalError if the log can't be written, or a later epoch was
+        and tasks as ``reset``. The records of the replay are durable before: their writer may have died
+        between write and sync. Raises OperationalError if the log can't be written, or a later epoch was
         claimed."""
+        self._make_replay_durable()
         log = EventLog(
             self._folder,
             epoch=self.epoch,
@@ -189,3 +194,13 @@ class EpochClaim:
             )
         )
         return log
+
+    def _make_replay_durable(self) -> None:
+        if self.replay.end is None:
+            return
+        try:
+            self._folder.make_durable(self.replay.end.file, *self.replay.last_group())
+        except OSError as error:
+            raise OperationalError(
+                f"the job log in {self._folder.address} can't be made durable: {error}"
+            ) from error

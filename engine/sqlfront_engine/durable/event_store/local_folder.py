@@ -63,6 +63,21 @@ class LocalFolder:
         with open(self.path(name), "rb") as file:
             return file.read()
 
+    def make_durable(self, name: str, offset: int, data: bytes) -> None:
+        """See :meth:`Folder.make_durable`. The bytes are written once more: a sync alone would report success
+        for pages that the kernel took as clean after a sync that failed."""
+        descriptor = self._calls.open_again(self.path(name))
+        try:
+            os.lseek(descriptor, offset, os.SEEK_SET)
+            write_all(self._calls, descriptor, memoryview(data))
+            self._calls.sync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def make_names_durable(self) -> None:
+        """See :meth:`Folder.make_names_durable`."""
+        self._calls.sync_folder(self.address)
+
     def create(self, name: str, data: bytes) -> None:
         """See :meth:`Folder.create`. After a crash in between the file may have a part of the bytes."""
         file = self.new_file(name)

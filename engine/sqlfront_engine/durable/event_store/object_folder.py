@@ -139,6 +139,12 @@ class ObjectFolder:
         except Exception as error:
             raise _as_oserror(error, self.path(name)) from error
 
+    def make_durable(self, name: str, offset: int, data: bytes) -> None:
+        """See :meth:`Folder.make_durable`. An object is durable before anybody can read it."""
+
+    def make_names_durable(self) -> None:
+        """See :meth:`Folder.make_names_durable`. A prefix has no entries of its own."""
+
     def create(self, name: str, data: bytes) -> None:
         """See :meth:`Folder.create`."""
         try:

@@ -66,6 +66,20 @@ class Replay(msgspec.Struct, frozen=True):
         """The number of the last record that counts, 0 without records."""
         return 0 if self.end is None else self.end.sequence
 
+    def last_group(self) -> tuple[int, bytes]:
+        """The records that no later record says to have been durable: their offset in the file of ``end``,
+        and their bytes. All others were durable before these were written."""
+        if self.end is None:
+            return 0, b""
+        offset, durable = self.end.offset, self.records[-1].durable
+        frames: list[bytes] = []
+        for record in reversed(self.records):
+            if record.sequence <= durable or offset == 0:
+                break
+            frames.append(record.frame)
+            offset -= len(record.frame)
+        return offset, b"".join(reversed(frames))
+
 
 def read_log(folder: Folder) -> Replay:
     """Read the log in a job's folder. Raises OSError if a file can't be read, OperationalError if another
