@@ -191,6 +191,8 @@ class World:
 
     def _run_epoch(self) -> JobEnded:
         claim = self.store.take_epoch(JOB, cluster=CLUSTER, member="m")
+        # Nothing damages the log, and a power failure must not: what it takes was never accepted.
+        assert claim.replay.damage is None, f"the log has lost records: {claim.replay.damage}"
         settings = LogSettings(file_size=4000)
         if JobState.of(claim.replay).submitted is None:
             log, state = submit(claim, SUBMITTED, incarnation="i", settings=settings)
@@ -259,7 +261,7 @@ def _loaded(file: SpoolFile) -> Buckets:
 
 
 def result_rows(ended: JobEnded) -> Rows:
-    assert ended.result is not None
+    assert ended.result is not None, "the job has no result"
     return [row for file in ended.result.files for rows in _loaded(file) for row in rows]
 
 
@@ -345,23 +347,27 @@ class SimulatedCoordinator(Coordinator):
 
 def check(world: World, ended: JobEnded) -> None:
     """Raise AssertionError unless the end is right."""
-    plan, state = world.plan, JobState.of(world.store.read(JOB))
-    assert state.ended == ended
+    replay = world.store.read(JOB)
+    plan, state = world.plan, JobState.of(replay)
+    assert replay.damage is None, f"the log has lost records: {replay.damage}"
+    assert state.ended == ended, f"the log has another end: {state.ended}, not {ended}"
     assert world.damages or not state.resets, "a finished task ran again for nothing"
     if world.told_cancelled:
-        assert ended.state is JobEnd.CANCELLED
+        assert ended.state is JobEnd.CANCELLED, f"an acknowledged cancellation was lost: {ended}"
     if ended.state is JobEnd.FINISHED:
         try:
             rows = result_rows(ended)
         except SpoolDamaged:
             return  # lost behind the end
-        assert Counter(rows) == Counter(right_rows(plan, state))
+        found, right = Counter(rows), Counter(right_rows(plan, state))
+        assert found == right, f"the result lacks {right - found} and has {found - right} too much"
         for stage in plan.stages:
             same = state.stages[plan.alike[stage.number]].ranges
             assert state.stages[stage.number].ranges == same, "kept rows are divided in another way"
     elif ended.state is JobEnd.FAILED:
-        assert ended.error is not None
-        assert "out of order" in ended.error.message or "spool file" in ended.error.message
+        assert ended.error is not None, "the job failed without an error"
+        message = ended.error.message
+        assert "out of order" in message or "spool file" in message, f"no fault gives this error: {message}"
     left = set(os.listdir(world.spool)) if os.path.isdir(world.spool) else set()
     kept = set() if ended.result is None else {os.path.basename(file.path) for file in ended.result.files}
-    assert left <= kept, left - kept
+    assert left <= kept, f"files are left: {left - kept}"
