@@ -58,6 +58,8 @@ def failure(sql: str) -> Error:
         ("describe t", DescribeTable("t")),
         ("desc table extended t", DescribeTable("t", extended=True)),
         ("drop table if exists a.b", Drop(RelationKind.TABLE, "a.b", if_exists=True)),
+        ("drop table if", Drop(RelationKind.TABLE, "if")),
+        ("drop table if exists if", Drop(RelationKind.TABLE, "if", if_exists=True)),
         ("drop view v;", Drop(RelationKind.VIEW, "v")),
         ("cache table t clustered by (a, b)", CacheTable("t", clustered_by=("a", "b"))),
         ("cache lazy table t", CacheTable("t", lazy=True)),

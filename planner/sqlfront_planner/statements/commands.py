@@ -56,7 +56,7 @@ _GRAMMAR_WORDS: Final = frozenset(
     )
 )
 #: Tokens that end a statement's name, besides a name and a sign.
-_NAME_ENDS: Final = frozenset({"FROM", "SELECT", "VALUES", "WITH", "(", "<string>"})
+_NAME_ENDS: Final = frozenset({"FROM", "SELECT", "VALUES", "WITH", "(", "<string>", "<integer>"})
 #: Words that name a statement at most, as in ``SHOW CREATE TABLE``.
 _NAME_WORDS: Final = 3
 #: A new table's name and a bracket, behind which a query may begin, or a column with the name of a keyword.
@@ -227,8 +227,9 @@ def _word(sql: str, start: int) -> tuple[int, int]:
 def _not_built(sql: str, start: int, place: tuple[int, int] | None = None) -> NotSupportedError:
     """Make the error for a statement that isn't implemented, or for its clause at the range ``place``."""
     what, words = _named(sql, start)
-    if place is not None and place[0] >= words[1] and sql[place[0]].isalpha():
-        what = f"{what} with {_named(sql, place[0])[0]}"
+    clause = "" if place is None or place[0] < words[1] else _named(sql, place[0])[0]
+    if clause[:1].isalpha():
+        what = f"{what} with {clause}"
     error = NotSupportedError(f"{what} is not supported.", sqlstate="0A000", position=place or words)
     error.locate(sql)
     return error
@@ -243,7 +244,7 @@ def _named(sql: str, start: int) -> tuple[str, tuple[int, int]]:
     for kind, begin, end in zip(tokens.kinds, tokens.starts, tokens.ends, strict=True):
         if kind in _NAME_ENDS or kind not in keywords or len(found) == _NAME_WORDS:
             break
-        if kind not in _BESIDE:
+        if kind not in _BESIDE or (kind == "REPLACE" and not found):
             found.append((begin, end))
     if not found:
         return "", (start, start)
