@@ -8,6 +8,8 @@ the tokens. All other statements (SHOW, CREATE, INSERT, EXPLAIN, ...) have a sep
 statements. A query inside of a statement keeps the positions in the whole text.
 """
 
+import re
+from collections.abc import Iterator
 from typing import Final
 
 from sqlfront_planner.statements import commands
@@ -17,6 +19,13 @@ from sqlfront_planner.syntax.check import check_syntax
 from sqlfront_planner.tokens.tokenizing import refuse_unread
 
 _QUERY_WORDS: Final = frozenset({"SELECT", "WITH", "VALUES", "FROM", "TABLE", "("})
+#: The first words of statements about durable jobs, and the number of words that tell these statements.
+_ABOUT_JOBS: Final = (
+    r"(?:EXPLAIN (?:(?:EXTENDED|ANALYZE|FORMAT \w+|[(),]) )*)?CREATE (?:OR REPLACE )?JOB\b"
+    r"|(?:CANCEL|RESUME|DROP) JOB\b|SHOW JOBS\b(?! FUNCTIONS)"
+    r"|DESC(?:RIBE)? JOB (?:EXTENDED )?(?:\w+|`[^`]*`)(?: ;)*$"
+)
+_WORDS_ABOUT_JOBS: Final = 12
 
 
 def parse(sql: str) -> Statement:
@@ -43,6 +52,24 @@ def only_reads(sql: str) -> bool:
     """Whether the text, if it is valid, is a query or EXPLAIN of a query; decided by the first word."""
     word = _first_word(sql)
     return word == "EXPLAIN" or word in _QUERY_WORDS
+
+
+def is_about_jobs(sql: str) -> bool:
+    """Whether the text, if it is valid, is a statement about durable jobs, which Spark doesn't know; decided
+    by the first words.
+
+    >>> is_about_jobs("EXPLAIN CREATE JOB j AS SELECT 1"), is_about_jobs("DESCRIBE job AS JSON")
+    (True, False)
+    """
+    return re.match(_ABOUT_JOBS, " ".join(_first_words(sql, _WORDS_ABOUT_JOBS))) is not None
+
+
+def _first_words(sql: str, count: int) -> Iterator[str]:
+    """Yield the first words in upper case, ``count`` at most. A sign counts as a word."""
+    place = lead(sql)
+    while place is not None and count:
+        yield sql[place[0] : place[1]].upper()
+        place, count = lead(sql, place[1]), count - 1
 
 
 def _first_word(sql: str, start: int = 0) -> str:

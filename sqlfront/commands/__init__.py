@@ -3,7 +3,8 @@
 ``run`` has the shared parts. ``tables`` (with ``column_comments``), ``alteration`` (with ``columns`` and
 ``renaming``), ``modification`` (with ``changes``), ``indexes``, ``directories`` and ``caching`` (with
 ``copies``) change tables, views, directories and copies; ``inspection`` has SHOW and DESCRIBE; ``settings``
-has SET and USE, ``schemas`` CREATE SCHEMA and its like; ``killing`` ends other sessions' queries.
+has SET and USE, ``schemas`` CREATE SCHEMA and its like; ``killing`` ends other sessions' queries; ``jobs``
+has the statements of durable jobs.
 """
 
 import time
@@ -15,6 +16,7 @@ from sqlfront.commands import (
     columns,
     directories,
     indexes,
+    jobs,
     killing,
     modification,
     renaming,
@@ -29,25 +31,30 @@ from sqlfront_planner.statements.structs import (
     AddColumns,
     AlterView,
     CacheTable,
+    CancelJob,
     ChangeColumns,
     ChangeProperties,
     CommentOnColumn,
     CommentOnSchema,
     CommentOnTable,
     CreateIndex,
+    CreateJob,
     CreateSchema,
     CreateTable,
     CreateView,
     Delete,
     DescribeColumn,
     DescribeFunction,
+    DescribeJob,
     DescribeQuery,
     DescribeSchema,
     DescribeTable,
     Drop,
     DropIndex,
+    DropJob,
     DropSchema,
     Explain,
+    ExplainJob,
     Insert,
     InsertDirectory,
     KillQuery,
@@ -56,6 +63,7 @@ from sqlfront_planner.statements.structs import (
     RefreshTable,
     RenameRelation,
     RepairTable,
+    ResumeJob,
     SetCatalog,
     SetOption,
     ShowCatalogs,
@@ -64,6 +72,7 @@ from sqlfront_planner.statements.structs import (
     ShowCurrentSchema,
     ShowFunctions,
     ShowIndexes,
+    ShowJobs,
     ShowPartitions,
     ShowProperties,
     ShowSchemas,
@@ -173,6 +182,20 @@ def dispatch(run: StatementRun, statement: Statement) -> CommandOutcome:
             return settings.set_option(run, statement)
         case KillQuery():
             return killing.kill_query(run, statement)
+        case CreateJob():
+            return jobs.create_job(run, statement)
+        case ExplainJob():
+            return jobs.explain_job(run, statement)
+        case ShowJobs():
+            return jobs.show_jobs(run, statement)
+        case DescribeJob():
+            return jobs.describe_job(run, statement)
+        case CancelJob():
+            return jobs.cancel_job(run, statement)
+        case ResumeJob():
+            return jobs.resume_job(run, statement)
+        case DropJob():
+            return jobs.drop_job(run, statement)
         case RefreshPath():
             return caching.refresh_path(run, statement)
         case RefreshTable():

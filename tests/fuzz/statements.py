@@ -21,6 +21,7 @@ from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import IO, Final, NamedTuple
 
+from sqlfront_planner.statement import is_about_jobs
 from sqlfront_planner.syntax.check import check_syntax
 from sqlfront_planner.syntax.grammar import spark_grammar
 from sqlfront_planner.syntax.lexer import tokens_of
@@ -185,7 +186,9 @@ def _syntax_error(text: str) -> str | None:
 def _is_own(text: str) -> bool:
     """Whether Spark means something else by it, or nothing: our statements, and ``${name}``."""
     words = tokens_of(text).kinds[:2]
-    return words[:1] in (["KILL"], ["CACHE"], ["EXPLAIN"]) or words == ["SHOW", "INDEXES"] or "${" in text
+    if words[:1] in (["KILL"], ["CACHE"], ["EXPLAIN"]) or words == ["SHOW", "INDEXES"] or "${" in text:
+        return True
+    return is_about_jobs(text)
 
 
 def main() -> int:

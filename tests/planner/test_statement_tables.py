@@ -19,6 +19,7 @@ STATEMENTS = (
     "SET spark.sql.ansi.enabled = false",
     "DROP VIEW IF EXISTS v",
     "KILL QUERY 1",
+    "CREATE JOB IF NOT EXISTS j OPTIONS (a 1) AS INSERT INTO t VALUES (1)",
 )
 
 

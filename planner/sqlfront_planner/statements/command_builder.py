@@ -1,6 +1,7 @@
 """Translation of the grammar's tree (``statements.lark``) into a statement."""
 
 import re
+from collections.abc import Callable
 from typing import Final
 
 import lark
@@ -17,33 +18,38 @@ from sqlfront_planner.statements.declarations import (
 from sqlfront_planner.statements.directories import unique_options
 from sqlfront_planner.statements.dotted_names import dotted, name_parts
 from sqlfront_planner.statements.field_comments import commented
-from sqlfront_planner.statements.query_parser import parse_query
+from sqlfront_planner.statements.query_parser import parse_query, statement_text
 from sqlfront_planner.statements.structs import (
     AddColumns,
     AddedColumn,
     AlterView,
     CacheTable,
+    CancelJob,
     ChangeColumns,
     ChangeProperties,
     CommentOnColumn,
     CommentOnSchema,
     CommentOnTable,
     CreateIndex,
+    CreateJob,
     CreateMode,
     CreateSchema,
     CreateTable,
     CreateView,
     DescribeColumn,
     DescribeFunction,
+    DescribeJob,
     DescribeQuery,
     DescribeSchema,
     DescribeTable,
     Drop,
     DropIndex,
+    DropJob,
     DropSchema,
     FunctionScope,
     Insert,
     InsertDirectory,
+    JobStatement,
     KillQuery,
     OuterParameter,
     Query,
@@ -52,6 +58,7 @@ from sqlfront_planner.statements.structs import (
     RelationScope,
     RenameRelation,
     RepairTable,
+    ResumeJob,
     SetCatalog,
     SetOption,
     ShowCatalogs,
@@ -60,6 +67,7 @@ from sqlfront_planner.statements.structs import (
     ShowCurrentSchema,
     ShowFunctions,
     ShowIndexes,
+    ShowJobs,
     ShowPartitions,
     ShowProperties,
     ShowSchemas,
@@ -106,12 +114,14 @@ Parts = list[object]
 class StatementBuilder(lark.Transformer[lark.Token, object]):
     """A transformer that turns the tree of the text from offset ``start`` into a statement, bottom-up. Each
     method handles the rule or terminal of the same name, given the results of its parts. A labelled part is a
-    pair of its name, a field of the statement, and its value."""
+    pair of its name, a field of the statement, and its value. ``parse_inner`` parses a job's statement from
+    an offset in the text."""
 
-    def __init__(self, sql: str, start: int) -> None:
+    def __init__(self, sql: str, start: int, parse_inner: Callable[[int], JobStatement]) -> None:
         super().__init__()
         self._sql = sql
         self._start = start
+        self._parse_inner = parse_inner
         # The number of parameters ``?`` before the query.
         self._positional = 0
 
@@ -601,6 +611,51 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
         (given,) = parts
         assert isinstance(given, int | OuterParameter)
         return KillQuery(given if isinstance(given, int) else given.name)
+
+    def JOB_NAME(self, token: lark.Token) -> Part:  # noqa: N802
+        assert token.start_pos is not None
+        *qualifier, name = name_parts(str(token))
+        if qualifier or not name:
+            place = self._start + token.start_pos
+            raise ProgrammingError(
+                f"The name of a job is one identifier, not {token}.",
+                sqlstate="42601",
+                position=(place, place + len(token)),
+            )
+        return "name", name
+
+    def JOB_STATEMENT(self, token: lark.Token) -> Part:  # noqa: N802
+        assert token.start_pos is not None
+        return "start", self._start + token.start_pos
+
+    def job_options(self, parts: Parts) -> Part:
+        return "options", unique_options(parts)  # type: ignore[arg-type]
+
+    def create_job(self, parts: Parts) -> CreateJob:
+        given = _named(parts)
+        start = given["start"]
+        assert isinstance(start, int)
+        text = statement_text(self._sql, start)
+        return CreateJob(statement=self._parse_inner(start), text=text, **given)  # type: ignore[arg-type]
+
+    def show_jobs(self, parts: Parts) -> ShowJobs:
+        return ShowJobs(*map(str, parts))
+
+    job_not_exists = if_not_exists
+    job_exists = if_exists
+    job_extended = extended
+
+    def describe_job(self, parts: Parts) -> DescribeJob:
+        return DescribeJob(**_named(parts))  # type: ignore[arg-type]
+
+    def cancel_job(self, parts: Parts) -> CancelJob:
+        return CancelJob(**_named(parts))  # type: ignore[arg-type]
+
+    def resume_job(self, parts: Parts) -> ResumeJob:
+        return ResumeJob(**_named(parts))  # type: ignore[arg-type]
+
+    def drop_job(self, parts: Parts) -> DropJob:
+        return DropJob(**_named(parts))  # type: ignore[arg-type]
 
     def use_database(self, parts: Parts) -> UseDatabase:
         return UseDatabase(str(_named(parts)["name"]))

@@ -1,6 +1,6 @@
 """Statements other than queries: CREATE, DROP, INSERT, CACHE, SHOW, DESCRIBE, SET, EXPLAIN, ...
 
-The grammar is Spark's (``statements.lark``), extended by KILL QUERY.
+The grammar is Spark's (``statements.lark``), extended by KILL QUERY and the statements of durable jobs.
 :mod:`sqlfront_planner.statements.command_builder` turns the grammar's trees into statements.
 :func:`sqlfront_planner.statements.query_parser.parse_query` parses the queries inside, with positions in the
 whole text.
@@ -9,7 +9,7 @@ whole text.
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from typing import Final
 
 import lark
@@ -19,9 +19,15 @@ from sqlfront_planner.statements.command_builder import StatementBuilder
 from sqlfront_planner.statements.grammar_parser import grammar_text, load_parser
 from sqlfront_planner.statements.query_parser import lead
 from sqlfront_planner.statements.structs import (
+    CreateJob,
+    CreateTable,
     Explain,
     ExplainFormat,
+    ExplainJob,
     ExplainMode,
+    Insert,
+    InsertDirectory,
+    JobStatement,
     Query,
     RefreshPath,
     Statement,
@@ -31,7 +37,7 @@ from sqlfront_planner.syntax.grammar import spark_grammar
 from sqlfront_planner.syntax.lexer import Tokens, tokens_of, without_comments
 from sqlfront_planner.syntax.recognizer import first_wrong_token
 from sqlfront_planner.tokens.tokenizing import unescape
-from sqlfront_values.errors import Error, NotSupportedError, spark_error
+from sqlfront_values.errors import Error, NotSupportedError, ProgrammingError, spark_error
 
 ParseFrom = Callable[[str, int], Statement]
 
@@ -53,6 +59,8 @@ _GRAMMAR_WORDS: Final = frozenset(
         "REPAIR",
         "USE",
         "KILL",
+        "CANCEL",
+        "RESUME",
     )
 )
 #: Tokens that end a statement's name, besides a name and a sign.
@@ -66,6 +74,12 @@ _PERHAPS_COLUMNS: Final = (
 )
 #: The alternative of the grammar's QUERY that begins with a bracket.
 _BRACKETED_QUERY: Final = r"|\((?=[\s(]*(?:SELECT|WITH|VALUES|FROM|TABLE)\b)[\s\S]*"
+#: The first words of statements that a job may run.
+_JOB_WORDS: Final = frozenset({"SELECT", "WITH", "VALUES", "FROM", "TABLE", "(", "CREATE", "INSERT"})
+#: The statements that a job may run, for messages.
+_JOB_STATEMENTS: Final = (
+    "a query, CREATE [OR REPLACE] TABLE ... AS, INSERT INTO, INSERT OVERWRITE or INSERT OVERWRITE DIRECTORY"
+)
 _EXPLAIN_DETAILS: Final = ("EXTENDED", "ANALYZE")
 _OTHER_DETAILS: Final = ("CODEGEN", "COST", "FORMATTED", "LOGICAL")
 #: The mode of EXPLAIN, by the presence of EXTENDED and of ANALYZE.
@@ -77,6 +91,8 @@ _EXPLAIN_MODES: Final = {
 }
 #: The characters that Java's ``trim`` removes.
 _CONTROLS: Final = "".join(map(chr, range(33)))
+#: Keywords before the keyword JOB; elsewhere the word is a name.
+_BEFORE_JOB: Final = frozenset({"CREATE", "REPLACE", "CANCEL", "RESUME", "DROP"})
 #: Words that don't help to tell statements apart, left out of a statement's name.
 _BESIDE: Final = frozenset({"OR", "REPLACE", "IF", "EXISTS", "GLOBAL", "EXTERNAL"})
 
@@ -103,7 +119,8 @@ def parse_command(sql: str, word: str, start: int, parse_from: ParseFrom) -> Sta
     except lark.UnexpectedInput as error:
         raise _not_built(sql, start, _place(error, sql, start)) from None
     try:
-        statement = StatementBuilder(sql, start).transform(tree)
+        parse_inner = partial(_job_statement, sql, parse_from=parse_from)
+        statement = StatementBuilder(sql, start, parse_inner).transform(tree)
     except lark.exceptions.VisitError as error:
         if isinstance(error.orig_exc, Error):
             error.orig_exc.locate(sql)
@@ -167,9 +184,33 @@ def _refreshed_path(sql: str, start: int) -> RefreshPath | None:
     return RefreshPath(path)
 
 
+def _job_statement(sql: str, start: int, parse_from: ParseFrom) -> JobStatement:
+    """Parse the statement behind AS in CREATE JOB, from offset ``start``. Raises ProgrammingError with the
+    name of a statement that no job runs."""
+    if _may_run_in_job(sql, start):
+        match parse_from(sql, start):
+            case (Query() | Insert() | InsertDirectory() | CreateTable(query=Query())) as statement:
+                return statement
+    name, place = _named(sql, start)
+    what = f"{name} without a query" if name == "CREATE TABLE" else name
+    raise ProgrammingError(f"A job runs {_JOB_STATEMENTS}, not {what}.", sqlstate="42601", position=place)
+
+
+def _may_run_in_job(sql: str, start: int) -> bool:
+    """Whether the first words of the statement at offset ``start`` are those of a statement that a job may
+    run."""
+    word, _, end = _next(sql, start)
+    if word != "CREATE":
+        return word in _JOB_WORDS
+    word, _, end = _next(sql, end)
+    if word == "OR":  # OR REPLACE
+        word, _, end = _next(sql, _next(sql, end)[2])
+    return word == "TABLE"
+
+
 def _explain(sql: str, start: int, parse_from: ParseFrom) -> Statement:
-    """Parse EXPLAIN, its options, and the statement inside, which has to be a query: NotSupportedError for
-    any other."""
+    """Parse EXPLAIN, its options, and the statement inside, which has to be a query or CREATE JOB:
+    NotSupportedError for any other."""
     _, end = _word(sql, start)
     options: dict[str, str] = {}
     word, begin, after = _next(sql, end)
@@ -188,11 +229,14 @@ def _explain(sql: str, start: int, parse_from: ParseFrom) -> Statement:
         raise NotSupportedError(
             f"EXPLAIN EXTENDED in the format {form.value} is not supported: a graph shows the physical plan."
         )
-    query = parse_from(sql, begin)
-    if not isinstance(query, Query):
-        name, place = _named(sql, begin)
-        raise NotSupportedError(f"EXPLAIN of {name} is not supported.", sqlstate="0A000", position=place)
-    return Explain(mode, query, form)
+    statement = parse_from(sql, begin)
+    if isinstance(statement, Query):
+        return Explain(mode, statement, form)
+    if isinstance(statement, CreateJob) and form is ExplainFormat.TEXT and not mode.is_analyze:
+        return ExplainJob(statement, mode.is_extended)
+    name, place = _named(sql, begin)
+    what = f"EXPLAIN {' and '.join(options)} of" if isinstance(statement, CreateJob) else "EXPLAIN of"
+    raise NotSupportedError(f"{what} {name} is not supported.", sqlstate="0A000", position=place)
 
 
 def _explain_options(sql: str, start: int, options: dict[str, str]) -> int:
@@ -241,14 +285,31 @@ def _named(sql: str, start: int) -> tuple[str, tuple[int, int]]:
     tokens = tokens_of(sql, start)
     keywords = spark_grammar().kinds
     found: list[tuple[int, int]] = []
-    for kind, begin, end in zip(tokens.kinds, tokens.starts, tokens.ends, strict=True):
+    before, following = "", (*tokens.kinds[1:], "")
+    for kind, after, begin, end in zip(tokens.kinds, following, tokens.starts, tokens.ends, strict=True):
         if kind in _NAME_ENDS or kind not in keywords or len(found) == _NAME_WORDS:
             break
+        if _is_name(before, kind, after):
+            break
+        before = kind
         if kind not in _BESIDE or (kind == "REPLACE" and not found):
             found.append((begin, end))
     if not found:
         return "", (start, start)
     return " ".join(sql[begin:end].upper() for begin, end in found), (found[0][0], found[-1][1])
+
+
+def _is_name(before: str, kind: str, after: str) -> bool:
+    """Whether a keyword between two tokens is a name: a job's name, or a word of statements about jobs in
+    another statement."""
+    match kind:
+        case "JOB":
+            return before not in _BEFORE_JOB
+        case "JOBS":
+            return before != "SHOW"
+        case "CANCEL" | "RESUME":
+            return after != "JOB"
+    return before == "JOB"
 
 
 def _place(error: lark.UnexpectedInput, sql: str, start: int) -> tuple[int, int] | None:

@@ -39,6 +39,17 @@ def lead(sql: str, start: int = 0) -> tuple[int, int] | None:
     return None
 
 
+def statement_text(sql: str, start: int) -> str:
+    """The text from offset ``start``, without the semicolons and comments behind the last token.
+
+    >>> statement_text("explain select 1 -- one\\n;", 8)
+    'select 1'
+    """
+    tokens = tokens_of(sql, start)
+    ends = [end for kind, end in zip(tokens.kinds, tokens.ends, strict=True) if kind != ";"]
+    return sql[start : ends[-1] if ends else start]
+
+
 #: Tokens of a text up to which the text is neither deep nor long, so that no limit has to be checked.
 _FEW_TOKENS: Final = 100
 #: Tokens of a text up to which the text is searched for keywords used as names: the search takes time by the

@@ -65,14 +65,14 @@ class Explain(msgspec.Struct, frozen=True):
 
 
 class CreateMode(Enum):
-    """The effect of CREATE if a relation has the name already."""
+    """The effect of CREATE if a relation, or a job, has the name already."""
 
     ERROR = "error"
     """CREATE: raise an error."""
     REPLACE = "or replace"
-    """CREATE OR REPLACE: the new relation replaces the present one."""
+    """CREATE OR REPLACE: the new one replaces the present one."""
     SKIP = "if not exists"
-    """CREATE ... IF NOT EXISTS: keep the present relation."""
+    """CREATE ... IF NOT EXISTS: keep the present one."""
 
 
 class RelationScope(Enum):
@@ -494,6 +494,67 @@ class KillQuery(msgspec.Struct, frozen=True):
     id: int | str
 
 
+#: A statement that a durable job runs; a CreateTable has a query.
+JobStatement = Query | CreateTable | Insert | InsertDirectory
+
+
+class CreateJob(msgspec.Struct, frozen=True):
+    """``CREATE [OR REPLACE] JOB [IF NOT EXISTS] name [OPTIONS (key value, ...)] AS statement``.
+
+    ``statement`` is the statement that the job runs, with positions in the whole text. ``text`` is that
+    statement as written, without semicolons behind it; ``start`` is the offset of ``text`` in the whole text.
+    The values of ``options`` are texts, whatever literals the statement has.
+    """
+
+    name: str
+    statement: JobStatement
+    text: str
+    start: int
+    options: Mapping[str, str] = msgspec.field(default_factory=dict)
+    mode: CreateMode = CreateMode.ERROR
+
+
+class ExplainJob(msgspec.Struct, frozen=True):
+    """``EXPLAIN [EXTENDED] CREATE JOB ...``: show the plan of the job, which isn't created."""
+
+    job: CreateJob
+    extended: bool = False
+
+
+class ShowJobs(msgspec.Struct, frozen=True):
+    """``SHOW JOBS [[LIKE] 'pattern']``; ``pattern`` None: all jobs."""
+
+    pattern: str | None = None
+
+
+class DescribeJob(msgspec.Struct, frozen=True):
+    """``DESCRIBE JOB [EXTENDED] name``."""
+
+    name: str
+    extended: bool = False
+
+
+class CancelJob(msgspec.Struct, frozen=True):
+    """``CANCEL JOB [IF EXISTS] name``."""
+
+    name: str
+    if_exists: bool = False
+
+
+class ResumeJob(msgspec.Struct, frozen=True):
+    """``RESUME JOB [IF EXISTS] name``."""
+
+    name: str
+    if_exists: bool = False
+
+
+class DropJob(msgspec.Struct, frozen=True):
+    """``DROP JOB [IF EXISTS] name``."""
+
+    name: str
+    if_exists: bool = False
+
+
 class UseDatabase(msgspec.Struct, frozen=True):
     """``USE database``; the only database that a session accepts is the default one."""
 
@@ -547,5 +608,12 @@ Statement = (
     | RefreshTable
     | RepairTable
     | KillQuery
+    | CreateJob
+    | ExplainJob
+    | ShowJobs
+    | DescribeJob
+    | CancelJob
+    | ResumeJob
+    | DropJob
     | UseDatabase
 )

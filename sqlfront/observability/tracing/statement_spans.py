@@ -43,10 +43,10 @@ ATTRIBUTES: Final = (
 #: First words of statements; other words, which may be anything, are no names of operations.
 _OPERATIONS: Final = frozenset(
     (
-        "ADD", "ALTER", "ANALYZE", "CACHE", "CALL", "CLEAR", "CREATE", "DELETE", "DESC", "DESCRIBE", "DROP",
-        "EXECUTE", "EXPLAIN", "FROM", "INSERT", "KILL", "LOAD", "MAP", "MERGE", "MSCK", "REDUCE", "REFRESH",
-        "REPAIR", "REPLACE", "RESET", "SELECT", "SET", "SHOW", "TABLE", "TRUNCATE", "UNCACHE", "UPDATE",
-        "USE", "VALUES", "WITH",
+        "ADD", "ALTER", "ANALYZE", "CACHE", "CALL", "CANCEL", "CLEAR", "CREATE", "DELETE", "DESC", "DESCRIBE",
+        "DROP", "EXECUTE", "EXPLAIN", "FROM", "INSERT", "KILL", "LOAD", "MAP", "MERGE", "MSCK", "REDUCE",
+        "REFRESH", "REPAIR", "REPLACE", "RESET", "RESUME", "SELECT", "SET", "SHOW", "TABLE", "TRUNCATE",
+        "UNCACHE", "UPDATE", "USE", "VALUES", "WITH",
     )
 )  # fmt: skip
 _FIRST_WORD: Final = re.compile(r"[\s(;]*(\w+)")
