@@ -38,16 +38,24 @@ from sqlfront_planner.catalog import Elsewhere, Entry, FoundElsewhere
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.logical import LogicalPlan
 from sqlfront_planner.planning import plan_logical
-from sqlfront_planner.statement import parse
+from sqlfront_planner.statement import is_about_jobs, parse
 from sqlfront_planner.statements.dotted_names import WRITTEN_NAME, last_part
 from sqlfront_planner.statements.query_parser import lead
 from sqlfront_planner.statements.structs import (
     CacheTable,
+    CancelJob,
+    CreateJob,
+    CreateTable,
     Delete,
+    DescribeJob,
+    DropJob,
     Explain,
+    ExplainJob,
     InsertDirectory,
     KillQuery,
     Query,
+    ResumeJob,
+    ShowJobs,
     Statement,
     Update,
 )
@@ -153,11 +161,10 @@ class Checker(ClosingContext):
     def _planned(self, statement: Statement, known: Mapping[int | str, object]) -> Verdict:
         """The way of a parsed statement, planned with guesses for unknown arguments. If planning fails for
         every guess, raises the error, or NotKnownYet if the guesses give different errors."""
-        keys = {
-            _key(node.this) for query in _queries(statement) for node in query.tree.find_all(exp.Placeholder)
-        }
-        if isinstance(statement, InsertDirectory):
-            keys.update(_key(parameter.name) for parameter in statement.parameters)
+        inner = _inner(statement)
+        keys = {_key(node.this) for query in _queries(inner) for node in query.tree.find_all(exp.Placeholder)}
+        if isinstance(inner, InsertDirectory):
+            keys.update(_key(parameter.name) for parameter in inner.parameters)
         guesses = _GUESSES if any(key not in known for key in keys) else _GUESSES[:1]
         errors: list[Error] = []
         for guess in guesses:
@@ -178,7 +185,16 @@ class Checker(ClosingContext):
                 self._plan(statement.query, arguments)
             case Delete() | Update():
                 _change(run, statement)
-            case KillQuery():
+            case (
+                CreateJob(statement=Query() as query)
+                | ExplainJob(job=CreateJob(statement=CreateTable(query=Query() as query)))
+            ):
+                run.rows(run.read(query))
+            case CreateJob():
+                self._plan(statement.statement, arguments)
+            case ExplainJob():
+                self._plan(statement.job, arguments)
+            case KillQuery() | ShowJobs() | DescribeJob() | CancelJob() | ResumeJob() | DropJob():
                 pass
             case _:
                 commands.dispatch(run, statement)
@@ -217,7 +233,7 @@ class Checker(ClosingContext):
         reason = " ".join(reason.split())
         spark = self._session.spark
         if spark is None:
-            why = reason_after(error)
+            why = None if is_about_jobs(text) else reason_after(error)
         else:
             why = None if spark.changes_own(text) else spark.reason_after(error)
         if self._session.options.lane == Lane.LIGHT or why is None:
@@ -320,6 +336,16 @@ def _parsed(text: str) -> Statement | None:
         return parse(text)
     except Error:
         return None
+
+
+def _inner(statement: Statement) -> Statement:
+    """The statement that a job runs, for CREATE JOB and EXPLAIN CREATE JOB; else the statement itself."""
+    match statement:
+        case CreateJob():
+            return statement.statement
+        case ExplainJob():
+            return statement.job.statement
+    return statement
 
 
 def _queries(statement: Statement) -> Iterator[Query]:

@@ -65,11 +65,26 @@ def test_nothing_is_read_or_written(checker: Checker, tmp_path: Path) -> None:
         "UPDATE plane SET seats = seats / 0",
         f"EXPLAIN ANALYZE SELECT {FAILS} FROM plane",
         "KILL QUERY 1",
+        f"CREATE JOB j AS INSERT INTO f SELECT 'a', 'b', 1, {FAILS}",
+        f"CREATE JOB j AS SELECT {FAILS} AS failed FROM plane",
+        "EXPLAIN CREATE JOB j AS INSERT OVERWRITE DIRECTORY ? USING csv OPTIONS (sep ?) SELECT ? AS a",
+        "SHOW JOBS",
+        "DESCRIBE JOB j",
+        "CANCEL JOB j",
+        "RESUME JOB j",
+        "DROP JOB j",
         "DROP TABLE f",
     )
 
-    assert made == ["command"] * 10
+    assert made == ["command"] * 18
     assert list(tmp_path.iterdir()) == []
+
+
+def test_tables_of_jobs_are_known_to_what_follows(checker: Checker) -> None:
+    text = "CREATE JOB j AS CREATE TABLE later AS SELECT seats AS n FROM plane"
+
+    assert ways(checker, f"EXPLAIN {text}", "SELECT n FROM later") == ["command", "spark"]
+    assert ways(checker, text, "SELECT n FROM later") == ["command", "light"]
 
 
 def test_files_are_looked_at_for_columns_and_sizes(checker: Checker, tmp_path: Path) -> None:
@@ -111,6 +126,10 @@ def test_what_only_spark_can_do_is_sparks(checker: Checker, text: str, fragment:
         (PLANE, "[TABLE_OR_VIEW_ALREADY_EXISTS]"),
         ("INSERT OVERWRITE DIRECTORY USING csv TABLE plane", "[_LEGACY_ERROR_TEMP_0049]"),
         ("CREATE VIEW v AS SELECT nix FROM plane", "[UNRESOLVED_COLUMN.WITH_SUGGESTION]"),
+        ("CREATE JOB j AS SELECT nix FROM plane", "[UNRESOLVED_COLUMN.WITH_SUGGESTION]"),
+        ("CREATE JOB j AS INSERT INTO trips SELECT 1", "[TABLE_OR_VIEW_NOT_FOUND]"),
+        ("CREATE JOB j AS SELECT 1 1", "[PARSE_SYNTAX_ERROR]"),
+        ("CREATE JOB j AS CREATE TABLE t LIKE u", "CREATE TABLE with LIKE is not supported"),
     ],
 )
 def test_what_fails_anyhow_is_an_error(checker: Checker, text: str, fragment: str) -> None:
