@@ -39,7 +39,7 @@ from sqlfront_planner.binder import Arguments, bind
 from sqlfront_planner.catalog import Entry, FoundElsewhere, TableEntry
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.relation_details import RelationDetails
-from sqlfront_planner.statement import is_query
+from sqlfront_planner.statement import is_about_jobs, is_query
 from sqlfront_planner.statements.dotted_names import WRITTEN_NAME, name_parts
 from sqlfront_planner.statements.query_parser import parse_query
 from sqlfront_planner.statements.structs import Query
@@ -381,8 +381,10 @@ class SparkLane:
         return entry if isinstance(entry, TableEntry) and has(entry) else None
 
     def changes_own(self, text: str) -> bool:
-        """Whether a statement changes a relation that only sqlfront has, such as a system table, so that
-        Spark can't run the statement."""
+        """Whether a statement is about durable jobs, or changes a relation that only sqlfront has, such as a
+        system table, so that Spark can't run the statement."""
+        if is_about_jobs(text):
+            return True
         target = _TARGET.match(text)
         if target is None:
             return False

@@ -305,6 +305,15 @@ def test_a_wrong_text_is_sparks_error(session: AttachedSession) -> None:
     assert found.value.condition == "PARSE_SYNTAX_ERROR"
 
 
+def test_statements_about_jobs_are_not_sparks(session: AttachedSession) -> None:
+    with pytest.raises(ProgrammingError) as found:
+        session.sql("CREATE JOB j AS\nSELECT a b c FROM events")
+    assert str(found.value).endswith("LINE 2: SELECT a b c FROM events\n                   ^")
+    for text in ("DESCRIBE JOB kind", "CREATE JOB j AS SELECT * FROM events"):
+        with pytest.raises(NotSupportedError, match="durable jobs need"):
+            session.sql(text)
+
+
 def test_a_mistake_that_sqlfront_understands_needs_no_spark(session: AttachedSession) -> None:
     with pytest.raises(ProgrammingError) as found:
         session.sql("SELECT nme FROM kinds")
