@@ -80,6 +80,7 @@ COLUMNS = {
     "select 1 /* c|": [],
     "select id is distinct from c| from flights": ["carrier"],
     "merge into flights f using planes p on f.|": ALL_FLIGHTS,
+    "create job j as select | from planes": ["tailnum", "year"],
 }
 
 
@@ -98,6 +99,14 @@ OTHERS = {
     "sel|": ["select"],
     "select * from flights LEF|": ["LEFT"],
     "select * from flights left j|": ["join"],
+    "can|": ["cancel"],
+    "show jo|": ["jobs"],
+    "drop job i|": ["if"],
+    "cancel job if exists c|": [],
+    "describe job ext|": ["extended"],
+    "create job j o|": ["options"],
+    "create job j as insert into fl|": ["flights"],
+    "select * from job whe|": ["where"],
     "set sqlfront.lan|": ["sqlfront.lane"],
     r"\dt fl|": ["flights"],
     r"\for|": [r"\format"],

@@ -37,6 +37,8 @@ _OPERAND_WORDS: Final = frozenset({"END", "NULL", "TRUE", "FALSE", "CURRENT_DATE
 _BEFORE_RELATION: Final = frozenset(
     {"IF", "LATERAL", "TABLE", "VALUES", "EXTENDED", "FORMATTED", "IDENTIFIER"}
 )
+#: Keywords that may stand before the name of a job.
+_BEFORE_JOB: Final = frozenset({"IF", "NOT", "EXISTS", "EXTENDED"})
 #: The names of types, in Spark's spelling.
 _TYPES: Final = (
     "array", "bigint", "binary", "boolean", "char", "date", "decimal", "double", "float", "int", "interval",
@@ -188,7 +190,7 @@ class Candidates:
         keywords = _matching(_in_case(possible, typed), typed, CandidateKind.KEYWORD, inside=False)
         if before == "::" or (before == "AS" and _is_cast(kinds)):
             return _matching(((each, "type") for each in _TYPES), typed, CandidateKind.TYPE, inside=False)
-        if not takes_name or before == "AS" or _ends_operand(tokens, place - 1):
+        if not takes_name or before == "AS" or _ends_operand(tokens, place - 1) or _expects_job(kinds):
             return keywords
         if _expects_relation(kinds):
             own = ((name, "common table expression") for name in scope.expressions)
@@ -290,6 +292,14 @@ def _expects_relation(kinds: Sequence[str]) -> bool:
     if kinds[-2:] == ["DISTINCT", "FROM"]:  # IS DISTINCT FROM
         return False
     return kinds[-1] in RELATION_WORDS or (kinds[-1] == "," and _clause(kinds) == "FROM")
+
+
+def _expects_job(kinds: Sequence[str]) -> bool:
+    """Whether a durable job is named behind tokens of these kinds."""
+    place = len(kinds)
+    while place and kinds[place - 1] in _BEFORE_JOB:
+        place -= 1
+    return place > 0 and kinds[place - 1] == "JOB"
 
 
 def _is_cast(kinds: Sequence[str]) -> bool:
