@@ -303,11 +303,10 @@ class Coordinator:
             return  # the task that made the file runs again already
         for task in lost:
             self._note_failure(task, error)
-        other = {task.stage for task in reset.changed}
         stale = {
             task
             for task, run in self._running.items()
-            if any(source.stage in other for source in run.tasks.stage.inputs)
+            if any(source.stage in reset.changed for source in run.tasks.stage.inputs)
         }
         # A stale run may have a record that is about to be durable: the reset takes it back.
         again = in_order(reset.tasks | stale)

@@ -16,11 +16,11 @@ from sqlfront_engine.durable.stages import StagePlan
 
 
 class Reset(msgspec.Struct, frozen=True):
-    """Finished tasks that have to run again. ``changed``: those of them whose rows may differ the second
-    time."""
+    """Finished tasks that have to run again. ``changed``: the stages whose rows may differ afterwards, also
+    those that have no finished task at present."""
 
     tasks: frozenset[TaskId] = frozenset()
-    changed: frozenset[TaskId] = frozenset()
+    changed: frozenset[int] = frozenset()
 
     @property
     def in_order(self) -> tuple[TaskId, ...]:
@@ -53,20 +53,26 @@ def reset_after_loss(plan: StagePlan, state: JobState) -> Reset:
 def reset_for(plan: StagePlan, state: JobState, lost: Collection[TaskId]) -> Reset:
     """The tasks to run again because the files of the finished tasks ``lost`` can't be read."""
     tasks: set[TaskId] = set()
-    changed: set[TaskId] = set()
+    changed: set[int] = set()
     while True:
         again = {task.stage for task in tasks}
         found = {task for task in lost if _is_needed(plan, state, task.stage, again)}
-        other = {task.stage for task in changed}
+        # A stage whose tasks wait to run again, after an earlier reset, passes other rows on as well: its
+        # finished readers have read the former ones.
+        other = {
+            stage.number
+            for stage in plan.stages
+            if stage.number in changed or any(source.stage in changed for source in stage.inputs)
+        }
         for task, finish in state.finished.items():
-            reads_other = any(source.stage in other for source in plan.stages[task.stage].inputs)
-            if reads_other:
+            if any(source.stage in other for source in plan.stages[task.stage].inputs):
                 found.add(task)
-            if (reads_other or not finish.deterministic) and task in tasks:
-                changed.add(task)
-        if found <= tasks and {task.stage for task in changed} == other:
+            if not finish.deterministic and task in tasks:
+                other.add(task.stage)
+        if found <= tasks and other == changed:
             return Reset(frozenset(tasks), frozenset(changed))
         tasks |= found
+        changed = other
 
 
 def _is_needed(plan: StagePlan, state: JobState, stage: int, again: Collection[int]) -> bool:
