@@ -14,7 +14,9 @@ enters this package: nothing here loads before the first durable job. The steps:
       |  fragment: the stage's vertices between SpoolScan and SpoolWrite            tasks
     light job      on some member, whose end is reported                            runner, thread_runner
       |  Coordinator: the record of the end is durable, then the files count        coordinator
-    JobEnded       the result's files, or an error
+    rows           all stages are finished
+      |  JobTarget: a directory or a table takes all rows, or none                  target
+    JobEnded       the result's files, or the number of rows in the target, or an error
 
 After a crash::
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from queue import SimpleQueue
 from threading import Lock
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -29,6 +29,8 @@ from sqlfront_engine.durable.event_store.events import (
     JobEnded,
     JobError,
     Manifest,
+    SinkCommitted,
+    SinkPrepared,
     StageInitialized,
     TaskFinished,
     TaskId,
@@ -40,6 +42,7 @@ from sqlfront_engine.durable.job_state import JobState
 from sqlfront_engine.durable.recovery import in_order, reset_for
 from sqlfront_engine.durable.runner import TaskEnd, TaskRunner
 from sqlfront_engine.durable.stages import DIVIDED, JobStage, StagePlan
+from sqlfront_engine.durable.target import JobTarget
 from sqlfront_engine.durable.tasks import StageTasks, TaskRun
 from sqlfront_engine.spool.reading import SpoolDamaged
 from sqlfront_engine.spool.spool_file import SpoolFile
@@ -59,8 +62,17 @@ class _Written(msgspec.Struct, frozen=True):
     error: Error | None
 
 
+class _Suspended(msgspec.Struct, frozen=True):
+    """The news that this coordinator is to leave the job to a successor."""
+
+
+#: The news that a coordinator waits for.
+_News: TypeAlias = TaskEnd | _Written | CancelRequested | _Suspended
+
+
 class Coordinator:
-    """The coordinator of one job in one epoch. ``folder``: the directory of the job's spool files."""
+    """The coordinator of one job in one epoch. ``folder``: the directory of the job's spool files.
+    ``target``: the place for the job's rows, None = the rows stay in spool files, which are the result."""
 
     def __init__(
         self,
@@ -70,10 +82,11 @@ class Coordinator:
         runner: TaskRunner,
         folder: str,
         options: JobOptions = JobOptions(),  # noqa: B008 - frozen
+        target: JobTarget | None = None,
     ) -> None:
-        self.plan, self.state = plan, state
+        self.plan, self.state, self._target = plan, state, target
         self._log, self._runner, self._folder, self._options = log, runner, folder, options
-        self._news: SimpleQueue[TaskEnd | _Written | CancelRequested] = SimpleQueue()
+        self._news: SimpleQueue[_News] = SimpleQueue()
         # The runs that have not ended, or whose record is not durable yet.
         self._running: dict[TaskId, TaskRun] = {}
         # The number of runs that have not ended, with those that were given up.
@@ -93,8 +106,9 @@ class Coordinator:
     # ---- the loop
 
     def run(self) -> JobEnded:
-        """Run the job to its end, and return the end, which is durable. Raises the log's error if the log
-        can't be written: nothing is known then of the end."""
+        """Run the job to its end, and return the end, which is durable. Raises JobSuspended if the job is
+        left to a successor; the log's error if the log can't be written: nothing is known then of the
+        end."""
         try:
             if self.state.ended is None:
                 self._write(self._end())
@@ -118,9 +132,8 @@ class Coordinator:
         """Run all stages, and return the end of the job, which is not written yet."""
         try:
             self._run_stages()
-            last = self.plan.stages[-1]
-            files = self._files(last.number, len(last.outputs) - 1)
-            ended = JobEnded(JobEnd.FINISHED, sum(file.rows for file in files), Manifest(files))
+            while (ended := self._delivered()) is None:
+                self._run_stages()
         except _CancelledError:
             ended = JobEnded(JobEnd.CANCELLED)
         except Error as error:
@@ -130,6 +143,35 @@ class Coordinator:
         with self._deciding:
             self._decided = True
             return ended if self._asked is None else JobEnded(JobEnd.CANCELLED)
+
+    def _delivered(self) -> JobEnded | None:
+        """Put the rows into the target, and return the end of the job; None if a file of the rows is damaged,
+        whose task runs again."""
+        last = self.plan.stages[-1]
+        files = self._files(last.number, len(last.outputs) - 1)
+        rows = sum(file.rows for file in files)
+        if self._target is None:
+            return JobEnded(JobEnd.FINISHED, rows, Manifest(files))
+        self._decide()
+        assert self.state.submitted is not None
+        token = self.state.submitted.job
+        if self.state.prepared is None:
+            self._write(SinkPrepared(token))
+        if self.state.committed is None:
+            try:
+                self._target.put(token, files)
+            except SpoolDamaged as error:
+                self._reset_producer(error)
+                return None
+            self._write(SinkCommitted(token))
+        return JobEnded(JobEnd.FINISHED, rows)
+
+    def _decide(self) -> None:
+        """Accept no request to cancel any more."""
+        with self._deciding:
+            if self._asked is not None:
+                raise _CancelledError
+            self._decided = True
 
     def cancel(self, request: CancelRequested) -> bool:
         """Have the job end as cancelled; the request is durable when this returns. May be called on any
@@ -142,6 +184,11 @@ class Coordinator:
         self._news.put(request)
         return True
 
+    def suspend(self) -> None:
+        """Have :meth:`run` leave the job to a successor; the tasks that run are stopped. May be called on any
+        thread. Rows that are being put into the target are put to their end first."""
+        self._news.put(_Suspended())
+
     def _run_stages(self) -> None:
         last = self.plan.stages[-1].number
         while not self.state.is_complete(last):
@@ -152,11 +199,11 @@ class Coordinator:
                 raise InternalError("the job can't go on: no task runs, and none is ready")
             self._take(self._next())
 
-    def _next(self) -> "TaskEnd | _Written | CancelRequested":
+    def _next(self) -> _News:
         """Wait for the next news. A simulation decides here what happens next."""
         return self._news.get()
 
-    def _take(self, news: "TaskEnd | _Written | CancelRequested") -> None:
+    def _take(self, news: _News) -> None:
         match news:
             case TaskEnd():
                 self._busy -= 1
@@ -171,6 +218,8 @@ class Coordinator:
                     remove_output(news.event.output)  # a reset has taken the record back
             case CancelRequested():
                 self.state.apply(news)
+            case _Suspended():
+                raise JobSuspended
 
     def _write(self, event: Event) -> None:
         self._log.append_durably(event)
@@ -338,6 +387,10 @@ class Coordinator:
 
 class _CancelledError(Exception):
     """A user has cancelled the job."""
+
+
+class JobSuspended(Exception):
+    """A coordinator has left its job to a successor."""
 
 
 def _job_error(error: Error) -> JobError:

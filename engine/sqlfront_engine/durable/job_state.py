@@ -28,7 +28,8 @@ from sqlfront_values.errors import InternalError
 
 class JobState:
     """The facts about a job. ``epoch`` is that of the last coordinator, ``finished`` has the tasks whose
-    outputs count, ``finishes`` and ``resets`` count the tasks that finished, and those that ran again."""
+    outputs count, ``finishes`` and ``resets`` count the tasks that finished, and those that ran again.
+    ``restored`` counts the tasks that the last coordinator took as finished from its predecessors."""
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
         self.submitted: JobSubmitted | None = None
@@ -42,6 +43,7 @@ class JobState:
         self.ended: JobEnded | None = None
         self.is_clean = False
         self.epoch = 0
+        self.restored = 0
         self.finishes = 0
         self.resets = 0
         for event in events:
@@ -72,7 +74,7 @@ class JobState:
             case JobSubmitted():
                 self.submitted = event
             case EpochStarted():
-                self.epoch = event.epoch
+                self.epoch, self.restored = event.epoch, len(event.finished)
                 self.forget(event.reset)
                 if event.finished != self.accepted():
                     raise InternalError(

@@ -30,10 +30,9 @@ def take_over(
     state = JobState.of(claim.replay)
     reset = Reset() if state.ended is not None else reset_after_loss(plan, state)
     state.forget(reset.tasks)
-    log = claim.start(
-        incarnation=incarnation, finished=state.accepted(), reset=reset.in_order, settings=settings
-    )
-    state.epoch = log.epoch
+    accepted = state.accepted()
+    log = claim.start(incarnation=incarnation, finished=accepted, reset=reset.in_order, settings=settings)
+    state.epoch, state.restored = log.epoch, len(accepted)
     if state.ended is None:
         remove_others(folder, state.files)
     return log, state

@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator
 
-from sqlfront_engine.durable.event_store.events import KINDS
-from sqlfront_engine.durable.event_store.records import Record
 from sqlfront_engine.durable.event_store.replay import Replay
 
 
@@ -11,22 +9,9 @@ def log_lines(replay: Replay) -> Iterator[str]:
     """The lines of a log: sequence, epoch, event and JSON of each record. An event that this version of
     sqlfront doesn't know is shown, too."""
     for record in replay.records:
-        yield f"{record.sequence:>8} {record.epoch:>4}  {_name(record):<18} {_text(record.payload)}"
+        yield f"{record.sequence:>8} {record.epoch:>4}  {record.name:<18} {record.content}"
     for left_out in replay.left_out:
         yield f"{left_out.reason.value}: {left_out.size} bytes from byte {left_out.offset} of {left_out.file}"
     if replay.damage is not None:
         damage = replay.damage
         yield f"DAMAGED: byte {damage.offset} of {damage.file}: {damage.problem}; nothing behind is read"
-
-
-def _name(record: Record) -> str:
-    kind = KINDS.get(record.number)
-    if kind is None:
-        return f"type {record.number}"
-    return kind.name if kind.version == record.version else f"{kind.name} v{record.version}"
-
-
-def _text(payload: bytes) -> str:
-    """The JSON without characters that a terminal acts upon."""
-    text = payload.decode("utf-8", errors="backslashreplace")
-    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in text)

@@ -26,7 +26,7 @@ from typing import Final
 import msgspec
 from crc32c import crc32c
 
-from sqlfront_engine.durable.event_store.events import Event, decode_event
+from sqlfront_engine.durable.event_store.events import KINDS, Event, decode_event
 from sqlfront_values.errors import OperationalError
 
 _MAGIC: Final = b"\xf5SL"
@@ -55,6 +55,22 @@ class Record(msgspec.Struct, frozen=True):
     def payload(self) -> bytes:
         """The event's JSON."""
         return self.frame[_HEADER : -_CHECKSUM.size]
+
+    @property
+    def name(self) -> str:
+        """The event's name, also that of an event or a version that this version of sqlfront doesn't know."""
+        kind = KINDS.get(self.number)
+        if kind is None:
+            return f"type {self.number}"
+        return kind.name if kind.version == self.version else f"{kind.name} v{self.version}"
+
+    @property
+    def content(self) -> str:
+        """The JSON as text, without characters that a terminal acts upon."""
+        text = self.payload.decode("utf-8", errors="backslashreplace")
+        return "".join(
+            one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in text
+        )
 
     def event(self) -> Event:
         """The event. Raises OperationalError if this version of sqlfront doesn't know the event or its

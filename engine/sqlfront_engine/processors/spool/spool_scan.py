@@ -8,7 +8,8 @@ from sqlfront_values.columns.batches import slices
 
 class SpoolScan(Processor, frozen=True, tag_field="processor", tag=True):
     """A source of rows of spool files: those in the buckets of the half-open range ``first`` to ``last``, in
-    the order of the files. Parallel instances on a member take every n-th file."""
+    the order of the files. ``columns``: the ordinals of the columns to read, None = all. Parallel instances
+    on a member take every n-th file."""
 
     cooperative = False
 
@@ -16,12 +17,13 @@ class SpoolScan(Processor, frozen=True, tag_field="processor", tag=True):
     first: int
     last: int
     verify: Verification = Verification.SIZE
+    columns: tuple[int, ...] | None = None
 
     def run(self, context: ProcessorContext) -> Steps:
         buckets = range(self.first, self.last)
         for file in self.files[context.local_index :: context.local_parallelism]:
             for batch in read_spool(file, buckets, verify=self.verify, access=context.files):
-                yield from slices(batch, BATCH_ROWS)
+                yield from slices(batch if self.columns is None else batch.select(self.columns), BATCH_ROWS)
             yield END_OF_PIECE
         yield from last_round(len(self.files), context.local_index, context.local_parallelism)
 
