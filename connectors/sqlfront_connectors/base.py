@@ -256,10 +256,13 @@ class TableWrite(Protocol):
 class InsertTarget(Protocol):
     """A target of inserted rows."""
 
-    def begin_insert(self, *, overwrite: bool = False, time_zone: str = "UTC") -> TableWrite:
+    def begin_insert(
+        self, *, overwrite: bool = False, time_zone: str = "UTC", token: str | None = None
+    ) -> TableWrite:
         """Start an insert; writers of one target take turns at :meth:`TableWrite.commit`. ``overwrite``: the
         inserted rows replace all present rows, otherwise they come behind the present rows. ``time_zone``:
-        the time zone of times that are written as text."""
+        the time zone of times that are written as text. ``token``: a text that the names of the written files
+        have in common, None = each name is unique."""
 
 
 @runtime_checkable
@@ -312,11 +315,12 @@ def insert_all(
     *,
     overwrite: bool = False,
     time_zone: str = "UTC",
+    token: str | None = None,
 ) -> int:
     """Append all batches (in physical form, columns in the table's order) in one insert, and return the
-    number of rows. ``overwrite``: see :meth:`InsertTarget.begin_insert`. If a batch raises an error, the
-    insert is aborted and the table stays unchanged."""
-    write = table.begin_insert(overwrite=overwrite, time_zone=time_zone)
+    number of rows. ``overwrite``, ``time_zone`` and ``token`` as of :meth:`InsertTarget.begin_insert`. If a
+    batch raises an error, the insert is aborted and the table stays unchanged."""
+    write = table.begin_insert(overwrite=overwrite, time_zone=time_zone, token=token)
     try:
         for batch in batches:
             write.append(batch)

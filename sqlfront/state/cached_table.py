@@ -42,12 +42,14 @@ class CachedTable(msgspec.Struct, frozen=True):
         if isinstance(self.origin, TableEntry):
             self.origin.table.drop()
 
-    def begin_insert(self, *, overwrite: bool = False, time_zone: str = "UTC") -> "CachedWrite":
-        """Begin an insert into the origin and the copy; ``overwrite`` and ``time_zone`` as of
-        :meth:`~sqlfront_connectors.base.WritableTable.begin_insert`. Raises ProgrammingError if the origin
+    def begin_insert(
+        self, *, overwrite: bool = False, time_zone: str = "UTC", token: str | None = None
+    ) -> "CachedWrite":
+        """Begin an insert into the origin and the copy; ``overwrite``, ``time_zone`` and ``token`` as of
+        :meth:`~sqlfront_connectors.base.InsertTarget.begin_insert`. Raises ProgrammingError if the origin
         takes no rows."""
         return CachedWrite(
-            writable(self.origin).begin_insert(overwrite=overwrite, time_zone=time_zone),
+            writable(self.origin).begin_insert(overwrite=overwrite, time_zone=time_zone, token=token),
             self.copy.begin_insert(overwrite=overwrite, time_zone=time_zone),
         )
 

@@ -65,11 +65,13 @@ class OutputDirectory:
         self._version = FileVersion(0, format_name, (), schema, pa.schema([]), schema, options)
         self._access = access
 
-    def begin_insert(self, *, overwrite: bool = False, time_zone: str = "UTC") -> FileWrite:
+    def begin_insert(
+        self, *, overwrite: bool = False, time_zone: str = "UTC", token: str | None = None
+    ) -> FileWrite:
         """Begin to write; the commit replaces all that is in the directory, whatever ``overwrite`` says.
-        ``time_zone``: the time zone of times that are written as text."""
+        ``time_zone`` and ``token`` as of :meth:`~sqlfront_connectors.base.InsertTarget.begin_insert`."""
         parts = _DirectoryParts(self.path, self._access)
-        return FileWrite(f"directory {self.path}", self.path, self._version, parts, time_zone)
+        return FileWrite(f"directory {self.path}", self.path, self._version, parts, time_zone, token)
 
 
 class _DirectoryParts:

@@ -53,11 +53,20 @@ class Parts(Protocol):
 class FileWrite:
     """A write of rows into files under way. The files are hidden until the write is complete."""
 
-    def __init__(self, label: str, location: str, version: FileVersion, parts: Parts, time_zone: str) -> None:
+    def __init__(
+        self,
+        label: str,
+        location: str,
+        version: FileVersion,
+        parts: Parts,
+        time_zone: str,
+        token: str | None = None,
+    ) -> None:
         """``label``: the words for the target in messages, as ``table t``. ``version``: the schema, the
-        format and the options of the files. ``time_zone``: the time zone of times written as text."""
+        format and the options of the files. ``time_zone``: the time zone of times written as text.
+        ``token``: the text that the names of all files have in common; None = each name has its own."""
         self._label, self._location = label, location
-        self._version, self._parts = version, parts
+        self._version, self._parts, self._token = version, parts, token
         self._settings = Settings(time_zone=time_zone)
         # Batches may come from several threads.
         self._lock = threading.Lock()
@@ -146,7 +155,8 @@ class FileWrite:
             f"{escape(name)}={NULL_DIRECTORY if value is None else value}" for name, value in partition
         ]
         number = len(self._files) + self._parts.first_number
-        path = os.path.join(*directories, f"part-{number:05}-{uuid.uuid4()}.{self._version.format}")
+        name = f"part-{number:05}-{self._token or uuid.uuid4()}.{self._version.format}"
+        path = os.path.join(*directories, name)
         part = self._parts.part(path)
         self._fill(part, batches)
         return DataFile(os.path.join(self._location, path), os.path.getsize(part), partition)

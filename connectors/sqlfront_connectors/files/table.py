@@ -216,14 +216,21 @@ class FileTable:
                 condition="_LEGACY_ERROR_TEMP_1241",
             )
 
-    def begin_insert(self, *, overwrite: bool = False, time_zone: str = "UTC") -> "FileWrite":
+    def begin_insert(
+        self, *, overwrite: bool = False, time_zone: str = "UTC", token: str | None = None
+    ) -> "FileWrite":
         """Start an insert; its commit lets the files appear together, beside the present files or with
-        ``overwrite`` instead of them. ``time_zone``: the time zone of times written as text. Raises
+        ``overwrite`` instead of them. ``time_zone``: the time zone of times written as text. ``token``: a
+        text in the names of the files, by which :meth:`has_files_of` finds the files. Raises
         NotSupportedError for a format that can't be written."""
         if self.format not in WRITTEN:
             raise NotSupportedError(f"table {self.name}: writing files of the format {self.format}")
         parts = _TableParts(self, overwrite=overwrite)
-        return FileWrite(f"table {self.name}", self.location, self.version, parts, time_zone)
+        return FileWrite(f"table {self.name}", self.location, self.version, parts, time_zone, token)
+
+    def has_files_of(self, token: str) -> bool:
+        """Whether the directory has files of the insert with the token, see :func:`has_files_of`."""
+        return has_files_of(self.location, token, self.access)
 
     def adopt(self, version: FileVersion) -> None:
         """Make ``version``, which another session has published, the current version; do nothing if it is
@@ -281,6 +288,20 @@ class FileTable:
     def version(self) -> FileVersion:
         """The current version."""
         return self._current.files
+
+
+def has_files_of(location: str, token: str, access: FileAccess) -> bool:
+    """Whether a directory has files of the insert with the token: all of them, since they appear together.
+    Raises OperationalError if the directory can't be listed."""
+    with contextlib.suppress(OSError, Error):
+        finish_dead(location, access)
+    try:
+        found = list_files(location, access, ListingOptions(recursive=True))
+    except OperationalError as error:
+        if error.condition != PATH_NOT_FOUND:
+            raise
+        return False
+    return any(token in os.path.basename(file.path) for file in found.files)
 
 
 def _nothing() -> None:

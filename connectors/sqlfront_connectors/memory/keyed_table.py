@@ -187,9 +187,12 @@ class KeyedTable(ABC):
     def set_indexes(self, indexes: tuple[IndexDefinition, ...]) -> None:
         """Publish a version of the same rows with exactly these indexes."""
 
-    def begin_insert(self, *, overwrite: bool = False, time_zone: str = "UTC") -> "MemoryWrite":
+    def begin_insert(
+        self, *, overwrite: bool = False, time_zone: str = "UTC", token: str | None = None
+    ) -> "MemoryWrite":
         """Start an insert; its commit publishes the rows behind all present rows, or with ``overwrite``
-        instead of them. ``time_zone`` has no effect: the table stores no time as text."""
+        instead of them. ``time_zone`` and ``token`` have no effect: the table has neither times as text nor
+        files."""
         return MemoryWrite(self, overwrite=overwrite)
 
 
