@@ -76,6 +76,9 @@ class Config(msgspec.Struct, frozen=True):
     ``plan_cache``: the number of plans that the session keeps for repeated texts, with the same literals or
     others; 0 = none.
 
+    ``job_store``: the directory of durable jobs (CREATE JOB), which outlive the session; None = the session
+    has no durable jobs.
+
     What operators see, all of it off by default: ``query_history``: the number of ended statements that
     ``sys.queries`` keeps. ``slow_query``: seconds; statements that took longer, and all failed ones, are
     logged (``sqlfront.slow_query``, ``sqlfront.queries``); None = no lines. ``metrics``: the address
@@ -106,6 +109,7 @@ class Config(msgspec.Struct, frozen=True):
     silence_limit: float = 30.0
     resource_profile: "ResourceProfile | None" = None
     plan_cache: int = 1000
+    job_store: str | None = None
     query_history: int = 0
     slow_query: float | None = None
     metrics: str | None = None

@@ -44,8 +44,12 @@ if TYPE_CHECKING:
     from sqlfront.cluster import Cluster, opening
     from sqlfront.cluster import caretaker as caretakers
     from sqlfront.commands import copies
+    from sqlfront.commands import jobs as job_commands
     from sqlfront.created_frames import forms as created_frames
     from sqlfront.information_schema import service as information_schema
+    from sqlfront.jobs import service as job_services
+    from sqlfront.jobs.service import DurableJob
+    from sqlfront.lanes import light
     from sqlfront.observability import watching
     from sqlfront.observability.observation import Observation
     from sqlfront.observability.observer import Observer
@@ -55,6 +59,8 @@ if TYPE_CHECKING:
     from sqlfront.state.plans import Plan
     from sqlfront_cluster.members.member import Member
     from sqlfront_connectors import arrow, registry
+    from sqlfront_planner import planning
+    from sqlfront_planner.logical import LogicalPlan
     from sqlfront_values import evaluation_errors
 else:
     created_frames = lazy_module("sqlfront.created_frames.forms")
@@ -66,6 +72,10 @@ else:
     copies = lazy_module("sqlfront.commands.copies")
     information_schema = lazy_module("sqlfront.information_schema.service")
     watching = lazy_module("sqlfront.observability.watching")
+    job_services = lazy_module("sqlfront.jobs.service")
+    job_commands = lazy_module("sqlfront.commands.jobs")
+    light = lazy_module("sqlfront.lanes.light")
+    planning = lazy_module("sqlfront_planner.planning")
     spark_lane = lazy_module("sqlfront.spark.lane")
     spark_start = lazy_module("sqlfront.spark.start")
     registry = lazy_module("sqlfront_connectors.registry")
@@ -113,8 +123,12 @@ class Session(ClosingContext):
                 engine.files = files = files_of_client(config, own)
             plans: PlanCache[Plan] = PlanCache(config.plan_cache)
             runner = engine if cluster is None else cluster.coordinator
-            information = _InformationSchema()
-            path_table = partial(_path_table, runner, plans, files, engine.memory, information)
+            parts = _WithContext()
+            store = None
+            if config.job_store is not None:
+                store = job_services.JobService(config.job_store, engine, parts.read)
+                undo.callback(store.close)
+            path_table = partial(_path_table, runner, plans, store, files, engine.memory, parts)
             observer = None
             if config.is_observed:
                 observer = watching.observer_of(config, runner, plans, lambda: options.settings)
@@ -124,9 +138,9 @@ class Session(ClosingContext):
             self.spark = None if start is None else spark_lane.SparkLane(start)
             #: The state that the session's statements work on.
             self.context = context = Context(
-                config, options, engine, cluster, files, home, catalog, plans, {}, self.spark, observer
+                config, options, engine, cluster, files, home, catalog, plans, {}, self.spark, observer, store
             )
-            information.context = weakref.ref(context)
+            parts.context = weakref.ref(context)
             self.cluster, self.engine = cluster, engine
             if self.spark is not None:
                 self.spark.join(context)
@@ -135,7 +149,7 @@ class Session(ClosingContext):
             self._closed = ""
             _sessions.add(self)
             # Results keep the context, and so the engine, alive until their last row is read.
-            self._finalizer = when_forgotten(context, _free, cluster or engine, home, start, observer)
+            self._finalizer = when_forgotten(context, _free, cluster or engine, home, start, observer, store)
             if own is not None:
                 own.look_after(partial(caretakers.Caretaker, weakref.ref(context)))
             undo.pop_all()
@@ -331,8 +345,36 @@ class Session(ClosingContext):
             context.catalog.remove((name,))
             context.plans.sweep(context.catalog)  # cached plans keep the view's rows
 
+    def submit_job(
+        self,
+        text: str,
+        args: Parameters | None = None,
+        *,
+        name: str | None = None,
+        options: Mapping[str, str] | None = None,
+    ) -> "DurableJob":
+        """Begin a durable job that runs a query, CREATE TABLE ... AS, or an INSERT; the job goes on when the
+        session is gone. ``args``: the values of the query's parameters. ``name``: the job's name, None = a
+        new one. ``options``: those of CREATE JOB. Raises the errors of CREATE JOB.
+
+        >>> import tempfile, sqlfront
+        >>> with sqlfront.connect(job_store=tempfile.mkdtemp()) as connection:
+        ...     job = connection.session.submit_job("SELECT id * 2 AS n FROM range(3)")
+        ...     job.result().collect()
+        [Row(n=0), Row(n=2), Row(n=4)]
+        """
+        self.check_open()
+        text = well_formed(text)
+        request = StatementRequest(text, NO_ARGUMENTS if args is None else self.arguments(args))
+        try:
+            return job_commands.submit(self.context, request, name, options or {})
+        except Error as error:
+            self.locate(error, text)
+            raise
+
     def close(self) -> None:
-        """Cancel running queries, stop the threads, remove temporary files; closing twice is no error."""
+        """Cancel running queries, leave durable jobs to a successor, stop the threads, remove temporary
+        files; closing twice is no error."""
         self._closed = self._closed or "the session is closed"
         self._finalizer()
 
@@ -507,7 +549,10 @@ def _free(
     home: Home,
     start: "spark_start.SparkStart | None",
     observer: "Observer | None",
+    store: "job_services.JobService | None",
 ) -> None:
+    if store is not None:
+        store.close()
     engine.close()
     if observer is not None:
         observer.close()
@@ -516,8 +561,9 @@ def _free(
         start.close()
 
 
-class _InformationSchema:
-    """The tables of ``information_schema`` for one session; loaded at first use."""
+class _WithContext:
+    """The parts of a session that need its context, which comes after them: the tables of
+    ``information_schema``, loaded at first use, and the rows of durable jobs."""
 
     def __init__(self) -> None:
         self.context: weakref.ref[Context] | None = None
@@ -530,21 +576,31 @@ class _InformationSchema:
             self._tables = information_schema.InformationSchema(self.context)
         return self._tables.table(name)
 
+    def read(self, plan: "LogicalPlan") -> Result:
+        """Run a plan as a light job. Raises InterfaceError if the session is gone."""
+        context = None if self.context is None else self.context()
+        if context is None:
+            raise InterfaceError("the session is closed")
+        return light.run_plan(context, planning.plan_logical(plan, context.settings, context.target))
+
 
 def _path_table(
     runner: "Engine | Member",
     plans: "PlanCache[Plan]",
+    jobs: "job_services.JobService | None",
     files: FileAccess,
     memory: MemoryBudget,
-    information: _InformationSchema,
+    parts: _WithContext,
     format_name: str,
     path: str,
 ) -> "tables.Table | None":
     """The table of ``format.`path```, ``sys.name`` or ``information_schema.name``; None if no connector has
     the format."""
     if format_name == "sys":
-        return system_tables.system_table(path, runner, plans)
+        return system_tables.system_table(path, system_tables.SystemState(runner, plans, jobs))
+    if format_name == "job" and jobs is not None:
+        return jobs.table(path)
     if format_name == "information_schema":
-        return information.table(path)
+        return parts.table(path)
     definition = tables.TableDefinition(f"{format_name}.`{path}`", location=path, files=files, memory=memory)
     return registry.path_table(format_name, definition)

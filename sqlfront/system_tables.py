@@ -1,6 +1,7 @@
 """System tables ``sys.members``, ``sys.light_jobs``, ``sys.partitions``, ``sys.plans`` and ``sys.queries``:
 state and activity of a session's cluster, the session's cached plans, and statements
-(:mod:`sqlfront.observability.history`).
+(:mod:`sqlfront.observability.history`). ``sys.jobs``, ``sys.job_stages``, ``sys.job_tasks`` and
+``sys.job_events`` have the durable jobs (:mod:`sqlfront.jobs.listing`).
 
 Each statement that names a system table reads a fresh snapshot, taken when the statement is planned; so
 ``sys.light_jobs`` doesn't show the query that reads it. A session without members is a cluster of one member.
@@ -9,11 +10,13 @@ Each statement that names a system table reads a fresh snapshot, taken when the 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 
+from sqlfront.jobs import listing as job_listing
 from sqlfront.observability import history
 from sqlfront.state.plans import Plan
 from sqlfront_cluster.members.listing import JobListing, wait_for_jobs
@@ -27,6 +30,9 @@ from sqlfront_values.arrow.arrays import bitmap, from_values
 from sqlfront_values.errors import Error, spark_error
 from sqlfront_values.settings import EMBEDDED
 from sqlfront_values.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, TIMESTAMP
+
+if TYPE_CHECKING:
+    from sqlfront.jobs.service import JobService
 
 #: The database name of the system tables.
 SYSTEM: Final = "sys"
@@ -67,17 +73,25 @@ PLANS: Final = pa.schema(
 )
 
 Row = tuple[object, ...]
-Plans = PlanCache[Plan]
 
 
-def system_table(name: str, runner: Engine | Member, plans: Plans) -> ArrowTable:
-    """The table ``sys.name`` with its current rows, for a session whose queries ``runner`` runs and that
-    caches ``plans``. Raises ProgrammingError (TABLE_OR_VIEW_NOT_FOUND) if no system table has the name."""
+class SystemState(msgspec.Struct, frozen=True):
+    """The state of a session that system tables show: the ``runner`` of its queries, its cached ``plans``,
+    and its durable ``jobs``, None = the session has no store for them."""
+
+    runner: Engine | Member
+    plans: PlanCache[Plan]
+    jobs: "JobService | None" = None
+
+
+def system_table(name: str, state: SystemState) -> ArrowTable:
+    """The table ``sys.name`` with its current rows, for a session in this state. Raises ProgrammingError
+    (TABLE_OR_VIEW_NOT_FOUND) if no system table has the name."""
     found = SYSTEM_TABLES.get(name.lower())
     if found is None:
         raise unknown_table(SYSTEM, name, SYSTEM_TABLES)
     schema, rows = found
-    return ArrowTable(f"{SYSTEM}.{name.lower()}", _table(schema, rows(runner, plans)))
+    return ArrowTable(f"{SYSTEM}.{name.lower()}", _table(schema, rows(state)))
 
 
 def unknown_table(schema: str, name: str, known: Iterable[str]) -> Error:
@@ -100,8 +114,9 @@ def listing(runner: Engine | Member) -> JobListing:
 # ---- rows
 
 
-def _members(runner: Engine | Member, _: Plans) -> list[Row]:
+def _members(state: SystemState) -> list[Row]:
     """The rows of ``sys.members``, in the order in which the members joined."""
+    runner = state.runner
     here = runner.name if isinstance(runner, Member) else EMBEDDED
     members = _member_list(runner)
     owned = Counter(members.owners)
@@ -115,10 +130,10 @@ def _member_list(runner: Engine | Member) -> MemberList:
     return runner.members if isinstance(runner, Member) else alone(EMBEDDED)
 
 
-def _light_jobs(runner: Engine | Member, _: Plans) -> list[Row]:
+def _light_jobs(state: SystemState) -> list[Row]:
     """The rows of ``sys.light_jobs``, oldest first; then a row of nulls for each member that doesn't list its
     jobs."""
-    found = listing(runner)
+    found = listing(state.runner)
     rows: list[Row] = [
         (
             job.id,
@@ -134,11 +149,11 @@ def _light_jobs(runner: Engine | Member, _: Plans) -> list[Row]:
     return rows + [(None, name, NO_ANSWER, None, None, None, None) for name in found.silent]
 
 
-def _partitions(runner: Engine | Member, _: Plans) -> list[Row]:
-    return [(number, _owner(name)) for number, name in enumerate(_member_list(runner).owners)]
+def _partitions(state: SystemState) -> list[Row]:
+    return [(number, _owner(name)) for number, name in enumerate(_member_list(state.runner).owners)]
 
 
-def _plans(_: Engine | Member, plans: Plans) -> list[Row]:
+def _plans(state: SystemState) -> list[Row]:
     """The rows of ``sys.plans``, least recently used first. ``text`` is the text of the first query with the
     plan, ``hits`` the number of later uses."""
     return [
@@ -150,13 +165,18 @@ def _plans(_: Engine | Member, plans: Plans) -> list[Row]:
             datetime.fromtimestamp(each.made, UTC),
             datetime.fromtimestamp(each.last_used / 1e9, UTC),
         )
-        for each in plans.entries()
+        for each in state.plans.entries()
     ]
 
 
-def _queries(runner: Engine | Member, _: Plans) -> list[Row]:
+def _queries(state: SystemState) -> list[Row]:
     """The rows of ``sys.queries``, oldest first."""
-    return history.rows(runner, listing(runner).jobs)
+    return history.rows(state.runner, listing(state.runner).jobs)
+
+
+def _of_jobs(rows: "Callable[[JobService], list[Row]]") -> "Callable[[SystemState], list[Row]]":
+    """The rows of a table of durable jobs; none without a store."""
+    return lambda state: [] if state.jobs is None else rows(state.jobs)
 
 
 def _owner(name: str) -> str | None:
@@ -164,7 +184,11 @@ def _owner(name: str) -> str | None:
 
 
 #: The columns and rows of each system table, by name.
-SYSTEM_TABLES: Final[Mapping[str, tuple[pa.Schema, Callable[[Engine | Member, Plans], list[Row]]]]] = {
+SYSTEM_TABLES: Final[Mapping[str, tuple[pa.Schema, Callable[[SystemState], list[Row]]]]] = {
+    "job_events": (job_listing.JOB_EVENTS, _of_jobs(job_listing.events)),
+    "job_stages": (job_listing.JOB_STAGES, _of_jobs(job_listing.stages)),
+    "job_tasks": (job_listing.JOB_TASKS, _of_jobs(job_listing.tasks)),
+    "jobs": (job_listing.JOBS, _of_jobs(job_listing.jobs)),
     "light_jobs": (LIGHT_JOBS, _light_jobs),
     "members": (MEMBERS, _members),
     "partitions": (PARTITIONS, _partitions),

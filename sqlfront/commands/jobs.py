@@ -1,54 +1,339 @@
-"""The statements of durable jobs: CREATE JOB, SHOW JOBS, DESCRIBE, CANCEL, RESUME and DROP JOB."""
+"""The statements of durable jobs: CREATE JOB, SHOW JOBS, DESCRIBE, CANCEL, RESUME and DROP JOB.
 
-from typing import NoReturn
+A job runs the query of its statement durably. The target of the rows is the statement itself, which runs as
+any other one, with the job's rows in the place of its query.
+"""
 
-from sqlfront.commands.run import CommandOutcome, StatementRun
+import secrets
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final, NoReturn
+
+import pyarrow as pa
+from msgspec.structs import replace
+
+from sqlfront.commands import caching, directories, tables
+from sqlfront.commands.inspection.names import matches
+from sqlfront.commands.run import NOTHING, CommandOutcome, StatementRun, origin_of, shown
+from sqlfront.jobs.job_plan import PlannedJob, plan_job
+from sqlfront.jobs.job_status import DurableJobStatus
+from sqlfront.jobs.spooled_rows import SpooledRows
+from sqlfront.lanes.request import StatementRequest
+from sqlfront.state.cached_table import writable
+from sqlfront_connectors.base import Table
+from sqlfront_connectors.files import FileTable
+from sqlfront_connectors.files.directory import absolute_path
+from sqlfront_connectors.files.table import has_files_of
+from sqlfront_connectors.memory.spread.table import SpreadTable
+from sqlfront_engine.durable.stages import StagePlan
+from sqlfront_engine.spool.spool_file import SpoolFile
+from sqlfront_planner.catalog import TableEntry, already_exists
+from sqlfront_planner.logical import LogicalPlan
+from sqlfront_planner.statement import parse
+from sqlfront_planner.statements.directories import directory_target
+from sqlfront_planner.statements.dotted_names import name_parts
 from sqlfront_planner.statements.structs import (
     CancelJob,
     CreateJob,
+    CreateMode,
+    CreateTable,
     DescribeJob,
     DropJob,
     ExplainJob,
+    Insert,
+    InsertDirectory,
+    JobStatement,
+    Query,
+    RefreshTable,
     ResumeJob,
     ShowJobs,
 )
-from sqlfront_values.errors import NotSupportedError
+from sqlfront_planner.table_changes.insertion import assign
+from sqlfront_values.errors import NotSupportedError, ProgrammingError
+from sqlfront_values.types import BIGINT, STRING, TIMESTAMP
+
+if TYPE_CHECKING:
+    from sqlfront.jobs.service import DurableJob, JobService
+    from sqlfront.state.context import Context
+
+_JOB: Final = pa.schema([("id", STRING), ("name", STRING), ("state", STRING)])
+_JOBS: Final = pa.schema(
+    [
+        *_JOB,
+        ("created", TIMESTAMP),
+        ("stages_done", BIGINT),
+        ("stages", BIGINT),
+        ("tasks_done", BIGINT),
+        ("tasks", BIGINT),
+        ("statement", STRING),
+    ]
+)
+_FACTS: Final = pa.schema([("fact", STRING), ("value", STRING)])
+_STAGES: Final = pa.schema(
+    [("stage", BIGINT), ("tasks", STRING), ("reads", STRING), ("materialised", STRING), ("vertices", STRING)]
+)
 
 
 def create_job(run: StatementRun, statement: CreateJob) -> CommandOutcome:
-    """CREATE JOB: store a job, and begin to run it."""
-    _refuse()
+    """CREATE JOB: store a job, durably, and begin to run it. The outcome has the job's id, name and state.
+    Raises ProgrammingError for a name that is taken and for wrong options, NotSupportedError for a statement
+    that no durable job can run."""
+    present = _service(run).find(statement.name)
+    if present is not None and statement.mode is CreateMode.SKIP:
+        return _shown_job(present)
+    replaced = present if statement.mode is CreateMode.REPLACE else None
+    return _shown_job(
+        _submitted(run, statement.name, statement.text, statement.statement, statement.options, replaced)
+    )
+
+
+def submit(
+    context: "Context", request: StatementRequest, name: str | None, options: Mapping[str, str]
+) -> "DurableJob":
+    """Begin a job for the statement of the request; ``name`` None = a new name. Raises the errors of CREATE
+    JOB."""
+    statement = parse(request.text)
+    if not isinstance(statement, JobStatement):
+        raise ProgrammingError(
+            "a durable job runs a query, CREATE TABLE ... AS, INSERT INTO, INSERT OVERWRITE"
+        )
+    run = StatementRun(context, request)
+    return _submitted(run, name or f"job-{secrets.token_hex(4)}", request.text, statement, options)
+
+
+def _submitted(
+    run: StatementRun,
+    name: str,
+    text: str,
+    statement: JobStatement,
+    options: Mapping[str, str],
+    replaced: "DurableJob | None" = None,
+) -> "DurableJob":
+    service = _service(run)
+    planned = _planned(run, statement)
+    target = _target(run, statement, planned.plan.schema)
+    if replaced is not None:
+        _removed(service, replaced)
+    return service.submit(name, text, planned, run.context.settings, target, options)
+
+
+def _removed(service: "JobService", job: "DurableJob") -> None:
+    """Cancel a job that has not ended, and remove it."""
+    job.cancel()
+    job.wait()
+    service.remove(job.id)
 
 
 def explain_job(run: StatementRun, statement: ExplainJob) -> CommandOutcome:
-    """EXPLAIN CREATE JOB: the plan of the job's statement."""
-    _refuse()
+    """EXPLAIN CREATE JOB: the stages of the job, and which rows are materialised between them."""
+    _service(run)
+    return shown(_STAGES, _stages(_planned(run, statement.job.statement).stages))
 
 
 def show_jobs(run: StatementRun, statement: ShowJobs) -> CommandOutcome:
-    """SHOW JOBS: the stored jobs whose names match the pattern."""
-    _refuse()
+    """SHOW JOBS: the stored jobs whose names match the pattern, in the order of their creation."""
+    found = [job for job in _service(run).jobs() if matches(job.name, statement.pattern)]
+    return shown(
+        _JOBS,
+        [
+            (
+                job.id,
+                job.name,
+                job.phase.value,
+                _time(job.created),
+                job.stages_done,
+                job.stages,
+                job.tasks_done,
+                job.tasks,
+                job.statement,
+            )
+            for job in found
+        ],
+    )
 
 
 def describe_job(run: StatementRun, statement: DescribeJob) -> CommandOutcome:
     """DESCRIBE JOB: the facts about a stored job."""
-    _refuse()
+    return shown(_FACTS, _facts(_found(run, statement.name).status()))
 
 
 def cancel_job(run: StatementRun, statement: CancelJob) -> CommandOutcome:
-    """CANCEL JOB: end a running job."""
-    _refuse()
+    """CANCEL JOB: end a job that has not ended. The request is durable when the statement returns."""
+    job = _found_or_none(run, statement.name, if_exists=statement.if_exists)
+    if job is not None:
+        job.cancel()
+    return NOTHING
 
 
 def resume_job(run: StatementRun, statement: ResumeJob) -> CommandOutcome:
-    """RESUME JOB: run a job on from its finished tasks."""
-    _refuse()
+    """RESUME JOB: run a job on whose coordinator is gone; its finished tasks don't run again. The outcome has
+    the job's id, name and state."""
+    job = _found_or_none(run, statement.name, if_exists=statement.if_exists)
+    if job is None:
+        return NOTHING
+    made = parse(job.status().statement)
+    assert isinstance(made, JobStatement)
+    service = _service(run)
+    service.resume(job.id, _target(run, made, service.schema(job.id)))
+    return _shown_job(job)
 
 
 def drop_job(run: StatementRun, statement: DropJob) -> CommandOutcome:
-    """DROP JOB: remove a stored job."""
-    _refuse()
+    """DROP JOB: cancel a job that has not ended, and remove it with its files and its log."""
+    job = _found_or_none(run, statement.name, if_exists=statement.if_exists)
+    if job is not None:
+        _removed(_service(run), job)
+    return NOTHING
 
 
-def _refuse() -> NoReturn:
-    raise NotSupportedError("durable jobs need Config(job_store=...)", sqlstate="0A000")
+# ---- jobs by name
+
+
+def _service(run: StatementRun) -> "JobService":
+    if run.context.jobs is None:
+        raise NotSupportedError("durable jobs need a store: connect(job_store=...), --job-store")
+    return run.context.jobs
+
+
+def _found(run: StatementRun, name: str) -> "DurableJob":
+    job = _service(run).find(name)
+    if job is None:
+        raise ProgrammingError(f"there is no job `{name}` in {_service(run).address}")
+    return job
+
+
+def _found_or_none(run: StatementRun, name: str, *, if_exists: bool) -> "DurableJob | None":
+    return _service(run).find(name) if if_exists else _found(run, name)
+
+
+def _shown_job(job: "DurableJob") -> CommandOutcome:
+    return shown(_JOB, [(job.id, job.name, job.status().phase.value)])
+
+
+def _time(microseconds: int) -> datetime:
+    return datetime.fromtimestamp(microseconds / 1_000_000, UTC)
+
+
+def _facts(job: DurableJobStatus) -> list[tuple[str, str | None]]:
+    return [
+        ("id", job.id),
+        ("name", job.name),
+        ("state", job.phase.value),
+        ("statement", job.statement),
+        ("user", job.user),
+        ("created", _time(job.created).isoformat(" ", "milliseconds")),
+        ("stages", f"{job.stages_done} of {job.stages}"),
+        ("tasks", f"{job.tasks_done} of {job.tasks}"),
+        ("tasks restored", str(job.restored)),
+        ("tasks run again", str(job.rerun)),
+        ("epoch", str(job.epoch)),
+        ("bytes", str(job.bytes)),
+        ("rows", None if job.rows is None else str(job.rows)),
+        ("error", None if job.error is None else job.error.message),
+    ]
+
+
+def _stages(plan: StagePlan) -> Iterator[tuple[object, ...]]:
+    for stage in plan.stages:
+        yield (
+            stage.number,
+            "several" if stage.is_parallel else "one",
+            ", ".join(f"stage {source.stage} ({source.output})" for source in stage.inputs) or None,
+            ", ".join(f"{output.vertex}: {output.kind.value}" for output in stage.outputs),
+            ", ".join(stage.vertices),
+        )
+
+
+# ---- plans and targets
+
+
+def _planned(run: StatementRun, statement: JobStatement) -> PlannedJob:
+    query = statement if isinstance(statement, Query) else statement.query
+    assert query is not None
+    rows = run.bind(query)
+    _check_target(run, statement, rows)
+    context = run.context
+    return plan_job(rows, run.arguments.values, context.settings, context.config.collect_rows)
+
+
+def _target(run: StatementRun, statement: JobStatement, schema: pa.Schema) -> "StatementTarget | None":
+    if isinstance(statement, Query):
+        return None
+    return StatementTarget(run.context, statement, schema, _service(run).delivered)
+
+
+class StatementTarget:
+    """The target of a job's rows: a statement that runs with these rows in the place of its query.
+    ``schema``: the logical schema of the rows. ``delivered``: the jobs whose rows this process has put into
+    their targets."""
+
+    def __init__(
+        self,
+        context: "Context",
+        statement: CreateTable | Insert | InsertDirectory,
+        schema: pa.Schema,
+        delivered: set[str],
+    ) -> None:
+        self._context, self._statement, self._schema = context, statement, schema
+        self._delivered = delivered
+
+    def put(self, token: str, files: tuple[SpoolFile, ...]) -> None:
+        """See :meth:`~sqlfront_engine.durable.target.JobTarget.put`."""
+        if token in self._delivered:
+            return
+        rows = SpooledRows(f"job {token}", self._schema, files).plan()
+        self._run(StatementRun(self._context, source=rows, token=token), token)
+        self._delivered.add(token)
+
+    def _run(self, run: StatementRun, token: str) -> None:
+        statement = self._statement
+        match statement:
+            case InsertDirectory():
+                directories.insert_directory(run, statement)  # a second time gives the same files
+            case Insert():
+                table = _origin(run, statement.name)
+                if isinstance(table, FileTable) and table.has_files_of(token):
+                    caching.refresh(run, RefreshTable(statement.name))
+                else:
+                    tables.insert(run, statement)
+            case CreateTable():
+                self._create(run, statement, token)
+
+    def _create(self, run: StatementRun, statement: CreateTable, token: str) -> None:
+        """CREATE TABLE; over the files that are there if an earlier call has written the rows."""
+        location = statement.location
+        if location is not None and has_files_of(location, token, run.context.files):
+            statement = replace(statement, query=None, schema=self._schema, mode=CreateMode.SKIP)
+        tables.create_table(run, statement)
+
+
+def _origin(run: StatementRun, name: str) -> Table | None:
+    """The table of a name, behind its copy if it is cached; None for a view."""
+    origin = origin_of(run.entry(name))
+    return origin.table if isinstance(origin, TableEntry) else None
+
+
+def _check_target(run: StatementRun, statement: JobStatement, rows: LogicalPlan) -> None:
+    """Raise the errors of a statement that can't take the rows, before the job is accepted."""
+    match statement:
+        case Insert():
+            entry = run.entry(statement.name)
+            table = writable(entry)
+            if isinstance(table, SpreadTable):
+                raise NotSupportedError(
+                    f"a durable job into the memory table `{entry.name}` of several members"
+                )
+            assign(rows, statement.name, table.schema, statement.columns)
+        case CreateTable():
+            present = run.context.catalog.own(name_parts(statement.name), temporary=False)
+            if present is not None and statement.mode is CreateMode.ERROR:
+                raise already_exists(present)
+        case InsertDirectory():
+            target = directory_target(statement, _no_parameter)
+            absolute_path(target.path)
+        case _:
+            pass
+
+
+def _no_parameter(name: str) -> NoReturn:
+    raise NotSupportedError("a durable job with a parameter for the path or an option of its directory")

@@ -85,10 +85,14 @@ def overflow_of(table: str) -> Iterator[None]:
 
 class StatementRun(msgspec.Struct, frozen=True):
     """A run of one command: its ``request``, and the ``context`` of the session. A run outside of a
-    statement has an empty request."""
+    statement has an empty request. ``source``: the rows that stand for those of the statement's query, None =
+    the query is bound and run. ``token``: the text that the names of the written files have in common, None =
+    each name is unique."""
 
     context: Context
     request: StatementRequest = _NO_REQUEST
+    source: LogicalPlan | None = None
+    token: str | None = None
 
     @property
     def arguments(self) -> Arguments:
@@ -118,14 +122,19 @@ class StatementRun(msgspec.Struct, frozen=True):
         return None if context.options.lane == Lane.LIGHT else context.spark
 
     def bind(self, query: Query) -> LogicalPlan:
-        """Bind the query with the command's arguments; return the logical plan."""
+        """Bind the query with the command's arguments; return the logical plan, that of :attr:`source` if
+        there is one."""
+        if self.source is not None:
+            return self.source
         return bind(query, self.context.catalog, self.context.bind_settings, self.arguments)
 
     def read(self, query: Query) -> LogicalPlan:
         """The query's logical plan, for a statement that only sqlfront can run: rows of Spark's relations, or
         of a query that only Spark can run, have been fetched."""
         spark = self.context.spark
-        return self.bind(query) if spark is None else spark.read(self.request, query)
+        if spark is None or self.source is not None:
+            return self.bind(query)
+        return spark.read(self.request, query)
 
     def rows(self, plan: LogicalPlan) -> Iterator[pa.RecordBatch]:
         """Run a logical plan as a light job; return the rows in physical form."""
@@ -149,7 +158,7 @@ class StatementRun(msgspec.Struct, frozen=True):
         rows; all or nothing. Return the number of rows."""
         if self.context.cluster is None or not isinstance(table, SpreadTable):
             zone = self.context.settings.time_zone
-            return insert_all(table, self.rows(plan), overwrite=overwrite, time_zone=zone)
+            return insert_all(table, self.rows(plan), overwrite=overwrite, time_zone=zone, token=self.token)
         with table.storing(overwrite=overwrite) as version:
             return self.publish(version, plan, version.keys)
 

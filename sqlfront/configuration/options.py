@@ -214,6 +214,7 @@ OPTIONS: Final = (
         OptionScope.OWN,
     ),
     ConnectionOption("plan_cache", OptionKind.INTEGER, "number of plans that are kept; default: 1000"),
+    ConnectionOption("job_store", OptionKind.TEXT, "directory of durable jobs, which outlive the session"),
     ConnectionOption(
         "query_history", OptionKind.INTEGER, "number of ended statements in `sys.queries`; default: none"
     ),

@@ -27,6 +27,7 @@ from sqlfront_values.settings import Settings
 
 if TYPE_CHECKING:
     from sqlfront.cluster import Cluster
+    from sqlfront.jobs.service import JobService
     from sqlfront.lanes.request import StatementRequest
     from sqlfront.observability.observer import Observer
     from sqlfront.state.plans import Plan
@@ -41,8 +42,9 @@ class Context(msgspec.Struct, frozen=True, eq=False, weakref=True):
     ``cluster``: the session's members, None = this process alone. ``files``: the files that statements may
     open. ``home``: the directory for tables without LOCATION. ``bases``: the basis of each temporary copy of
     a view, by the copy, if other sessions can change the view's tables. ``spark``: the Spark session
-    beside this session. ``observer``: the observer of the statements, None = none. The engine ends
-    when nobody holds the context any more.
+    beside this session. ``observer``: the observer of the statements, None = none. ``jobs``: the durable jobs
+    of the session's store, None = the session has none. The engine ends when nobody holds the context any
+    more.
     """
 
     config: Config
@@ -56,6 +58,7 @@ class Context(msgspec.Struct, frozen=True, eq=False, weakref=True):
     bases: "dict[Table, CopyBasis]"
     spark: "SparkBeside | None"
     observer: "Observer | None" = None
+    jobs: "JobService | None" = None
 
     @property
     def settings(self) -> Settings:

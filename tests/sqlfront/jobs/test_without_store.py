@@ -23,7 +23,7 @@ def test_durable_jobs_need_a_job_store(sql: str) -> None:
         with pytest.raises(sqlfront.NotSupportedError) as caught:
             connection.execute(sql, [1] if "?" in sql else None)
 
-        assert caught.value.message == "durable jobs need Config(job_store=...)"
+        assert caught.value.message == "durable jobs need a store: connect(job_store=...), --job-store"
 
 
 def test_a_relation_called_job_is_described() -> None:

@@ -1,0 +1,138 @@
+"""The options of a durable job: OPTIONS of CREATE JOB.
+
+The names are those of Flink's options where Flink has the option.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from sqlfront_engine.durable.division import JobOptions
+from sqlfront_engine.durable.event_store.settings import FailurePolicy, LogSettings
+from sqlfront_planner.binder.names.shown_names import nearest_words
+from sqlfront_values.errors import ProgrammingError
+
+_SIZE: Final = re.compile(r"([0-9]{1,18})\s*([kmgt]?)(?:i?b)?", re.IGNORECASE)
+_FACTORS: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_DURATION: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*(ms|s|min|h)?", re.IGNORECASE)
+_SECONDS: Final = {"ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0}
+
+
+class JobSettings(msgspec.Struct, frozen=True):
+    """The settings of a job: those of its tasks, and those of its log."""
+
+    tasks: JobOptions = JobOptions()
+    log: LogSettings = LogSettings()
+
+
+class JobOption(msgspec.Struct, frozen=True):
+    """An option of CREATE JOB: its ``name``, the ``field`` of the job's settings that takes the value (of
+    ``log`` if ``of_log``, else of ``tasks``), the ``kind`` of values, the least and the greatest value, and
+    the meaning in words."""
+
+    name: str
+    field: str
+    kind: str
+    least: float
+    most: float
+    meaning: str
+    of_log: bool = False
+
+    def value(self, text: str) -> object:
+        """The value of a text. Raises ProgrammingError for a text that is no value."""
+        value = _parsed(self.kind, text)
+        if isinstance(value, FailurePolicy):
+            return value
+        if value is None or not self.least <= value <= self.most:
+            raise ProgrammingError(f"the option {self.name} of a job takes {self._expected()}, not {text!r}")
+        return value
+
+    def _expected(self) -> str:
+        if self.kind == "policy":
+            return "fail or unprotected"
+        unit = {"count": "", "size": " bytes (with k, m, g)", "duration": " seconds (with ms, min, h)"}
+        return f"{self.least:g} to {self.most:g}{unit[self.kind]}"
+
+
+#: All options of CREATE JOB.
+JOB_OPTIONS: Final = (
+    JobOption("parallelism", "parallelism", "count", 1, 10_000, "the most tasks of a stage"),
+    JobOption("buckets", "buckets", "count", 1, 10_000, "the parts into which a task divides rows by key"),
+    JobOption("task-size", "task_size", "size", 1, 1 << 50, "bytes of input that are worth a task"),
+    JobOption("attempts", "attempts", "count", 1, 1000, "the runs of a task until its failure fails the job"),
+    JobOption(
+        "job-event.store.write-buffer.size",
+        "buffer_size",
+        "size",
+        1024,
+        1 << 30,
+        "bytes of records that nobody waits for, kept in memory",
+        of_log=True,
+    ),
+    JobOption(
+        "job-event.store.flush-interval",
+        "flush_interval",
+        "duration",
+        0.001,
+        3600,
+        "time until such records are written",
+        of_log=True,
+    ),
+    JobOption(
+        "job-event.store.group-window",
+        "group_window",
+        "duration",
+        0,
+        60,
+        "time in which records share one fsync",
+        of_log=True,
+    ),
+    JobOption(
+        "job-event.store.failure-policy",
+        "policy",
+        "policy",
+        0,
+        0,
+        "fail: a log that can't be written ends the job; unprotected: the job goes on without its log",
+        of_log=True,
+    ),
+)
+_BY_NAME: Final = {option.name: option for option in JOB_OPTIONS}
+
+
+def job_settings(options: Mapping[str, str]) -> JobSettings:
+    """The settings that the options give. Raises ProgrammingError for an unknown option, or a value out of
+    range.
+
+    >>> job_settings({"Task-Size": "1m", "job-event.store.flush-interval": "500 ms"}).log.flush_interval
+    0.5
+    """
+    given: dict[bool, dict[str, object]] = {False: {}, True: {}}
+    for name, text in options.items():
+        option = _BY_NAME.get(name.lower())
+        if option is None:
+            nearest = nearest_words(name, tuple(_BY_NAME))[0]
+            raise ProgrammingError(
+                f"{name!r} is no option of a job; did you mean {nearest!r}? Known: {', '.join(_BY_NAME)}"
+            )
+        given[option.of_log][option.field] = option.value(text.strip())
+    return JobSettings(
+        msgspec.structs.replace(JobOptions(), **given[False]),
+        msgspec.structs.replace(LogSettings(), **given[True]),
+    )
+
+
+def _parsed(kind: str, text: str) -> "float | FailurePolicy | None":
+    match kind:
+        case "count":
+            return int(text) if re.fullmatch(r"[0-9]{1,9}", text) else None
+        case "size":
+            size = _SIZE.fullmatch(text)
+            return int(size[1]) * _FACTORS[size[2].lower()] if size else None
+        case "duration":
+            found = _DURATION.fullmatch(text)
+            return float(found[1]) * _SECONDS[(found[2] or "s").lower()] if found else None
+        case _:
+            return next((policy for policy in FailurePolicy if policy.value == text.lower()), None)

@@ -1,0 +1,130 @@
+"""The plan of a durable job: the part of a job's log by which any process can run the job."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
+
+import msgspec
+import pyarrow as pa
+
+from sqlfront_cluster import codec
+from sqlfront_cluster.codec.dags import decode_dag, encode_dag
+from sqlfront_connectors.arrow import ArrowTable
+from sqlfront_connectors.base import Table
+from sqlfront_connectors.files import FileTable
+from sqlfront_connectors.files.scan import FileScan
+from sqlfront_connectors.memory import MemoryTable
+from sqlfront_engine.dag import DAG
+from sqlfront_engine.durable.stages import StagePlan, cut
+from sqlfront_planner.logical import LogicalPlan, LogicalScan, all_nodes
+from sqlfront_planner.planning import PlanTarget, plan_logical
+from sqlfront_planner.run_values import RunValues
+from sqlfront_values.errors import NotSupportedError, OperationalError
+from sqlfront_values.settings import Settings
+
+
+class SourceFile(msgspec.Struct, frozen=True, array_like=True):
+    """A file that a job reads, as it was when the job was planned: ``size`` in bytes, ``modified`` in
+    nanoseconds since 1970."""
+
+    path: str
+    size: int
+    modified: int
+
+
+class JobPlan(msgspec.Struct, frozen=True, array_like=True):
+    """The plan of a job. ``dag``: the encoded DAG of the statement's query, with the values of the query's
+    parameters. ``schema``: the logical schema of the query's rows. ``files``: the files that the DAG reads.
+    ``held``: the names of the memory tables that the DAG reads, whose rows are in the process that planned
+    the job."""
+
+    dag: bytes
+    schema: pa.Schema
+    files: tuple[SourceFile, ...]
+    held: tuple[str, ...]
+
+    def encoded(self) -> bytes:
+        """The plan as bytes."""
+        return codec.encode(self)
+
+    @property
+    def fingerprint(self) -> str:
+        """The hash of the DAG."""
+        return sha256(self.dag).hexdigest()
+
+    def stages(self) -> StagePlan:
+        """The stages of the DAG."""
+        return cut(decode_dag(self.dag))
+
+    def check_files(self) -> None:
+        """Raise OperationalError (40001) if a file that the job reads has changed since the job was planned:
+        rows of two versions would be mixed."""
+        for file in self.files:
+            if _source_file(file.path) != file:
+                raise OperationalError(
+                    f"{file.path}, which the job reads, has changed since the job was created; "
+                    "create the job anew",
+                    sqlstate="40001",
+                )
+
+
+def decode_job_plan(data: bytes) -> JobPlan:
+    """The plan of :meth:`JobPlan.encoded`. Raises OperationalError for other bytes."""
+    return codec.decode(data, JobPlan)
+
+
+class PlannedJob(msgspec.Struct, frozen=True):
+    """A statement's query, planned as a durable job. ``resources``: the rows of memory tables, by key; they
+    exist in this process only."""
+
+    plan: JobPlan
+    stages: StagePlan
+    resources: Mapping[str, object]
+
+
+def plan_job(
+    bound: LogicalPlan, values: Sequence[object], settings: Settings, collect_rows: float
+) -> PlannedJob:
+    """Plan a bound query as a durable job; ``values``: those of the query's parameters; ``collect_rows``: as
+    of :class:`~sqlfront_planner.planning.PlanTarget`. Raises NotSupportedError for a query that no durable
+    job can run: one that reads rows which are neither in files nor in a memory table of this process, or that
+    has the user's code."""
+    tables = {scan.name: scan.table for scan in _scans(bound)}
+    for name, table in tables.items():
+        _check_durable(name, table)
+    target = PlanTarget(workers=1, distributed=True, collect_rows=collect_rows)
+    plan = plan_logical(bound, settings, target)
+    if plan.shared:
+        raise NotSupportedError(f"a durable job with rows that several parts share: {plan.shared[0].name}")
+    dag, resources = plan.bind(values, RunValues(settings))
+    files = tuple(dict.fromkeys(_source_file(path) for path in _paths(dag)))
+    held = tuple(name for name, table in tables.items() if isinstance(table, MemoryTable))
+    return PlannedJob(JobPlan(encode_dag(dag), plan.schema, files, held), cut(dag), resources)
+
+
+def _scans(plan: LogicalPlan) -> Iterator[LogicalScan]:
+    return (node for node in all_nodes(plan) if isinstance(node, LogicalScan))
+
+
+def _check_durable(name: str, table: Table) -> None:
+    if isinstance(table, FileTable | MemoryTable):
+        return
+    kind = "a DataFrame or Arrow table of this session" if isinstance(table, ArrowTable) else table.format
+    raise NotSupportedError(
+        f"a durable job that reads `{name}` ({kind}), whose rows another process can't read again; "
+        "write them into a table of files first"
+    )
+
+
+def _paths(dag: DAG) -> Iterator[str]:
+    for vertex in dag:
+        if isinstance(vertex.processor, FileScan):
+            yield from (file.path for file in vertex.processor.version.files)
+
+
+def _source_file(path: str) -> SourceFile:
+    try:
+        found = os.stat(path)
+    except OSError as error:
+        raise OperationalError(f"{path}, which the job reads, can't be read: {error.strerror}") from error
+    return SourceFile(path, found.st_size, found.st_mtime_ns)

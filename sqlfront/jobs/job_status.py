@@ -1,0 +1,96 @@
+"""The facts about a durable job that its user sees."""
+
+from enum import Enum
+
+import msgspec
+
+from sqlfront_engine.durable.event_store.events import JobEnd, JobError, JobSubmitted
+from sqlfront_engine.durable.job_state import JobState
+
+
+class JobPhase(Enum):
+    """The state of a job."""
+
+    CREATED = "created"
+    """The job is accepted; no stage has begun."""
+    RUNNING = "running"
+    """A coordinator runs the job's tasks."""
+    RECOVERING = "recovering"
+    """The job's coordinator is gone; the job goes on by RESUME JOB."""
+    FINISHED = "finished"
+    """All rows are in the target, or in the job's files."""
+    FAILED = "failed"
+    """An error ended the job."""
+    CANCELLED = "cancelled"
+    """A user ended the job."""
+
+
+_PHASES = {
+    JobEnd.FINISHED: JobPhase.FINISHED,
+    JobEnd.FAILED: JobPhase.FAILED,
+    JobEnd.CANCELLED: JobPhase.CANCELLED,
+}
+
+
+class DurableJobStatus(msgspec.Struct, frozen=True):
+    """The facts about a job at one moment.
+
+    ``statement``: the text behind AS. ``stages`` and ``tasks`` count those that have begun, ``stages_done``
+    and ``tasks_done`` those that are finished. ``restored``: tasks that the last coordinator has taken over
+    as finished; ``rerun``: finished tasks that had to run again, since their files were lost. ``epoch``: the
+    number of coordinators that the job has had. ``rows``: the rows of the finished job; ``bytes``: those of
+    the spool files of finished tasks. ``created``: microseconds since 1970, UTC. ``error``: the error that
+    ended the job."""
+
+    id: str
+    name: str
+    phase: JobPhase
+    statement: str
+    user: str
+    created: int
+    epoch: int
+    stages: int
+    stages_done: int
+    tasks: int
+    tasks_done: int
+    restored: int
+    rerun: int
+    bytes: int
+    rows: int | None = None
+    error: JobError | None = None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the job is finished, failed or cancelled."""
+        return self.phase in _PHASES.values()
+
+
+def status_of(submitted: JobSubmitted, state: JobState, *, coordinated: bool) -> DurableJobStatus:
+    """The status of a job by the sum of its events. ``coordinated``: a coordinator runs the job."""
+    stages, finished, ended = state.stages.copy(), state.finished.copy(), state.ended
+    return DurableJobStatus(
+        id=submitted.job,
+        name=submitted.name,
+        phase=_phase(state, coordinated=coordinated),
+        statement=submitted.statement,
+        user=submitted.user,
+        created=submitted.now,
+        epoch=state.epoch,
+        stages=len(stages),
+        stages_done=sum(map(state.is_complete, stages)),
+        tasks=sum(stage.parallelism for stage in stages.values()),
+        tasks_done=len(finished),
+        restored=state.restored,
+        rerun=state.resets,
+        bytes=sum(file.bytes for task in finished.values() for file in task.output.files),
+        rows=None if ended is None else ended.rows,
+        error=None if ended is None else ended.error,
+    )
+
+
+def _phase(state: JobState, *, coordinated: bool) -> JobPhase:
+    if state.ended is not None:
+        return _PHASES[state.ended.state]
+    if not coordinated:
+        return JobPhase.RECOVERING
+    return JobPhase.RUNNING if state.stages else JobPhase.CREATED

@@ -1,0 +1,113 @@
+"""The rows of ``sys.jobs``, ``sys.job_stages``, ``sys.job_tasks`` and ``sys.job_events``: durable jobs."""
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from sqlfront_values.types import BIGINT, INT, STRING, TIMESTAMP
+
+if TYPE_CHECKING:
+    from sqlfront.jobs.service import JobService
+
+JOBS: Final = pa.schema(
+    [
+        ("id", STRING),
+        ("name", STRING),
+        ("state", STRING),
+        ("statement", STRING),
+        ("user", STRING),
+        ("created", TIMESTAMP),
+        ("epoch", INT),
+        ("stages", INT),
+        ("stages_done", INT),
+        ("tasks", INT),
+        ("tasks_done", INT),
+        ("tasks_restored", INT),
+        ("tasks_rerun", INT),
+        ("bytes", BIGINT),
+        ("rows", BIGINT),
+        ("error", STRING),
+    ]
+)
+JOB_STAGES: Final = pa.schema([("job", STRING), ("stage", INT), ("tasks", INT), ("tasks_done", INT)])
+JOB_TASKS: Final = pa.schema(
+    [
+        ("job", STRING),
+        ("stage", INT),
+        ("task", INT),
+        ("state", STRING),
+        ("epoch", INT),
+        ("attempt", INT),
+        ("member", STRING),
+        ("rows", BIGINT),
+        ("bytes", BIGINT),
+    ]
+)
+JOB_EVENTS: Final = pa.schema(
+    [("job", STRING), ("sequence", BIGINT), ("epoch", INT), ("event", STRING), ("content", STRING)]
+)
+
+Row = tuple[object, ...]
+
+
+def jobs(service: "JobService") -> list[Row]:
+    """The rows of ``sys.jobs``, in the order of the jobs' creation."""
+    return [
+        (
+            job.id,
+            job.name,
+            job.phase.value,
+            job.statement,
+            job.user,
+            datetime.fromtimestamp(job.created / 1_000_000, UTC),
+            job.epoch,
+            job.stages,
+            job.stages_done,
+            job.tasks,
+            job.tasks_done,
+            job.restored,
+            job.rerun,
+            job.bytes,
+            job.rows,
+            None if job.error is None else job.error.message,
+        )
+        for job in service.jobs()
+    ]
+
+
+def stages(service: "JobService") -> list[Row]:
+    """The rows of ``sys.job_stages``: the stages that have begun, by job and number."""
+    return [
+        (job, number, begun.parallelism, sum(task.stage == number for task in state.finished))
+        for job, state in service.states()
+        for number, begun in sorted(state.stages.items())
+    ]
+
+
+def tasks(service: "JobService") -> list[Row]:
+    """The rows of ``sys.job_tasks``: the tasks of the stages that have begun, by job, stage and number. A
+    task without a finish that counts has neither epoch nor member."""
+    rows: list[Row] = []
+    for job, state in service.states():
+        finished = {(task.stage, task.task): event for task, event in state.finished.items()}
+        for number, begun in sorted(state.stages.items()):
+            for task in range(begun.parallelism):
+                event = finished.get((number, task))
+                if event is None:
+                    rows.append((job, number, task, "waiting", None, None, None, None, None))
+                    continue
+                size = sum(file.bytes for file in event.output.files)
+                epoch, attempt = event.attempt.epoch, event.attempt.number
+                row = (job, number, task, "finished", epoch, attempt, event.member, event.rows_out, size)
+                rows.append(row)
+    return rows
+
+
+def events(service: "JobService") -> list[Row]:
+    """The rows of ``sys.job_events``: the records that count in the logs, by job and number."""
+    return [
+        (job, record.sequence, record.epoch, record.name, record.content)
+        for job, replay in service.logs()
+        for record in replay.records
+    ]

@@ -1,0 +1,50 @@
+"""The rows that a durable job has left in spool files, as a table that a plan can read."""
+
+import pyarrow as pa
+
+from sqlfront_connectors import base
+from sqlfront_engine.processors.spool.spool_scan import SpoolScan
+from sqlfront_engine.spool.spool_file import SpoolFile
+from sqlfront_planner.logical import LogicalScan
+from sqlfront_values.expressions import Expr
+
+
+class SpooledRows:
+    """The rows of a finished job as a table; the table is its own only snapshot. ``schema``: the logical
+    schema. ``files``: the files with the rows, in order."""
+
+    #: The name of the format, ``spooled``.
+    format = "spooled"
+    #: None: the rows are not partitioned by key.
+    partitioning: base.Partitioning | None = None
+    #: The version, always 0.
+    version = 0
+
+    def __init__(self, name: str, schema: pa.Schema, files: tuple[SpoolFile, ...]) -> None:
+        self.name, self.schema = name, schema
+        self._files = files
+
+    @property
+    def statistics(self) -> base.TableStatistics:
+        """The number of rows."""
+        return base.TableStatistics(rows=sum(file.rows for file in self._files))
+
+    def snapshot(self) -> "SpooledRows":
+        """The table itself."""
+        return self
+
+    def exact_filters(self, filters: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        """Return no filter: the scan applies none exactly."""
+        return ()
+
+    def scan(self, request: base.ScanRequest) -> base.ScanPlan:
+        """Plan a source that reads the files, one after the other."""
+        buckets = max((len(file.bucket_rows) for file in self._files), default=1)
+        return base.ScanPlan(SpoolScan(self._files, 0, buckets, columns=request.columns))
+
+    def drop(self) -> None:
+        """Do nothing: the files belong to the job."""
+
+    def plan(self) -> LogicalScan:
+        """A scan of all columns."""
+        return LogicalScan(self.name, self, self, tuple(range(len(self.schema))))

@@ -1,0 +1,1 @@
+"""Durable jobs of sessions: statements, and processes that are killed while a job runs."""

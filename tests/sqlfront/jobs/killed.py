@@ -1,0 +1,105 @@
+"""A program that begins a durable job, and kills itself at a given step::
+
+    python -m tests.sqlfront.jobs.killed FOLDER STATEMENT sync 7
+
+Steps: ``sync N`` (before the N-th fsync since the statement began), ``synced N`` (after it), ``put`` and
+``written`` (before and after the rows are put into the target), ``commit`` (after the target's parts are
+written, before they appear).
+"""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import sqlfront
+from sqlfront.commands.jobs import StatementTarget
+from sqlfront_connectors.files.file_write import FileWrite
+from sqlfront_engine.system_calls import SystemCalls
+
+#: The name of the job.
+NAME: Final = "daily"
+
+
+def open_session(folder: Path) -> sqlfront.Connection:
+    """A session with the store and the tables below the folder."""
+    # Few rows are collected, so that the job has several stages.
+    connection = sqlfront.connect(job_store=str(folder / "store"), workers=2, collect_rows=100)
+    for table in ("src", "sink"):
+        place = folder / table
+        if place.exists():
+            columns = "(k BIGINT, n BIGINT)" if table == "sink" else ""
+            connection.execute(f"CREATE TABLE {table} {columns} USING parquet LOCATION '{place}'")
+    return connection
+
+
+def run_killed(folder: Path, statement: str, step: str, number: int = 1) -> int:
+    """Run the program in another process; return its exit code."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.sqlfront.jobs.killed", str(folder), statement, step, str(number)],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode in (0, -signal.SIGKILL), done.stderr
+    return done.returncode
+
+
+def _die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _killing_sync(number: int, *, after: bool) -> Callable[..., None]:
+    sync, calls = SystemCalls.sync, iter(range(1, 1_000_000))
+
+    def counted(self: SystemCalls, descriptor: int) -> None:
+        mine = next(calls)
+        if mine == number and not after:
+            _die()
+        sync(self, descriptor)
+        if mine == number:
+            _die()
+
+    return counted
+
+
+def _arm(step: str, number: int) -> None:
+    match step:
+        case "sync" | "synced":
+            SystemCalls.sync = _killing_sync(number, after=step == "synced")  # type: ignore[method-assign]
+        case "put":
+            StatementTarget.put = lambda *_: _die()  # type: ignore[method-assign]
+        case "written":
+            put = StatementTarget.put
+
+            def and_die(*arguments: Any) -> None:
+                put(*arguments)
+                _die()
+
+            StatementTarget.put = and_die  # type: ignore[method-assign,assignment]
+        case "commit":
+            FileWrite.commit = lambda self: _die()  # type: ignore[method-assign,assignment,return-value]
+        case _:
+            raise ValueError(step)
+
+
+def main() -> None:
+    """Begin the job, and wait for the end."""
+    folder, statement, step, number = sys.argv[1:]
+    with open_session(Path(folder)) as connection:
+        _arm(step, int(number))
+        connection.execute(f"CREATE JOB {NAME} OPTIONS (parallelism 3) AS {statement}")
+        job = connection.session.context.jobs
+        assert job is not None
+        found = job.find(NAME)
+        assert found is not None
+        found.wait()
+
+
+if __name__ == "__main__":
+    main()

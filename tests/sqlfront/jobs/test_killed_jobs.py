@@ -1,0 +1,110 @@
+"""Processes killed by SIGKILL while they run a durable job: another process goes on, and the target has each
+row once."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+import sqlfront
+from sqlfront.jobs.job_status import DurableJobStatus, JobPhase
+from tests.sqlfront.jobs.killed import NAME, open_session, run_killed
+
+QUERY = "SELECT k, count(*) AS n FROM src GROUP BY k ORDER BY k"
+RIGHT = [(k, 1429 if k < 4 else 1428) for k in range(7)]
+#: The statements, and the query that reads their targets.
+TARGETS = {
+    "directory": ("INSERT OVERWRITE DIRECTORY '{}/out' USING parquet " + QUERY, "parquet.`{}/out`"),
+    "insert": ("INSERT INTO sink " + QUERY, "sink"),
+    "overwrite": ("INSERT OVERWRITE sink " + QUERY, "sink"),
+    "table": ("CREATE TABLE made USING parquet LOCATION '{}/made' AS " + QUERY, "made"),
+    "query": (QUERY, "job.`daily`"),
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with the tables ``src`` (10,000 rows) and ``sink`` (one row)."""
+    with sqlfront.connect(workers=2) as connection:
+        source = f"USING parquet LOCATION '{tmp_path}/src' AS SELECT id, id % 7 AS k FROM range(10000)"
+        connection.execute(f"CREATE TABLE src {source}")
+        sink = f"USING parquet LOCATION '{tmp_path}/sink' AS SELECT -1L AS k, 0L AS n"
+        connection.execute(f"CREATE TABLE sink {sink}")
+    return tmp_path
+
+
+def go_on(folder: Path, kind: str) -> DurableJobStatus:
+    """Resume the job in this process, or create it if it was not accepted; check the target's rows, and that
+    nothing else is left."""
+    statement, target = (text.format(folder) for text in TARGETS[kind])
+    with open_session(folder) as connection:
+        service = connection.session.context.jobs
+        assert service is not None
+        if service.find(NAME) is None:
+            connection.execute(f"CREATE JOB {NAME} AS {statement}")
+        else:
+            connection.execute(f"RESUME JOB {NAME}")
+        job = service.find(NAME)
+        assert job is not None
+        status = job.wait(60)
+
+        assert status.phase is JobPhase.FINISHED, status
+        if kind == "table" and not connection.execute("SHOW TABLES LIKE 'made'").fetchall():
+            connection.execute(f"CREATE TABLE made USING parquet LOCATION '{folder}/made'")
+        found = connection.execute(f"SELECT k, n FROM {target} ORDER BY k").fetchall()
+        assert found == ([(-1, 0)] if kind == "insert" else []) + RIGHT
+        assert status.rows == len(RIGHT)
+        connection.execute(f"DROP JOB {NAME}")
+        assert connection.execute("SHOW JOBS").fetchall() == []
+    assert os.listdir(folder / "store" / "spool") == []
+    assert os.listdir(folder / "store" / "jobs") == []
+    hidden = [path for path in folder.rglob("*") if path.name.startswith((".", "_")) and path.is_dir()]
+    assert hidden == []
+    return status
+
+
+#: The fsyncs of an undisturbed run, roughly.
+SYNCS = 21
+NUMBERS = [
+    pytest.param(number, marks=() if number in (6, 11, 17) else pytest.mark.soak)
+    for number in range(1, SYNCS)
+]
+
+
+@pytest.mark.parametrize("step", ["sync", "synced"])
+@pytest.mark.parametrize("number", NUMBERS)
+def test_kill_at_every_fsync(folder: Path, number: int, step: str) -> None:
+    run_killed(folder, TARGETS["directory"][0].format(folder), step, number)
+
+    go_on(folder, "directory")
+
+
+STEPS = ["put", "commit", "written"]
+FEW = {("insert", "written"), ("directory", "commit"), ("table", "written")}
+
+
+@pytest.mark.parametrize(
+    ("kind", "step"),
+    [
+        pytest.param(kind, step, marks=() if (kind, step) in FEW else pytest.mark.soak)
+        for kind in ("directory", "insert", "overwrite", "table")
+        for step in STEPS
+    ],
+)
+def test_kill_at_each_step_of_the_target(folder: Path, kind: str, step: str) -> None:
+    assert run_killed(folder, TARGETS[kind][0].format(folder), step) == -signal.SIGKILL
+
+    status = go_on(folder, kind)
+
+    assert (status.epoch, status.rerun) == (2, 0)
+    assert status.restored == status.tasks
+
+
+def test_kill_of_a_query_whose_rows_stay_with_the_job(folder: Path) -> None:
+    assert run_killed(folder, QUERY, "synced", 9) == -signal.SIGKILL
+
+    status = go_on(folder, "query")
+
+    assert status.epoch == 2
+    assert 0 < status.restored < status.tasks
