@@ -99,7 +99,7 @@ class Coordinator:
         # Guards the request to cancel, and whether the end of the job is decided.
         self._deciding = Lock()
         self._asked = state.cancelled
-        self._decided = False
+        self._decided = state.prepared is not None
         # The parts of divided rows are the same in all epochs.
         self._buckets = next((begun.buckets for begun in state.stages.values()), options.buckets)
 
@@ -131,9 +131,10 @@ class Coordinator:
     def _end(self) -> JobEnded:
         """Run all stages, and return the end of the job, which is not written yet."""
         try:
-            self._run_stages()
-            while (ended := self._delivered()) is None:
+            ended = self._settled()
+            while ended is None:
                 self._run_stages()
+                ended = self._delivered()
         except _CancelledError:
             ended = JobEnded(JobEnd.CANCELLED)
         except Error as error:
@@ -143,6 +144,17 @@ class Coordinator:
         with self._deciding:
             self._decided = True
             return ended if self._asked is None else JobEnded(JobEnd.CANCELLED)
+
+    def _settled(self) -> JobEnded | None:
+        """The end of a job whose rows a former coordinator has put into the target; None if none has."""
+        prepared = self.state.prepared
+        if self._target is None or prepared is None:
+            return None
+        if self.state.committed is None:
+            if not self._target.settle(prepared.token):
+                return None
+            self._write(SinkCommitted(prepared.token))
+        return JobEnded(JobEnd.FINISHED, prepared.rows)
 
     def _delivered(self) -> JobEnded | None:
         """Put the rows into the target, and return the end of the job; None if a file of the rows is damaged,
@@ -155,15 +167,13 @@ class Coordinator:
         self._decide()
         assert self.state.submitted is not None
         token = self.state.submitted.job
-        if self.state.prepared is None:
-            self._write(SinkPrepared(token))
-        if self.state.committed is None:
-            try:
-                self._target.put(token, files)
-            except SpoolDamaged as error:
-                self._reset_producer(error)
-                return None
-            self._write(SinkCommitted(token))
+        self._write(SinkPrepared(token, rows=rows))
+        try:
+            self._target.put(token, files)
+        except SpoolDamaged as error:
+            self._reset_producer(error)
+            return None
+        self._write(SinkCommitted(token))
         return JobEnded(JobEnd.FINISHED, rows)
 
     def _decide(self) -> None:

@@ -6,13 +6,13 @@ from sqlfront_engine.spool.spool_file import SpoolFile
 
 
 class JobTarget(Protocol):
-    """A place for the rows of a job, such as a directory or a table."""
+    """A place for the rows of a job, such as a directory or a table. ``token`` is the id of the job."""
 
     def put(self, token: str, files: tuple[SpoolFile, ...]) -> None:
-        """Put the rows of the files, in order, into the target: all or none.
+        """Put the rows of the files, in order, into the target: all or none. Raises
+        :class:`~sqlfront_engine.spool.reading.SpoolDamaged` for a damaged file, another error if the target
+        can't take the rows."""
 
-        ``token``: the id of the job. A coordinator that died before it could record the end of a call makes
-        its successor call again, with files of the same rows: the second call leaves the target as the first
-        one did. Raises :class:`~sqlfront_engine.spool.reading.SpoolDamaged` for a damaged file,
-        OperationalError if the target can't take the rows.
-        """
+    def settle(self, token: str) -> bool:
+        """Return whether the target has the rows of the job, and complete what :meth:`put` does behind them:
+        a coordinator may have died before it could record the end of its call."""

@@ -166,6 +166,7 @@ class World:
         self.crashes = 0
         self.cancels = self.chance.random() < 0.1
         self.told_cancelled = False
+        self.target = SimulatedTarget(self) if self.chance.random() < 0.5 else None
 
     def fault(self, share: float = 1.0) -> bool:
         """Whether something goes wrong now."""
@@ -260,9 +261,39 @@ def _loaded(file: SpoolFile) -> Buckets:
     return [[(number, tuple(seen)) for number, seen in rows] for rows in json.loads(text)]
 
 
+def _check_rows(rows: Rows, right_ones: Rows) -> None:
+    found, right = Counter(rows), Counter(right_ones)
+    assert found == right, f"the result lacks {right - found} and has {found - right} too much"
+
+
 def result_rows(ended: JobEnded) -> Rows:
     assert ended.result is not None, "the job has no result"
     return [row for file in ended.result.files for rows in _loaded(file) for row in rows]
+
+
+class SimulatedTarget:
+    """A target that takes all rows at once. The process may die before and behind that moment."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        #: The rows of each job that the target has.
+        self.rows: dict[str, Rows] = {}
+
+    def put(self, token: str, files: tuple[SpoolFile, ...]) -> None:
+        rows = [row for file in files for rows in _loaded(file) for row in rows]
+        _check_rows(rows, right_rows(self._world.plan, JobState.of(self._world.store.read(JOB))))
+        self._perhaps_crash()
+        assert token not in self.rows, "the rows are put into the target twice"
+        self.rows[token] = rows
+        self._perhaps_crash()
+
+    def settle(self, token: str) -> bool:
+        self._perhaps_crash()
+        return token in self.rows
+
+    def _perhaps_crash(self) -> None:
+        if self._world.fault(4.0):
+            raise Crash
 
 
 class SimulatedRunner:
@@ -308,7 +339,7 @@ class SimulatedCoordinator(Coordinator):
     def __init__(self, world: World, state: JobState, log: EventLog, runner: SimulatedRunner) -> None:
         chance = world.chance
         options = JobOptions(parallelism=chance.randint(1, 4), buckets=chance.randint(4, 8), task_size=1)
-        super().__init__(world.plan, state, log, runner, world.spool, options)
+        super().__init__(world.plan, state, log, runner, world.spool, options, world.target)
         self._world, self._simulated = world, runner
 
     def _next(self):  # type: ignore[no-untyped-def]
@@ -352,15 +383,20 @@ def check(world: World, ended: JobEnded) -> None:
     assert replay.damage is None, f"the log has lost records: {replay.damage}"
     assert state.ended == ended, f"the log has another end: {state.ended}, not {ended}"
     assert world.damages or not state.resets, "a finished task ran again for nothing"
+    if world.target is not None:
+        taken = world.target.rows.get(SUBMITTED.job)
+        assert (taken is not None) == (ended.state is JobEnd.FINISHED), f"{ended} with {taken} in the target"
+        if taken is not None:
+            assert ended.rows == len(taken), f"the target has {len(taken)} rows, not {ended.rows}"
     if world.told_cancelled:
         assert ended.state is JobEnd.CANCELLED, f"an acknowledged cancellation was lost: {ended}"
     if ended.state is JobEnd.FINISHED:
-        try:
-            rows = result_rows(ended)
-        except SpoolDamaged:
-            return  # lost behind the end
-        found, right = Counter(rows), Counter(right_rows(plan, state))
-        assert found == right, f"the result lacks {right - found} and has {found - right} too much"
+        if world.target is None:
+            try:
+                rows = result_rows(ended)
+            except SpoolDamaged:
+                return  # lost behind the end
+            _check_rows(rows, right_rows(plan, state))
         for stage in plan.stages:
             same = state.stages[plan.alike[stage.number]].ranges
             assert state.stages[stage.number].ranges == same, "kept rows are divided in another way"

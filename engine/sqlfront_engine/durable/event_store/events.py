@@ -232,11 +232,12 @@ class PlanChanged(Event, frozen=True):
 
 
 class SinkPrepared(Event, frozen=True):
-    """All rows are staged beside the target. Durable before the commit. ``token`` makes a repeated commit
-    harmless."""
+    """All rows are in spool files, or staged beside the target. Durable before the commit. ``token`` tells
+    whether the target has the rows; ``rows`` counts them."""
 
     token: str
     staged: tuple[str, ...] = ()
+    rows: int | None = None
 
 
 class SinkCommitted(Event, frozen=True):
