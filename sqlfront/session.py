@@ -38,6 +38,8 @@ from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.settings import Settings
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from sqlfront import frames as frame_names
     from sqlfront import pipeline as pipelines
     from sqlfront import system_tables
@@ -59,6 +61,7 @@ if TYPE_CHECKING:
     from sqlfront.state.plans import Plan
     from sqlfront_cluster.members.member import Member
     from sqlfront_connectors import arrow, registry
+    from sqlfront_engine.durable.target import JobTarget
     from sqlfront_planner import planning
     from sqlfront_planner.logical import LogicalPlan
     from sqlfront_values import evaluation_errors
@@ -126,7 +129,7 @@ class Session(ClosingContext):
             parts = _WithContext()
             store = None
             if config.job_store is not None:
-                store = job_services.JobService(config.job_store, engine, parts.read)
+                store = job_services.JobService(config.job_store, engine, parts.read, parts.target)
                 undo.callback(store.close)
             path_table = partial(_path_table, runner, plans, store, files, engine.memory, parts)
             observer = None
@@ -576,11 +579,19 @@ class _WithContext:
             self._tables = information_schema.InformationSchema(self.context)
         return self._tables.table(name)
 
-    def read(self, plan: "LogicalPlan") -> Result:
-        """Run a plan as a light job. Raises InterfaceError if the session is gone."""
+    def target(self, text: str, schema: "pa.Schema") -> "JobTarget | None":
+        """See :func:`sqlfront.commands.jobs.target_of`."""
+        return job_commands.target_of(self._opened(), text, schema)
+
+    def _opened(self) -> Context:
         context = None if self.context is None else self.context()
         if context is None:
             raise InterfaceError("the session is closed")
+        return context
+
+    def read(self, plan: "LogicalPlan") -> Result:
+        """Run a plan as a light job. Raises InterfaceError if the session is gone."""
+        context = self._opened()
         return light.run_plan(context, planning.plan_logical(plan, context.settings, context.target))
 
 

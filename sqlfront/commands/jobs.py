@@ -111,10 +111,9 @@ def _submitted(
 ) -> "DurableJob":
     service = _service(run)
     planned = _planned(run, statement)
-    target = _target(run, statement, planned.plan.schema)
     if replaced is not None:
         _removed(service, replaced)
-    return service.submit(name, text, planned, run.context.settings, target, options)
+    return service.submit(name, text, planned, run.context.settings, options)
 
 
 def _removed(service: "JobService", job: "DurableJob") -> None:
@@ -171,10 +170,11 @@ def resume_job(run: StatementRun, statement: ResumeJob) -> CommandOutcome:
     job = _found_or_none(run, statement.name, if_exists=statement.if_exists)
     if job is None:
         return NOTHING
-    made = parse(job.status().statement)
-    assert isinstance(made, JobStatement)
     service = _service(run)
-    service.resume(job.id, _target(run, made, service.schema(job.id)))
+    made = parse(job.status().statement)
+    if isinstance(made, Insert):  # a wrong target would fail the job for good
+        _check_target(run, made, SpooledRows(job.name, service.schema(job.id), ()).plan())
+    service.resume(job.id)
     return _shown_job(job)
 
 
@@ -256,10 +256,14 @@ def _planned(run: StatementRun, statement: JobStatement) -> PlannedJob:
     return plan_job(rows, run.arguments.values, context.settings, context.config.collect_rows)
 
 
-def _target(run: StatementRun, statement: JobStatement, schema: pa.Schema) -> "StatementTarget | None":
-    if isinstance(statement, Query):
+def target_of(context: "Context", text: str, schema: pa.Schema) -> "StatementTarget | None":
+    """The target of a job that runs the statement ``text``, for rows of the logical schema; None for a query,
+    whose rows stay in the job's files."""
+    statement = parse(text)
+    if not isinstance(statement, CreateTable | Insert | InsertDirectory):
         return None
-    return StatementTarget(run.context, statement, schema, _service(run).delivered)
+    assert context.jobs is not None
+    return StatementTarget(context, statement, schema, context.jobs.delivered)
 
 
 class StatementTarget:
@@ -279,32 +283,48 @@ class StatementTarget:
 
     def put(self, token: str, files: tuple[SpoolFile, ...]) -> None:
         """See :meth:`~sqlfront_engine.durable.target.JobTarget.put`."""
-        if token in self._delivered:
-            return
         rows = SpooledRows(f"job {token}", self._schema, files).plan()
-        self._run(StatementRun(self._context, source=rows, token=token), token)
+        self._run(StatementRun(self._context, source=rows, token=token))
         self._delivered.add(token)
 
-    def _run(self, run: StatementRun, token: str) -> None:
+    def _run(self, run: StatementRun) -> None:
         statement = self._statement
         match statement:
             case InsertDirectory():
-                directories.insert_directory(run, statement)  # a second time gives the same files
+                directories.insert_directory(run, statement)
             case Insert():
-                table = _origin(run, statement.name)
-                if isinstance(table, FileTable) and table.has_files_of(token):
-                    caching.refresh(run, RefreshTable(statement.name))
-                else:
-                    tables.insert(run, statement)
+                tables.insert(run, statement)
             case CreateTable():
-                self._create(run, statement, token)
+                tables.create_table(run, statement)
 
-    def _create(self, run: StatementRun, statement: CreateTable, token: str) -> None:
-        """CREATE TABLE; over the files that are there if an earlier call has written the rows."""
-        location = statement.location
-        if location is not None and has_files_of(location, token, run.context.files):
-            statement = replace(statement, query=None, schema=self._schema, mode=CreateMode.SKIP)
-        tables.create_table(run, statement)
+    def settle(self, token: str) -> bool:
+        """See :meth:`~sqlfront_engine.durable.target.JobTarget.settle`. The catalog, and rows in memory, have
+        gone with another process; a table is made over the files of its rows."""
+        if token in self._delivered:
+            return True
+        run, statement = StatementRun(self._context), self._statement
+        location = self._location(run)
+        if location is None or not has_files_of(location, token, self._context.files):
+            return False
+        match statement:
+            case Insert():
+                caching.refresh(run, RefreshTable(statement.name))
+            case CreateTable():
+                again = replace(statement, query=None, schema=self._schema, mode=CreateMode.SKIP)
+                tables.create_table(run, again)
+        return True
+
+    def _location(self, run: StatementRun) -> str | None:
+        """The directory of the target's files; None for a target in memory, and for a table whose directory
+        is its own secret."""
+        match self._statement:
+            case InsertDirectory():
+                return absolute_path(directory_target(self._statement, _no_parameter).path)
+            case Insert():
+                table = _origin(run, self._statement.name)
+                return table.location if isinstance(table, FileTable) else None
+            case _:
+                return self._statement.location
 
 
 def _origin(run: StatementRun, name: str) -> Table | None:

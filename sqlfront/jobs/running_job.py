@@ -16,8 +16,8 @@ logger: Final = logging.getLogger(__name__)
 
 
 class RunningJob:
-    """The run of a job by this process's coordinator; starts at once. ``forget`` is called on the
-    coordinator's thread when the run is over."""
+    """The run of a job by this process's coordinator. ``forget`` is called on the coordinator's thread when
+    the run is over."""
 
     def __init__(
         self,
@@ -33,6 +33,9 @@ class RunningJob:
         self.lost: Error | None = None
         self._coordinator, self._log, self._runner, self._forget = coordinator, log, runner, forget
         self._thread = threading.Thread(target=self._run, name=f"sqlfront-{submitted.job}", daemon=True)
+
+    def start(self) -> None:
+        """Begin the run."""
         self._thread.start()
 
     def _run(self) -> None:

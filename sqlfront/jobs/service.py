@@ -95,13 +95,20 @@ class JobService(ClosingContext):
     when a job needs it; one process owns a store at a time, others read it. Safe to use from several threads.
     """
 
-    def __init__(self, address: str, engine: Engine, read: "Callable[[LogicalPlan], Result]") -> None:
-        """``engine``: runs the tasks. ``read``: runs a plan in the session. Raises NotSupportedError for a
-        URL."""
+    def __init__(
+        self,
+        address: str,
+        engine: Engine,
+        read: "Callable[[LogicalPlan], Result]",
+        target: "Callable[[str, pa.Schema], JobTarget | None]",
+    ) -> None:
+        """``engine``: runs the tasks. ``read``: runs a plan in the session. ``target``: makes the target of a
+        statement for rows of a schema, None = the rows stay in the job's files. Raises NotSupportedError for
+        a URL."""
         if "://" in address.removeprefix("file://"):
             raise NotSupportedError(f"a job store that is no directory: {address}")
         self._store = JobStore.open(address, clock=engine.clock)
-        self._engine, self._read_plan = engine, read
+        self._engine, self._read_plan, self._target = engine, read, target
         self._incarnation = secrets.token_hex(8)
         self._member = f"process-{os.getpid()}"
         self._lock = threading.RLock()
@@ -125,13 +132,11 @@ class JobService(ClosingContext):
         statement: str,
         planned: PlannedJob,
         settings: Settings,
-        target: JobTarget | None,
         options: Mapping[str, str],
     ) -> DurableJob:
-        """Accept a job, durably, and begin to run it. ``statement``: the text behind AS. ``target``: takes
-        the rows; None = the rows stay in the job's files. ``options``: those of CREATE JOB. Raises
-        ProgrammingError for a wrong option, and for a name that another job of the store has;
-        OperationalError if the store can't be written, or another process owns it."""
+        """Accept a job, durably, and begin to run it. ``statement``: the text behind AS. ``options``: those
+        of CREATE JOB. Raises ProgrammingError for a wrong option, and for a name that another job of the
+        store has; OperationalError if the store can't be written, or another process owns it."""
         chosen = job_settings(options)
         with self._lock:
             self._own()
@@ -159,17 +164,19 @@ class JobService(ClosingContext):
             claim = self._store.take_epoch(job, cluster=self._incarnation, member=self._member)
             log, state = submit(claim, submitted, incarnation=self._incarnation, settings=chosen.log)
             self._held[job] = planned.resources
-            self._start(submitted, state, log, planned.stages, target)
+            coordinator, runner = self._coordinator(submitted, state, log, planned.stages)
+            self._start(submitted, coordinator, log, runner)
             return DurableJob(self, submitted)
 
-    def resume(self, job: str, target: JobTarget | None, cancel: CancelRequested | None = None) -> None:
-        """Run a job whose coordinator is gone; do nothing for a job that runs or has ended. ``target`` as of
-        :meth:`submit`. ``cancel``: the job ends as cancelled instead. Raises OperationalError if files that
-        the job reads have changed, or the rows of a memory table are gone."""
+    def resume(self, job: str, cancel: CancelRequested | None = None) -> bool:
+        """Run a job whose coordinator is gone; do nothing for a job that runs or has ended. ``cancel``: the
+        job ends as cancelled instead, unless its rows are on their way into the target already. Return
+        whether the job was resumed, or cancelled. Raises OperationalError if files that the job reads have
+        changed, or the rows of a memory table are gone."""
         with self._lock:
             submitted, state = self._read(job)
             if job in self._running or state.ended is not None:
-                return
+                return False
             self._own()
             plan = decode_job_plan(submitted.plan)
             if cancel is None:
@@ -184,10 +191,10 @@ class JobService(ClosingContext):
                 incarnation=self._incarnation,
                 settings=job_settings(submitted.options).log,
             )
-            if cancel is not None:
-                log.append_durably(cancel)
-                state.apply(cancel)
-            self._start(submitted, state, log, stages, target)
+            coordinator, runner = self._coordinator(submitted, state, log, stages)
+            done = cancel is None or coordinator.cancel(cancel)
+            self._start(submitted, coordinator, log, runner)
+            return done
 
     def _check_held(self, job: str, plan: JobPlan) -> None:
         if plan.held and job not in self._held:
@@ -196,15 +203,11 @@ class JobService(ClosingContext):
                 " created the job; create the job anew"
             )
 
-    def _start(
-        self,
-        submitted: JobSubmitted,
-        state: JobState,
-        log: EventLog,
-        stages: StagePlan,
-        target: JobTarget | None,
-    ) -> None:
-        job = submitted.job
+    def _coordinator(
+        self, submitted: JobSubmitted, state: JobState, log: EventLog, stages: StagePlan
+    ) -> tuple[Coordinator, ThreadRunner]:
+        """The coordinator of a job's next epoch, and the runner of the job's tasks."""
+        job, plan = submitted.job, decode_job_plan(submitted.plan)
         config = JobConfig(
             settings=Settings(**submitted.settings), resources=self._held.get(job, {}), description=job
         )
@@ -216,9 +219,19 @@ class JobService(ClosingContext):
             member=self._member,
             incarnation=self._incarnation,
         )
-        tasks = job_settings(submitted.options).tasks
-        coordinator = Coordinator(stages, state, log, runner, self._folder(job), tasks, target)
-        self._running[job] = RunningJob(submitted, coordinator, log, runner, self._forget)
+        options, target = (
+            job_settings(submitted.options).tasks,
+            self._target(submitted.statement, plan.schema),
+        )
+        coordinator = Coordinator(stages, state, log, runner, self._folder(job), options, target)
+        return coordinator, runner
+
+    def _start(
+        self, submitted: JobSubmitted, coordinator: Coordinator, log: EventLog, runner: ThreadRunner
+    ) -> None:
+        run = RunningJob(submitted, coordinator, log, runner, self._forget)
+        self._running[submitted.job] = run
+        run.start()
 
     def _forget(self, run: RunningJob) -> None:
         with self._lock:
@@ -291,9 +304,7 @@ class JobService(ClosingContext):
             self._own()
             run = self._running.get(job)
             if run is None:
-                self.resume(job, None, request)
-                run = self._running.get(job)
-                return run is not None
+                return self.resume(job, request)
         return run.cancel(request)
 
     def remove(self, job: str) -> None:
