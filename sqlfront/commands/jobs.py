@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from sqlfront.commands import caching, directories, tables
 from sqlfront.commands.inspection.names import matches
 from sqlfront.commands.run import NOTHING, CommandOutcome, StatementRun, origin_of, shown
+from sqlfront.jobs import listing
 from sqlfront.jobs.job_plan import PlannedJob, plan_job
 from sqlfront.jobs.job_status import DurableJobStatus
 from sqlfront.jobs.spooled_rows import SpooledRows
@@ -152,8 +153,13 @@ def show_jobs(run: StatementRun, statement: ShowJobs) -> CommandOutcome:
 
 
 def describe_job(run: StatementRun, statement: DescribeJob) -> CommandOutcome:
-    """DESCRIBE JOB: the facts about a stored job."""
-    return shown(_FACTS, _facts(_found(run, statement.name).status()))
+    """DESCRIBE JOB: the facts about a stored job; EXTENDED adds its stages."""
+    job = _found(run, statement.name)
+    facts = _facts(job.status())
+    if statement.extended:
+        stages = [row for row in listing.stages(_service(run)) if row[0] == job.id]
+        facts += [(f"stage {stage}", f"{done} of {tasks} tasks") for _, stage, tasks, done in stages]
+    return shown(_FACTS, facts)
 
 
 def cancel_job(run: StatementRun, statement: CancelJob) -> CommandOutcome:

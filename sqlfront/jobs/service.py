@@ -1,5 +1,6 @@
 """The durable jobs of a session's store, and a job as its user sees it."""
 
+import logging
 import os
 import secrets
 import shutil
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
 
     from sqlfront.results.result import Result
     from sqlfront_planner.logical import LogicalPlan
+
+logger: Final = logging.getLogger(__name__)
 
 _SPOOL: Final = "spool"
 
@@ -116,6 +119,9 @@ class JobService(ClosingContext):
         self._ownership: Ownership | None = None
         self._running: dict[str, RunningJob] = {}
         self._held: dict[str, Mapping[str, object]] = {}
+        # What never changes: the submission of each job that was read, and the state of each that has ended.
+        self._submitted: dict[str, JobSubmitted] = {}
+        self._ended: dict[str, JobState] = {}
         #: The jobs whose rows this process has put into their targets.
         self.delivered: set[str] = set()
 
@@ -242,10 +248,15 @@ class JobService(ClosingContext):
 
     def _remove_unaccepted(self) -> None:
         """Remove what is left of jobs that were never accepted, since their process died before."""
-        accepted = {job for job, _ in self.logs()}
         for job in self._store.jobs():
-            if job not in accepted:
+            if job not in self._submitted and self._is_unaccepted(job):
                 self._store.remove(job)
+
+    def _is_unaccepted(self, job: str) -> bool:
+        try:
+            return self._state(job).submitted is None
+        except OperationalError:  # of another version of sqlfront
+            return False
 
     def _own(self) -> None:
         if self._ownership is None or not self._ownership.is_held:
@@ -256,22 +267,43 @@ class JobService(ClosingContext):
 
     def jobs(self) -> list[DurableJobStatus]:
         """The status of each job, in the order of creation."""
-        return [self.status(job) for job, _ in self.states()]
+        return [self.status(job) for job in self._accepted()]
 
     def logs(self) -> list[tuple[str, Replay]]:
         """The id and the log of each job, in the order of creation."""
-        logs = [(job, self._store.read(job)) for job in self._store.jobs()]
-        return [(job, replay) for job, replay in logs if JobState.of(replay).submitted is not None]
+        return [(job, self._store.read(job)) for job in self._accepted()]
 
     def states(self) -> list[tuple[str, JobState]]:
         """The id and the state of each job, in the order of creation."""
-        return [(job, JobState.of(replay)) for job, replay in self.logs()]
+        return [(job, self._state(job)) for job in self._accepted()]
+
+    def _accepted(self) -> dict[str, JobSubmitted]:
+        """The accepted jobs by id, in the order of creation. A log of another version of sqlfront is left
+        out, with a warning."""
+        found: dict[str, JobSubmitted] = {}
+        for job in self._store.jobs():
+            submitted = self._submitted.get(job)
+            if submitted is None:
+                try:
+                    submitted = self._state(job).submitted
+                except OperationalError as error:
+                    logger.warning("the job %s in %s can't be read: %s", job, self.address, error)
+            if submitted is not None:
+                found[job] = self._submitted[job] = submitted
+        return found
+
+    def _state(self, job: str) -> JobState:
+        """The sum of the events of a job; that of a job that has ended is read once."""
+        state = self._ended.get(job)
+        if state is None:
+            state = JobState.of(self._store.read(job))
+            if state.is_clean:
+                self._ended[job] = state
+        return state
 
     def find(self, name: str) -> DurableJob | None:
         """The job with the name, in any case of letters, or with the id; None if there is none."""
-        for job, state in reversed(self.states()):
-            submitted = state.submitted
-            assert submitted is not None
+        for job, submitted in self._accepted().items():
             if name == job or submitted.name.lower() == name.lower():
                 return DurableJob(self, submitted)
         return None
@@ -315,7 +347,8 @@ class JobService(ClosingContext):
                 raise OperationalError(f"the job {job} runs; CANCEL JOB first")
             shutil.rmtree(self._folder(job), ignore_errors=True)
             self._store.remove(job)
-            self._held.pop(job, None)
+            for known in (self._held, self._submitted, self._ended):
+                known.pop(job, None)
 
     def rows(self, job: str) -> SpooledRows:
         """The rows of a finished job. Raises the error of a failed job, OperationalError for a job that is
@@ -348,7 +381,7 @@ class JobService(ClosingContext):
         return decode_job_plan(self._read(job)[0].plan).schema
 
     def _read(self, job: str) -> tuple[JobSubmitted, JobState]:
-        state = JobState.of(self._store.read(job))
+        state = self._state(job)
         if state.submitted is None:
             raise OperationalError(f"there is no job {job} in {self.address}")
         return state.submitted, state
