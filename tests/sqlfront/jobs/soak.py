@@ -1,0 +1,155 @@
+"""Many durable jobs, in processes that are killed again and again: no wrong row, no stuck job, no file left.
+
+A process runs the jobs one after the other; another one kills it by SIGKILL at random moments, and starts the
+next, which resumes the job under way::
+
+    python -m tests.sqlfront.jobs.soak --jobs 1000 --seed 1
+"""
+
+import argparse
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import sqlfront
+from sqlfront.jobs.job_status import JobPhase
+
+#: The rows of the source, whose column ``id`` has the numbers from 0.
+ROWS: Final = 5000
+#: The longest life of a process, in seconds.
+LONGEST: Final = 3.0
+#: Processes in a row that may end no job: a job is stuck then.
+PATIENCE: Final = 60
+KINDS: Final = ("directory", "insert", "overwrite", "table", "query")
+
+
+class SoakJob:
+    """The job of a number: its statement, and the right rows."""
+
+    def __init__(self, folder: Path, number: int, seed: int) -> None:
+        chance = random.Random(seed * 1_000_003 + number)
+        self.name, self.kind = f"job {number}", chance.choice(KINDS)
+        self._folder, self._number = folder, number
+        self._modulus, self._least = chance.randint(1, 40), chance.randrange(ROWS)
+        self.options = f"OPTIONS (parallelism {chance.randint(1, 4)}, buckets {chance.choice([1, 4, 16])})"
+
+    @property
+    def place(self) -> Path:
+        """The directory of the target."""
+        return self._folder / "out" / str(self._number)
+
+    @property
+    def statement(self) -> str:
+        """The statement that the job runs."""
+        query = (
+            f"SELECT id % {self._modulus} AS k, count(*) AS n FROM src WHERE id >= {self._least} GROUP BY 1"
+        )
+        match self.kind:
+            case "directory":
+                return f"INSERT OVERWRITE DIRECTORY '{self.place}' USING parquet {query}"
+            case "insert" | "overwrite":
+                return f"INSERT {'INTO' if self.kind == 'insert' else 'OVERWRITE'} t{self._number} {query}"
+            case "table":
+                return f"CREATE TABLE t{self._number} USING parquet LOCATION '{self.place}' AS {query}"
+            case _:
+                return query
+
+    def prepare(self, connection: sqlfront.Connection) -> None:
+        """Make the table that the job inserts into."""
+        if self.kind in ("insert", "overwrite"):
+            columns = f"(k BIGINT, n BIGINT) USING parquet LOCATION '{self.place}'"
+            connection.execute(f"CREATE TABLE IF NOT EXISTS t{self._number} {columns}")
+
+    def check(self, connection: sqlfront.Connection) -> None:
+        """AssertionError unless the target has the right rows, each once."""
+        source = f"job.`{self.name}`" if self.kind == "query" else f"parquet.`{self.place}`"
+        found = sorted(connection.execute(f"SELECT k, n FROM {source}").fetchall())
+        right = sorted(Counter(number % self._modulus for number in range(self._least, ROWS)).items())
+        assert found == right, f"{self.name} ({self.kind}) has {found}, not {right}"
+
+
+def work(folder: Path, jobs: int, seed: int) -> None:
+    """Run the jobs that have not ended yet. To be killed at any moment."""
+    with sqlfront.connect(job_store=str(folder / "store"), workers=2, collect_rows=100) as connection:
+        connection.execute(f"CREATE TABLE src USING parquet LOCATION '{folder}/src'")
+        service = connection.session.context.jobs
+        assert service is not None
+        for number in range(jobs):
+            done, checked = folder / "done" / str(number), folder / "checked" / str(number)
+            if done.exists():
+                continue
+            job = SoakJob(folder, number, seed)
+            if not checked.exists():
+                job.prepare(connection)
+                if service.find(job.name) is None:
+                    connection.execute(f"CREATE JOB `{job.name}` {job.options} AS {job.statement}")
+                else:
+                    connection.execute(f"RESUME JOB `{job.name}`")
+                found = service.find(job.name)
+                assert found is not None
+                status = found.wait(60)
+                assert status.phase is JobPhase.FINISHED, status
+                job.check(connection)
+                checked.touch()
+            connection.execute(f"DROP JOB IF EXISTS `{job.name}`")
+            done.touch()
+
+
+def soak(folder: Path, jobs: int, seed: int, tell: Callable[[str], None] = print) -> Counter[str]:
+    """Run the jobs in processes that are killed, and check what is left; return the number of kills."""
+    chance, outcomes, idle = random.Random(seed), Counter[str](), 0
+    for name in ("done", "checked", "out"):
+        (folder / name).mkdir()
+    with sqlfront.connect(workers=2) as connection:
+        rows = f"SELECT id FROM range({ROWS})"
+        connection.execute(f"CREATE TABLE src USING parquet LOCATION '{folder}/src' AS {rows}")
+    while len(os.listdir(folder / "done")) < jobs:
+        before = len(os.listdir(folder / "done"))
+        command = [sys.executable, "-m", "tests.sqlfront.jobs.soak", "--work", str(folder)]
+        process = subprocess.Popen(
+            [*command, "--jobs", str(jobs), "--seed", str(seed)],
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        )
+        try:
+            code = process.wait(0.6 + chance.random() * LONGEST)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            code = process.wait()
+        assert code in (0, -signal.SIGKILL), "a process failed"
+        outcomes["kills"] += code != 0
+        ended = len(os.listdir(folder / "done"))
+        idle = 0 if ended > before else idle + 1
+        assert idle < PATIENCE, f"job {ended} is stuck"
+    outcomes["jobs"] = jobs
+    for name in ("store/jobs", "store/spool"):
+        assert os.listdir(folder / name) == [], f"{name} has {os.listdir(folder / name)[:3]}"
+    hidden = [path for path in (folder / "out").rglob(".*") if path.is_dir()]
+    assert not hidden, f"writers' folders are left: {hidden[:3]}"
+    return outcomes
+
+
+def main() -> None:
+    """Run the jobs."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--jobs", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--work", type=Path, help="run the jobs in this folder, without kills")
+    options = parser.parse_args()
+    if options.work is not None:
+        work(options.work, options.jobs, options.seed)
+        return
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        print(dict(soak(Path(folder), options.jobs, options.seed)), f"{time.monotonic() - began:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
