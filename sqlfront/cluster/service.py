@@ -9,6 +9,7 @@ import sqlfront_connectors.registry  # noqa: F401 - makes the connectors' proces
 from sqlfront.cluster import caretaker as caretakers
 from sqlfront.cluster import processes
 from sqlfront.config import Config
+from sqlfront.jobs.task_door import TASKS, TaskDoor
 from sqlfront.observability.tracing.availability import check_tracing
 from sqlfront_cluster.launchers.running import RunningMember
 from sqlfront_connectors.memory.exchange.holding import GRACE, ShareHolder
@@ -40,6 +41,8 @@ class TableService(ShareHolder):
         traced: bool = False,
     ) -> None:
         super().__init__(grace)
+        self._tasks = TaskDoor()
+        self._store.services[TASKS] = self._tasks
         self._metrics = metrics
         self._traced = traced
         self._caretaker: caretakers.Caretaker | None = None
@@ -49,6 +52,8 @@ class TableService(ShareHolder):
     def attach(self, running: RunningMember) -> None:
         """Hold shares for the member ``running``, and watch the member list for the loss of members."""
         super().attach(running)
+        self._tasks.attach(running.engine)
+        running.membership.list_watchers.append(self._keep_tasks)
         if self._traced:
             spans.watch_parts(running.member)
         if self._metrics is not None:
@@ -64,6 +69,9 @@ class TableService(ShareHolder):
             self._metrics.close()
         if self._caretaker is not None:
             self._caretaker.close()
+
+    def _keep_tasks(self) -> None:
+        self._tasks.keep_present(self._running.member.members.__contains__)
 
     def _look_after(self) -> None:
         members = self._running.member.members.data_members

@@ -15,6 +15,7 @@ import pyarrow as pa
 from sqlfront.jobs.job_options import job_settings
 from sqlfront.jobs.job_plan import JobPlan, PlannedJob, decode_job_plan
 from sqlfront.jobs.job_status import DurableJobStatus, status_of
+from sqlfront.jobs.member_runner import MemberRunner, TaskMembers
 from sqlfront.jobs.running_job import RunningJob
 from sqlfront.jobs.spooled_rows import SpooledRows
 from sqlfront_engine.closing import ClosingContext
@@ -104,16 +105,17 @@ class JobService(ClosingContext):
         engine: Engine,
         read: "Callable[[LogicalPlan], Result]",
         target: "Callable[[str, pa.Schema], JobTarget | None]",
+        members: TaskMembers | None = None,
     ) -> None:
-        """``engine``: runs the tasks. ``read``: runs a plan in the session. ``target``: makes the target of a
-        statement for rows of a schema, None = the rows stay in the job's files. Raises NotSupportedError for
-        a URL."""
+        """``engine``: runs the tasks, unless ``members`` of a cluster do. ``read``: runs a plan in the
+        session. ``target``: makes the target of a statement for rows of a schema, None = the rows stay in the
+        job's files. Raises NotSupportedError for a URL."""
         if "://" in address.removeprefix("file://"):
             raise NotSupportedError(f"a job store that is no directory: {address}")
         self._store = JobStore.open(address, clock=engine.clock)
-        self._engine, self._read_plan, self._target = engine, read, target
+        self._engine, self._read_plan, self._target, self._members = engine, read, target, members
         self._incarnation = secrets.token_hex(8)
-        self._member = f"process-{os.getpid()}"
+        self._member = f"process-{os.getpid()}" if members is None else members.coordinator.name
         self._lock = threading.RLock()
         # Guarded by the lock: the ownership, the jobs that run here, and the rows of memory tables, by job.
         self._ownership: Ownership | None = None
@@ -211,29 +213,44 @@ class JobService(ClosingContext):
 
     def _coordinator(
         self, submitted: JobSubmitted, state: JobState, log: EventLog, stages: StagePlan
-    ) -> tuple[Coordinator, ThreadRunner]:
+    ) -> tuple[Coordinator, ThreadRunner | MemberRunner]:
         """The coordinator of a job's next epoch, and the runner of the job's tasks."""
-        job, plan = submitted.job, decode_job_plan(submitted.plan)
-        config = JobConfig(
-            settings=Settings(**submitted.settings), resources=self._held.get(job, {}), description=job
-        )
-        runner = ThreadRunner(
+        plan = decode_job_plan(submitted.plan)
+        runner = self._runner(submitted, plan, stages)
+        options = job_settings(submitted.options).tasks
+        target = self._target(submitted.statement, plan.schema)
+        folder = self._folder(submitted.job)
+        return Coordinator(stages, state, log, runner, folder, options, target), runner
+
+    def _runner(
+        self, submitted: JobSubmitted, plan: JobPlan, stages: StagePlan
+    ) -> ThreadRunner | MemberRunner:
+        """The runner of a job's tasks: the members of the cluster, or threads of this process if there are no
+        members, or the job reads rows that this process holds."""
+        settings, threads = Settings(**submitted.settings), self._engine.workers
+        if self._members is not None and not plan.held:
+            name = self._member
+            made = self._incarnation
+            return MemberRunner(
+                self._members, plan.dag, settings, threads=threads, member=name, incarnation=made
+            )
+        resources = self._held.get(submitted.job, {})
+        config = JobConfig(settings=settings, resources=resources, description=submitted.job)
+        return ThreadRunner(
             self._engine,
             stages,
             config,
-            threads=self._engine.workers,
+            threads=threads,
             member=self._member,
             incarnation=self._incarnation,
         )
-        options, target = (
-            job_settings(submitted.options).tasks,
-            self._target(submitted.statement, plan.schema),
-        )
-        coordinator = Coordinator(stages, state, log, runner, self._folder(job), options, target)
-        return coordinator, runner
 
     def _start(
-        self, submitted: JobSubmitted, coordinator: Coordinator, log: EventLog, runner: ThreadRunner
+        self,
+        submitted: JobSubmitted,
+        coordinator: Coordinator,
+        log: EventLog,
+        runner: ThreadRunner | MemberRunner,
     ) -> None:
         run = RunningJob(submitted, coordinator, log, runner, self._forget)
         self._running[submitted.job] = run

@@ -1,0 +1,185 @@
+"""Tasks of durable jobs on the members of a cluster."""
+
+import logging
+import secrets
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Final, Protocol
+
+from sqlfront.jobs.task_door import TASKS
+from sqlfront.jobs.task_service import (
+    AskEnds,
+    ForgetJob,
+    LearnJob,
+    StartTask,
+    StopTasks,
+    TaskEnds,
+    TaskQuestion,
+)
+from sqlfront_cluster import codec
+from sqlfront_cluster.members.member_list import MemberList
+from sqlfront_engine.closing import ClosingContext
+from sqlfront_engine.durable.runner import TaskEnd
+from sqlfront_engine.durable.tasks import TaskRun
+from sqlfront_values.errors import Error, OperationalError
+from sqlfront_values.settings import Settings
+
+logger: Final = logging.getLogger(__name__)
+
+#: Seconds between two questions for the tasks that have ended.
+_PERIOD: Final = 0.005
+
+
+class Named(Protocol):
+    """A thing with a name."""
+
+    name: str
+
+
+class TaskMembers(Protocol):
+    """The members of a cluster as a runner of tasks sees them."""
+
+    @property
+    def coordinator(self) -> "Named":
+        """The member in this process."""
+
+    @property
+    def member_list(self) -> MemberList:
+        """The current members."""
+
+    def ask(self, service: str, questions: Mapping[str, bytes]) -> Mapping[str, bytes | memoryview]:
+        """Ask a service of members, each its own question; return the answers by the members' names. Raises
+        OperationalError if a member is gone."""
+
+
+class MemberRunner(ClosingContext):
+    """A runner of a job's tasks on the members of a cluster: each task on the member with the fewest. The
+    tasks of a member that is gone end with an OperationalError. Every member needs the directory of the
+    spool files. ``dag``: the encoded DAG of the job; ``threads``: the tasks of a member at a time."""
+
+    def __init__(
+        self,
+        members: TaskMembers,
+        dag: bytes,
+        settings: Settings,
+        *,
+        threads: int,
+        member: str,
+        incarnation: str,
+    ) -> None:
+        self.member, self.incarnation = member, incarnation
+        self._members, self._threads = members, threads
+        self._run = secrets.token_hex(8)
+        self._learn = codec.encode(LearnJob(self._run, member, dag, settings))
+        self._lock = threading.Lock()
+        # Guarded by the lock: the members that know the job; those that did not answer, as long as the member
+        # list has them; and the tasks that run, by number.
+        self._taught: set[str] = set()
+        self._silent: set[str] = set()
+        self._tasks: dict[int, tuple[str, TaskRun, Callable[[TaskEnd], None]]] = {}
+        self._number = 0
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._ask_on, name="sqlfront-task-ends", daemon=True)
+        self._thread.start()
+
+    @property
+    def capacity(self) -> int:
+        """The number of tasks that can run at a time."""
+        return max(1, len(self._present()) * self._threads)
+
+    def _present(self) -> list[str]:
+        return [info.name for info in self._members.member_list.members if not info.lite]
+
+    def start(self, run: TaskRun, ended: Callable[[TaskEnd], None]) -> None:
+        """Begin a run on a member, and return."""
+        with self._lock:
+            busy = Counter(member for member, _, _ in self._tasks.values())
+            present = self._present()
+            self._silent.intersection_update(present)
+            answering = [name for name in present if name not in self._silent]
+            self._number += 1
+            number = self._number
+        if not present:
+            ended(TaskEnd(run, None, OperationalError("the cluster has no member for a task of the job")))
+            return
+        member = min(answering or present, key=lambda name: busy[name])
+        question = StartTask(
+            self._run,
+            number,
+            run.tasks.stage.number,
+            run.tasks.ranges,
+            run.tasks.buckets,
+            run.task,
+            run.attempt,
+            run.files,
+            run.folder,
+        )
+        with self._lock:
+            self._tasks[number] = member, run, ended
+        try:
+            self._teach(member)
+            self._ask(member, question)
+        except Error as error:
+            self._lose(member, error)
+
+    def _teach(self, member: str) -> None:
+        with self._lock:
+            if member in self._taught:
+                return
+            self._taught.add(member)
+        self._members.ask(TASKS, {member: self._learn})
+
+    def _ask(self, member: str, question: TaskQuestion) -> TaskEnds:
+        return codec.decode(self._members.ask(TASKS, {member: codec.encode(question)})[member], TaskEnds)
+
+    # ---- the ends of tasks
+
+    def _ask_on(self) -> None:
+        while not self._closed.wait(_PERIOD):
+            with self._lock:
+                busy = {member for member, _, _ in self._tasks.values()}
+            for member in busy:
+                try:
+                    self._take(self._ask(member, AskEnds(self._run)))
+                except Error as error:
+                    self._lose(member, error)
+
+    def _take(self, answer: TaskEnds) -> None:
+        for each in answer.ends:
+            with self._lock:
+                task = self._tasks.pop(each.number, None)
+            if task is not None:
+                _, run, ended = task
+                ended(each.end(run))
+
+    def _lose(self, member: str, error: Error) -> None:
+        """End the tasks of a member that does not answer."""
+        with self._lock:
+            self._taught.discard(member)
+            self._silent.add(member)
+            lost = [number for number, task in self._tasks.items() if task[0] == member]
+            tasks = [self._tasks.pop(number) for number in lost]
+        if tasks:
+            logger.warning("%d tasks of a durable job on %s are lost: %s", len(tasks), member, error)
+        for _, run, ended in tasks:
+            ended(TaskEnd(run, None, OperationalError(f"the task on {member} is lost: {error}")))
+
+    def stop(self) -> None:
+        """Have all runs end soon."""
+        with self._lock:
+            taught = list(self._taught)
+        for member in taught:
+            try:
+                self._ask(member, StopTasks(self._run))
+            except Error as error:
+                self._lose(member, error)
+
+    def close(self) -> None:
+        """End the questions; members forget the job."""
+        self._closed.set()
+        self._thread.join()
+        for member in self._taught:
+            with suppress(Error):
+                self._ask(member, ForgetJob(self._run))
