@@ -105,7 +105,9 @@ DEFAULT_CONFIG: Final = JobConfig()
 
 
 class EngineStatistics(msgspec.Struct, frozen=True):
-    """A snapshot of an engine: its threads and memory, the running jobs and the number of submitted jobs."""
+    """A snapshot of an engine. ``workers``: the threads that run tasklets at the same time, at most;
+    ``worker_threads``: those started so far. ``memory``: the memory of the running jobs. ``submitted``: the
+    parts of jobs that have begun here; ``running``: those that have not ended."""
 
     workers: int
     worker_threads: int

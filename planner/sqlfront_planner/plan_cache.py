@@ -269,8 +269,8 @@ class PlanCache(Generic[PlanT]):
 
 
 def with_literals(text: str, arguments: Arguments) -> Arguments:
-    """The arguments with room for the text's literals, for a binder that may turn literals into
-    parameters."""
+    """Return the user's ``arguments``, followed by an empty place (None, of the type void) for each literal
+    of the ``text``. A binder that turns literals into parameters fills the places."""
     return arguments.with_room_for(spans(text))
 
 

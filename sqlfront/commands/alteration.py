@@ -174,5 +174,6 @@ def check_view(entry: Entry, operation: str) -> None:
 
 
 def whole_name(entry: Entry) -> str:
-    """The relation's whole name, as messages show it."""
+    """The relation's name with its catalog and database, each part in backticks, joined by dots; the name of
+    a temporary relation has only its own qualifier, if it has one."""
     return quoted(entry.parts if entry.temporary else (DEFAULT_CATALOG, DEFAULT_DATABASE, entry.name.lower()))

@@ -56,7 +56,8 @@ class WriterFolder:
             fcntl.flock(self._alive, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def close(self) -> None:
-        """Close the descriptors; from now on others may handle what is left in the hidden folder."""
+        """Close the hidden folder, and give up the lock that shows that its writer lives: from now on other
+        writers may handle what is left in the folder. Nothing is removed."""
         os.close(self.descriptor)
         os.close(self._alive)
 

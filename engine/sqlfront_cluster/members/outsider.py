@@ -54,7 +54,9 @@ class Outsider(ClosingContext):
 
     def send(self, service: str, content: bytes, body: Sequence[Part] = ()) -> None:
         """Send a question to the member's :class:`~sqlfront_cluster.members.requests.RequestService` called
-        ``service``; receive the answer later with :meth:`hear`."""
+        ``service``; receive the answer later with :meth:`hear`. ``content``: the question, in the service's
+        own form. ``body``: large data for a :class:`~sqlfront_cluster.members.requests.BodyService`; other
+        services ignore it. Raises OperationalError if the connection breaks."""
         self._count += 1
         self._line.send(Request(self._count, None, service, content), body)
         self._asked.append(self._count)

@@ -61,9 +61,10 @@ def _pieces(rows: Rows, size: int) -> Iterator[Rows]:
 
 
 def joined(run: Callable[[Rows], pa.Array]) -> Callable[[Rows], pa.Array]:
-    """Wrap ``run``, a function from rows to a column, like :func:`bounded`. If the rows have to be evaluated
-    in pieces, the wrapper concatenates the columns; it raises BatchTooLargeError if these are too large
-    together."""
+    """Wrap ``run``, a function from rows to a column, in a function that raises only errors of sqlfront, and
+    gives back the memory that ``run`` has claimed. If ``run`` raises BatchTooLargeError, the wrapper calls it
+    for pieces of the rows, and concatenates the columns; it raises BatchTooLargeError if a single row is too
+    large, or the columns are too large together."""
     inner = bounded(run)
 
     def evaluator(rows: Rows) -> pa.Array:

@@ -251,7 +251,8 @@ class CreateSchema(msgspec.Struct, frozen=True):
 
 
 class DropSchema(msgspec.Struct, frozen=True):
-    """``DROP SCHEMA [IF EXISTS] name [CASCADE | RESTRICT]``; DATABASE and NAMESPACE mean the same."""
+    """``DROP SCHEMA [IF EXISTS] name [CASCADE | RESTRICT]``; DATABASE and NAMESPACE mean the same. CASCADE
+    and RESTRICT make no difference: no schema can be dropped."""
 
     name: str
     if_exists: bool = False

@@ -61,7 +61,8 @@ class RemoteSession:
         spark.registerProgressHandler(self._note)  # type: ignore[arg-type]
 
     def check(self) -> None:
-        """Do nothing: every call on a stopped session raises an error."""
+        """Do nothing. A classic session is checked for its end here; every call on a stopped remote session
+        raises an error."""
 
     @property
     def shares_files(self) -> bool:

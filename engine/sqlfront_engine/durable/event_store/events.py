@@ -254,7 +254,8 @@ class CancelRequested(Event, frozen=True):
 
 
 class JobEnded(Event, frozen=True):
-    """The job ended. Durable before a client sees the end."""
+    """The job ended. Durable before a client sees the end. A finished job has ``rows``, the number of its
+    rows, and ``result``, their files, None if the rows are in a target; a failed job has the ``error``."""
 
     state: JobEnd
     rows: int | None = None
