@@ -24,10 +24,10 @@ from sqlfront.jobs.job_status import JobPhase
 
 #: The rows of the source, whose column ``id`` has the numbers from 0.
 ROWS: Final = 5000
-#: The longest life of a process, in seconds.
+#: Seconds that a process lives at most, in addition to those of its start.
 LONGEST: Final = 3.0
 #: Processes in a row that may end no job: a job is stuck then.
-PATIENCE: Final = 60
+PATIENCE: Final = 15
 KINDS: Final = ("directory", "insert", "overwrite", "table", "query")
 
 
@@ -119,7 +119,8 @@ def soak(folder: Path, jobs: int, seed: int, tell: Callable[[str], None] = print
             env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         )
         try:
-            code = process.wait(0.6 + chance.random() * LONGEST)
+            # On a busy machine a process needs more time for one job.
+            code = process.wait((0.6 + chance.random() * LONGEST) * (1 + idle))
         except subprocess.TimeoutExpired:
             process.kill()
             code = process.wait()
