@@ -7,6 +7,7 @@ from hashlib import sha256
 import msgspec
 import pyarrow as pa
 
+from sqlfront.state.cached_table import CachedTable
 from sqlfront_cluster import codec
 from sqlfront_cluster.codec.dags import decode_dag, encode_dag
 from sqlfront_connectors.arrow import ArrowTable
@@ -16,9 +17,11 @@ from sqlfront_connectors.files.scan import FileScan
 from sqlfront_connectors.memory import MemoryTable
 from sqlfront_engine.dag import DAG
 from sqlfront_engine.durable.stages import StagePlan, cut
+from sqlfront_planner.binder.relations.range_table import RangeTable
 from sqlfront_planner.logical import LogicalPlan, LogicalScan, all_nodes
 from sqlfront_planner.planning import PlanTarget, plan_logical
 from sqlfront_planner.run_values import RunValues
+from sqlfront_planner.shared_rows import SharedRows, shared_rows
 from sqlfront_values.errors import NotSupportedError, OperationalError
 from sqlfront_values.settings import Settings
 
@@ -89,8 +92,8 @@ def plan_job(
     of :class:`~sqlfront_planner.planning.PlanTarget`. Raises NotSupportedError for a query that no durable
     job can run: one that reads rows which are neither in files nor in a memory table of this process, or that
     has the user's code."""
-    tables = {scan.name: scan.table for scan in _scans(bound)}
-    for name, table in tables.items():
+    tables = [*_tables(bound)]
+    for name, table in tables:
         _check_durable(name, table)
     target = PlanTarget(workers=1, distributed=True, collect_rows=collect_rows)
     plan = plan_logical(bound, settings, target)
@@ -98,16 +101,22 @@ def plan_job(
         raise NotSupportedError(f"a durable job with rows that several parts share: {plan.shared[0].name}")
     dag, resources = plan.bind(values, RunValues(settings))
     files = tuple(dict.fromkeys(_source_file(path) for path in _paths(dag)))
-    held = tuple(name for name, table in tables.items() if isinstance(table, MemoryTable))
+    held = tuple(dict.fromkeys(name for name, table in tables if isinstance(table, MemoryTable)))
     return PlannedJob(JobPlan(encode_dag(dag), plan.schema, files, held), cut(dag), resources)
 
 
-def _scans(plan: LogicalPlan) -> Iterator[LogicalScan]:
-    return (node for node in all_nodes(plan) if isinstance(node, LogicalScan))
+def _tables(bound: LogicalPlan) -> Iterator[tuple[str, Table]]:
+    """The name and the table of each scan of a bound query; of a cached table the copy, whose rows are
+    read."""
+    for plan in (bound, *(rows.plan for rows in shared_rows(bound))):
+        for node in all_nodes(plan):
+            if isinstance(node, LogicalScan):
+                table = node.table
+                yield node.name, table.copy if isinstance(table, CachedTable) else table
 
 
 def _check_durable(name: str, table: Table) -> None:
-    if isinstance(table, FileTable | MemoryTable):
+    if isinstance(table, FileTable | MemoryTable | RangeTable | SharedRows):
         return
     kind = "a DataFrame or Arrow table of this session" if isinstance(table, ArrowTable) else table.format
     raise NotSupportedError(
