@@ -7,6 +7,7 @@ from hashlib import sha256
 import msgspec
 import pyarrow as pa
 
+from sqlfront.jobs.job_dag import job_dag
 from sqlfront.state.cached_table import CachedTable
 from sqlfront_cluster import codec
 from sqlfront_cluster.codec.dags import decode_dag, encode_dag
@@ -20,7 +21,6 @@ from sqlfront_engine.durable.stages import StagePlan, cut
 from sqlfront_planner.binder.relations.range_table import RangeTable
 from sqlfront_planner.logical import LogicalPlan, LogicalScan, all_nodes
 from sqlfront_planner.planning import PlanTarget, plan_logical
-from sqlfront_planner.run_values import RunValues
 from sqlfront_planner.shared_rows import SharedRows, shared_rows
 from sqlfront_values.errors import NotSupportedError, OperationalError
 from sqlfront_values.settings import Settings
@@ -97,9 +97,7 @@ def plan_job(
         _check_durable(name, table)
     target = PlanTarget(workers=1, distributed=True, collect_rows=collect_rows)
     plan = plan_logical(bound, settings, target)
-    if plan.shared:
-        raise NotSupportedError(f"a durable job with rows that several parts share: {plan.shared[0].name}")
-    dag, resources = plan.bind(values, RunValues(settings))
+    dag, resources = job_dag(plan, values, settings)
     files = tuple(dict.fromkeys(_source_file(path) for path in _paths(dag)))
     held = tuple(dict.fromkeys(name for name, table in tables if isinstance(table, MemoryTable)))
     return PlannedJob(JobPlan(encode_dag(dag), plan.schema, files, held), cut(dag), resources)

@@ -23,7 +23,7 @@ from typing import Final
 
 import msgspec
 
-from sqlfront_engine.dag import COORDINATOR, DAG, Distribution, Edge, OnlyOn, Routing
+from sqlfront_engine.dag import COORDINATOR, DAG, Distribution, Edge, OnlyOn, Routing, Vertex
 from sqlfront_engine.durable.parts import StageParts, ordered, target_of
 from sqlfront_engine.processor import Processor
 from sqlfront_engine.processors.sink import ResultSink
@@ -162,7 +162,7 @@ def _is_parallel(dag: DAG, part: Sequence[str], on_all: Mapping[str, bool]) -> b
     for vertex in vertices:
         if vertex.only_on is not None and vertex.only_on != OnlyOn():
             raise NotSupportedError(f"a durable job with {vertex.name!r}, which is bound to a member")
-    if any(isinstance(vertex.processor, ResultSink) for vertex in vertices):
+    if any(isinstance(vertex.processor, ResultSink) or _collects(dag, vertex) for vertex in vertices):
         return False
     found = {vertex.only_on is None for vertex in vertices if not dag.inbound(vertex)}
     for edge in (edge for vertex in vertices for edge in dag.inbound(vertex)):
@@ -173,6 +173,11 @@ def _is_parallel(dag: DAG, part: Sequence[str], on_all: Mapping[str, bool]) -> b
     if len(found) > 1:
         raise InterfaceError(f"of the vertices {', '.join(part)} some run on one member, and some on all")
     return found.pop()
+
+
+def _collects(dag: DAG, vertex: Vertex) -> bool:
+    """Whether the vertex is the only instance, of rows that come from other vertices."""
+    return vertex.only_on is not None and bool(dag.inbound(vertex))
 
 
 def _reaches_one(edge: Edge) -> bool:

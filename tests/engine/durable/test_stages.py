@@ -37,6 +37,15 @@ def test_a_dag_without_distributed_edges_is_one_task() -> None:
     assert [output.kind for output in stage.outputs] == [OutputKind.RESULT]
 
 
+def test_a_stage_with_one_instance_behind_local_edges_is_one_task() -> None:
+    dag = DAG()
+    shared = dag.vertex("shared", Forward(), 1, OnlyOn())
+    dag.edge(Edge.between(_scan(dag, "scan"), shared))
+
+    (stage, _) = cut(_result(dag, shared)).stages
+    assert (stage.vertices, stage.is_parallel) == (("scan", "shared"), False)
+
+
 def test_kinds_of_outputs_follow_from_the_edges() -> None:
     dag = DAG()
     left, right = _scan(dag, "left"), dag.vertex("right", Range(0, 1, 10), 1, OnlyOn())

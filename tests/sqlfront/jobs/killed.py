@@ -4,13 +4,15 @@
 
 Steps: ``sync N`` (before the N-th fsync since the statement began), ``synced N`` (after it), ``put`` and
 ``written`` (before and after the rows are put into the target), ``commit`` (after the target's parts are
-written, before they appear).
+written, before they appear), ``stage N`` (when the stage N is complete, and tasks of later stages have not
+begun).
 """
 
 import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +20,11 @@ from typing import Any, Final
 import sqlfront
 from sqlfront.commands.jobs import StatementTarget
 from sqlfront_connectors.files.file_write import FileWrite
+from sqlfront_engine.durable.event_store.events import Event
+from sqlfront_engine.durable.job_state import JobState
+from sqlfront_engine.durable.runner import TaskEnd
+from sqlfront_engine.durable.tasks import TaskRun
+from sqlfront_engine.durable.thread_runner import ThreadRunner
 from sqlfront_engine.system_calls import SystemCalls
 
 #: The name of the job.
@@ -68,10 +75,29 @@ def _killing_sync(number: int, *, after: bool) -> Callable[..., None]:
     return counted
 
 
+def _die_after(stage: int) -> None:
+    run_task, apply = ThreadRunner._run, JobState.apply
+
+    def run_early(self: ThreadRunner, run: TaskRun, ended: Callable[[TaskEnd], None]) -> None:
+        if run.id.stage > stage:
+            threading.Event().wait()
+        run_task(self, run, ended)
+
+    def and_die(self: JobState, event: Event) -> None:
+        apply(self, event)
+        if self.is_complete(stage):
+            _die()
+
+    ThreadRunner._run = run_early  # type: ignore[method-assign]
+    JobState.apply = and_die  # type: ignore[method-assign]
+
+
 def _arm(step: str, number: int) -> None:
     match step:
         case "sync" | "synced":
             SystemCalls.sync = _killing_sync(number, after=step == "synced")  # type: ignore[method-assign]
+        case "stage":
+            _die_after(number)
         case "put":
             StatementTarget.put = lambda *_: _die()  # type: ignore[method-assign]
         case "written":
