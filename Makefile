@@ -110,7 +110,7 @@ oracle: $(DEV_READY)  ## Ask a live Spark for every stored answer again; 3,000 o
 	$(BIN)/python -m tests.oracle.ddl.run --count 60 --seed 1
 	$(BIN)/pytest -q -m "cluster and spark" tests/values tests/oracle
 
-soak: $(DEV_READY)  ## Ten thousand seeds of random jobs, and of random writes, with faults, on simulated members; long runs
+soak: $(DEV_READY)  ## Ten thousand seeds of random jobs, and of random writes, with faults, on simulated members; all stored answers by durable jobs
 	$(BIN)/pytest -q -m soak tests
 	$(BIN)/python -m tests.cluster.members.chaos --seeds 10000 $(ARGS)
 	$(BIN)/python -m tests.sqlfront.table_chaos --seeds 10000 $(ARGS)

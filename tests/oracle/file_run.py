@@ -41,13 +41,14 @@ def _config(storage: Storage) -> sqlfront.Config | None:
 
 class FileRun:
     """The records of one file on one connection. A record is compared at will; the statements before it are
-    run first, each once, queries only when they are asked for."""
+    run first, each once, queries only when they are asked for. ``subject``: answers the records, None = one
+    for the storage."""
 
-    def __init__(self, records: list[Record], storage: Storage) -> None:
+    def __init__(self, records: list[Record], storage: Storage, subject: Subject | None = None) -> None:
         self._records = records
         self._storage = storage
         self._reached = 0
-        self._subject = Subject(_config(storage))
+        self._subject = subject or Subject(_config(storage))
 
     def __enter__(self) -> Self:
         self._subject.__enter__()
@@ -77,10 +78,11 @@ class FileRun:
         differs = differs_from(record, self._subject.answer(record.sql))
         view = _MAKES_VIEW.match(record.sql)
         if differs is None and view is not None and self._storage is not Storage.VIEW:
-            return self._cache(view[1])
+            return self._keep(view[1])
         return differs
 
-    def _cache(self, view: str) -> str | None:
+    def _keep(self, view: str) -> str | None:
+        """Put the rows of a view where the storage has them; return what went wrong, None = nothing."""
         rows = self._subject.answer(f"SELECT * FROM {view}")
         columns = rows.columns if isinstance(rows, Answer) else ()
         outcome = self._subject.answer(f"CACHE TABLE {view}{clustered(columns)}")

@@ -1,0 +1,130 @@
+"""An `.slt` file on its way through sqlfront, with each query as a durable job."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import sqlfront
+from sqlfront_planner.statement import parse
+from sqlfront_planner.statements.structs import Query
+from tests.oracle.answers import Answer, Column, Failure, Outcome
+from tests.oracle.file_run import FileRun, Storage
+from tests.oracle.slt import Record
+from tests.oracle.subject import Subject
+from tests.oracle.values import rows_of
+
+#: Small tasks and no waiting, so that a job has several tasks and takes milliseconds.
+OPTIONS = {"parallelism": "3", "buckets": "6", "task-size": "1", "job-event.store.group-window": "0"}
+#: The files into which the rows of a view go, each of which another task can read.
+FILES = 3
+#: Seconds after which a job counts as hanging.
+LONGEST = 60
+#: The names in a refusal: the path before it, and what is in backticks.
+_NAMES = re.compile(r"^/\S*: |(?<=`)[^`]+(?=`)")
+
+
+@dataclass
+class JobCounts:
+    """What has become of queries: how many gave Spark's answer, by the number of their job's stages (0 = an
+    error before the job began); why others were refused; and how the answers of the rest differ."""
+
+    equal: Counter[int] = field(default_factory=Counter)
+    refused: Counter[str] = field(default_factory=Counter)
+    different: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        stages = ", ".join(f"{count} of {stages} stages" for stages, count in sorted(self.equal.items()))
+        refused = "".join(f"\n  {count} refused: {reason}" for reason, count in self.refused.most_common())
+        return f"{self.equal.total()} equal ({stages}), {len(self.different)} different{refused}"
+
+
+class JobSubject(Subject):
+    """Answers queries by durable jobs of the store in a folder, other statements as ever."""
+
+    def __init__(self, store: Path) -> None:
+        # No rows are collected, so that each exchange of rows divides two stages.
+        super().__init__(sqlfront.Config(job_store=str(store), workers=2, collect_rows=0))
+        #: The stages of the last job, 0 = there was none.
+        self.stages = 0
+        #: The reason why the last query was refused, None = it was not.
+        self.refusal: str | None = None
+
+    def answer(self, sql: str) -> Outcome:
+        return self._answer_by_job(sql) if is_query(sql) else super().answer(sql)
+
+    def _answer_by_job(self, sql: str) -> Outcome:
+        self.stages, self.refusal = 0, None
+        try:
+            return self._run(sql)
+        except sqlfront.InternalError:
+            raise
+        except sqlfront.Error as error:
+            if isinstance(error, sqlfront.NotSupportedError):
+                self.refusal = _NAMES.sub("", error.message)
+            return Failure(error.condition, error.sqlstate, f"{type(error).__name__}: {error}")
+
+    def _run(self, sql: str) -> Answer:
+        job = self.connection.session.submit_job(sql, options=OPTIONS)
+        try:
+            status = job.wait(LONGEST)
+            assert status.has_ended, f"{status} after {LONGEST} s"
+            self.stages = status.stages
+            result = job.result()
+            columns = tuple(Column(name, kind) for name, kind in result.dtypes)
+            return Answer(columns, tuple(rows_of(result.toArrow())))
+        finally:
+            self.connection.execute(f"DROP JOB `{job.name}`")
+
+
+class JobRun(FileRun):
+    """The records of a file, queries by durable jobs of the store in a folder. Temporary views are cached as
+    memory tables; with ``files``, a folder, they are stored there, each in several Parquet files, if Parquet
+    has their types."""
+
+    def __init__(self, records: list[Record], store: Path, files: Path | None = None) -> None:
+        self._jobs = JobSubject(store)
+        super().__init__(records, Storage.CLUSTERED, self._jobs)
+        self._files = files
+        self._numbers = itertools.count(1)
+
+    def count(self, record: Record, counts: JobCounts) -> None:
+        """Run a query, and count the outcome."""
+        difference = self.difference(record)
+        if difference is None:
+            counts.equal[self._jobs.stages] += 1
+        elif self._jobs.refusal is not None:
+            counts.refused[self._jobs.refusal] += 1
+        else:
+            counts.different.append(f"{record.place}: {difference}\n{record.sql}")
+
+    def _keep(self, view: str) -> str | None:
+        return super()._keep(view) if self._files is None else self._store(view, self._files)
+
+    def _store(self, view: str, files: Path) -> str | None:
+        rows = self._jobs.answer(f"SELECT * FROM {view}")
+        if isinstance(rows, Failure) or not rows.rows:
+            return None
+        table = f"{view}_in_files_{next(self._numbers)}"
+        count = -(-len(rows.rows) // FILES)
+        into = f"CREATE TABLE {table} USING parquet LOCATION '{files / table}' AS"
+        for first in range(0, len(rows.rows), count):
+            outcome = self._jobs.answer(f"{into} SELECT * FROM {view} LIMIT {count} OFFSET {first}")
+            if isinstance(outcome, Failure):
+                return f"{view} can't be stored: {outcome.message}"
+            into = f"INSERT INTO {table}"
+        if isinstance(self._jobs.answer(f"SELECT * FROM {table}"), Failure):
+            return None  # not every type can be read from files
+        self._jobs.answer(f"CREATE OR REPLACE TEMPORARY VIEW {view} AS SELECT * FROM {table}")
+        return None
+
+
+def is_query(sql: str) -> bool:
+    """Whether a durable job can run the statement for its rows."""
+    try:
+        return isinstance(parse(sql), Query)
+    except sqlfront.Error:
+        return False
