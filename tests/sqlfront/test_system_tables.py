@@ -163,9 +163,12 @@ def test_types(connection: Connection) -> None:
 
 
 def test_they_are_shown_and_described(connection: Connection) -> None:
-    shown = [("sys", name, False) for name in ("light_jobs", "members", "partitions", "plans", "queries")]
+    names = (
+        "job_events", "job_stages", "job_tasks", "jobs", "light_jobs", "members", "partitions", "plans", "queries",
+    )  # fmt: skip
+    shown = [("sys", name, False) for name in names]
     assert ask(connection, "SHOW TABLES IN sys") == shown
-    assert ask(connection, "SHOW TABLES IN SYS LIKE 'm*'") == shown[1:2]
+    assert ask(connection, "SHOW TABLES IN SYS LIKE 'm*'") == shown[5:6]
     assert ask(connection, "DESCRIBE sys.partitions") == [
         ("partition", "int", None),
         ("member", "string", None),
