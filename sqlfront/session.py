@@ -38,8 +38,6 @@ from sqlfront_values.lazy_modules import lazy_module
 from sqlfront_values.settings import Settings
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from sqlfront import frames as frame_names
     from sqlfront import pipeline as pipelines
     from sqlfront import system_tables
@@ -61,6 +59,7 @@ if TYPE_CHECKING:
     from sqlfront.state.plans import Plan
     from sqlfront_cluster.members.member import Member
     from sqlfront_connectors import arrow, registry
+    from sqlfront_engine.durable.event_store.events import JobSubmitted
     from sqlfront_engine.durable.target import JobTarget
     from sqlfront_planner import planning
     from sqlfront_planner.logical import LogicalPlan
@@ -582,9 +581,9 @@ class _WithContext:
             self._tables = information_schema.InformationSchema(self.context)
         return self._tables.table(name)
 
-    def target(self, text: str, schema: "pa.Schema") -> "JobTarget | None":
+    def target(self, submitted: "JobSubmitted") -> "JobTarget | None":
         """See :func:`sqlfront.commands.jobs.target_of`."""
-        return job_commands.target_of(self._opened(), text, schema)
+        return job_commands.target_of(self._opened(), submitted)
 
     def _opened(self) -> Context:
         context = None if self.context is None else self.context()

@@ -6,7 +6,7 @@ any other one, with the job's rows in the place of its query.
 
 import secrets
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Final, NoReturn
 
 import pyarrow as pa
@@ -15,17 +15,21 @@ from msgspec.structs import replace
 from sqlfront.commands import caching, directories, tables
 from sqlfront.commands.inspection.names import matches
 from sqlfront.commands.run import NOTHING, CommandOutcome, StatementRun, origin_of, shown
+from sqlfront.config import Config
 from sqlfront.jobs import listing
-from sqlfront.jobs.job_plan import PlannedJob, plan_job
-from sqlfront.jobs.job_status import DurableJobStatus
+from sqlfront.jobs.job_options import job_settings
+from sqlfront.jobs.job_plan import PlannedJob, plan_job, schema_of, settings_of
+from sqlfront.jobs.job_status import DurableJobStatus, JobPhase, job_time
 from sqlfront.jobs.spooled_rows import SpooledRows
 from sqlfront.lanes.request import StatementRequest
 from sqlfront.state.cached_table import writable
+from sqlfront.state.options import Options
 from sqlfront_connectors.base import Table
 from sqlfront_connectors.files import FileTable
 from sqlfront_connectors.files.directory import absolute_path
 from sqlfront_connectors.files.table import has_files_of
 from sqlfront_connectors.memory.spread.table import SpreadTable
+from sqlfront_engine.durable.event_store.events import JobSubmitted
 from sqlfront_engine.durable.stages import StagePlan
 from sqlfront_engine.spool.spool_file import SpoolFile
 from sqlfront_planner.catalog import TableEntry, already_exists
@@ -51,6 +55,7 @@ from sqlfront_planner.statements.structs import (
 )
 from sqlfront_planner.table_changes.insertion import assign
 from sqlfront_values.errors import NotSupportedError, ProgrammingError
+from sqlfront_values.settings import Settings
 from sqlfront_values.types import BIGINT, STRING, TIMESTAMP
 
 if TYPE_CHECKING:
@@ -110,24 +115,26 @@ def _submitted(
     options: Mapping[str, str],
     replaced: "DurableJob | None" = None,
 ) -> "DurableJob":
-    service = _service(run)
-    planned = _planned(run, statement)
+    service, settings = _service(run), run.context.settings
+    planned = _planned(run, statement, settings)
+    job_settings(options)
     if replaced is not None:
         _removed(service, replaced)
-    return service.submit(name, text, planned, run.context.settings, options)
+    return service.submit(name, text, planned, settings, options)
 
 
 def _removed(service: "JobService", job: "DurableJob") -> None:
     """Cancel a job that has not ended, and remove it."""
-    job.cancel()
-    job.wait()
+    if job.status().phase is not JobPhase.UNREADABLE:
+        job.cancel()
+        job.wait()
     service.remove(job.id)
 
 
 def explain_job(run: StatementRun, statement: ExplainJob) -> CommandOutcome:
     """EXPLAIN CREATE JOB: the stages of the job, and which rows are materialised between them."""
     _service(run)
-    return shown(_STAGES, _stages(_planned(run, statement.job.statement).stages))
+    return shown(_STAGES, _stages(_planned(run, statement.job.statement, run.context.settings).stages))
 
 
 def show_jobs(run: StatementRun, statement: ShowJobs) -> CommandOutcome:
@@ -140,7 +147,7 @@ def show_jobs(run: StatementRun, statement: ShowJobs) -> CommandOutcome:
                 job.id,
                 job.name,
                 job.phase.value,
-                _time(job.created),
+                job_time(job.created),
                 job.stages_done,
                 job.stages,
                 job.tasks_done,
@@ -177,9 +184,11 @@ def resume_job(run: StatementRun, statement: ResumeJob) -> CommandOutcome:
     if job is None:
         return NOTHING
     service = _service(run)
-    made = parse(job.status().statement)
-    if isinstance(made, Insert):  # a wrong target would fail the job for good
-        _check_target(run, made, SpooledRows(job.name, service.schema(job.id), ()).plan())
+    submitted = service.submitted(job.id)
+    made = parse(submitted.statement)
+    assert isinstance(made, JobStatement)
+    if not job.status().has_ended:
+        _check_target(run, made, SpooledRows("the job", schema_of(submitted), ()).plan(), job.id)
     service.resume(job.id)
     return _shown_job(job)
 
@@ -216,10 +225,6 @@ def _shown_job(job: "DurableJob") -> CommandOutcome:
     return shown(_JOB, [(job.id, job.name, job.status().phase.value)])
 
 
-def _time(microseconds: int) -> datetime:
-    return datetime.fromtimestamp(microseconds / 1_000_000, UTC)
-
-
 def _facts(job: DurableJobStatus) -> list[tuple[str, str | None]]:
     return [
         ("id", job.id),
@@ -227,7 +232,7 @@ def _facts(job: DurableJobStatus) -> list[tuple[str, str | None]]:
         ("state", job.phase.value),
         ("statement", job.statement),
         ("user", job.user),
-        ("created", _time(job.created).isoformat(" ", "milliseconds")),
+        ("created", _text(job_time(job.created))),
         ("stages", f"{job.stages_done} of {job.stages}"),
         ("tasks", f"{job.tasks_done} of {job.tasks}"),
         ("tasks restored", str(job.restored)),
@@ -237,6 +242,10 @@ def _facts(job: DurableJobStatus) -> list[tuple[str, str | None]]:
         ("rows", None if job.rows is None else str(job.rows)),
         ("error", None if job.error is None else job.error.message),
     ]
+
+
+def _text(time: datetime | None) -> str | None:
+    return None if time is None else time.isoformat(" ", "milliseconds")
 
 
 def _stages(plan: StagePlan) -> Iterator[tuple[object, ...]]:
@@ -253,38 +262,40 @@ def _stages(plan: StagePlan) -> Iterator[tuple[object, ...]]:
 # ---- plans and targets
 
 
-def _planned(run: StatementRun, statement: JobStatement) -> PlannedJob:
+def _planned(run: StatementRun, statement: JobStatement, settings: Settings) -> PlannedJob:
     query = statement if isinstance(statement, Query) else statement.query
     assert query is not None
     rows = run.bind(query)
     _check_target(run, statement, rows)
-    context = run.context
-    return plan_job(rows, run.arguments.values, context.settings, context.config.collect_rows)
+    return plan_job(rows, run.arguments.values, settings, run.context.config.collect_rows)
 
 
-def target_of(context: "Context", text: str, schema: pa.Schema) -> "StatementTarget | None":
-    """The target of a job that runs the statement ``text``, for rows of the logical schema; None for a query,
-    whose rows stay in the job's files."""
-    statement = parse(text)
+def target_of(context: "Context", submitted: JobSubmitted) -> "StatementTarget | None":
+    """The target of a job; None for a query, whose rows stay in the job's files."""
+    statement = parse(submitted.statement)
     if not isinstance(statement, CreateTable | Insert | InsertDirectory):
         return None
     assert context.jobs is not None
-    return StatementTarget(context, statement, schema, context.jobs.delivered)
+    settings, schema = settings_of(submitted), schema_of(submitted)
+    return StatementTarget(context, statement, schema, settings, context.jobs.delivered)
 
 
 class StatementTarget:
     """The target of a job's rows: a statement that runs with these rows in the place of its query.
-    ``schema``: the logical schema of the rows. ``delivered``: the jobs whose rows this process has put into
-    their targets."""
+    ``schema``: the logical schema of the rows. ``settings``: those under which the statement runs, whatever
+    the session's are by then; no timeout ends the statement. ``delivered``: the jobs whose rows this process
+    has put into their targets."""
 
     def __init__(
         self,
         context: "Context",
         statement: CreateTable | Insert | InsertDirectory,
         schema: pa.Schema,
+        settings: Settings,
         delivered: set[str],
     ) -> None:
-        self._context, self._statement, self._schema = context, statement, schema
+        self._context = replace(context, options=Options(Config(time_zone=settings.time_zone)))
+        self._statement, self._schema = statement, schema
         self._delivered = delivered
 
     def put(self, token: str, files: tuple[SpoolFile, ...]) -> None:
@@ -322,7 +333,7 @@ class StatementTarget:
 
     def _location(self, run: StatementRun) -> str | None:
         """The directory of the target's files; None for a target in memory, and for a table whose directory
-        is its own secret."""
+        has a name of its own."""
         match self._statement:
             case InsertDirectory():
                 return absolute_path(directory_target(self._statement, _no_parameter).path)
@@ -333,14 +344,21 @@ class StatementTarget:
                 return self._statement.location
 
 
+def _is_filled(run: StatementRun, statement: CreateTable, token: str) -> bool:
+    """Whether the rows of the job with the token are in the table's files."""
+    location = statement.location
+    return bool(token) and location is not None and has_files_of(location, token, run.context.files)
+
+
 def _origin(run: StatementRun, name: str) -> Table | None:
     """The table of a name, behind its copy if it is cached; None for a view."""
     origin = origin_of(run.entry(name))
     return origin.table if isinstance(origin, TableEntry) else None
 
 
-def _check_target(run: StatementRun, statement: JobStatement, rows: LogicalPlan) -> None:
-    """Raise the errors of a statement that can't take the rows, before the job is accepted."""
+def _check_target(run: StatementRun, statement: JobStatement, rows: LogicalPlan, token: str = "") -> None:
+    """Raise the errors of a statement that can't take the rows, before the job is accepted or resumed.
+    ``token``: that of the resumed job."""
     match statement:
         case Insert():
             entry = run.entry(statement.name)
@@ -351,12 +369,17 @@ def _check_target(run: StatementRun, statement: JobStatement, rows: LogicalPlan)
                 )
             assign(rows, statement.name, table.schema, statement.columns)
         case CreateTable():
+            tables.check_new_table(statement, rows.schema)
             present = run.context.catalog.own(name_parts(statement.name), temporary=False)
-            if present is not None and statement.mode is CreateMode.ERROR:
+            if (
+                present is not None
+                and statement.mode is CreateMode.ERROR
+                and not _is_filled(run, statement, token)
+            ):
                 raise already_exists(present)
         case InsertDirectory():
-            target = directory_target(statement, _no_parameter)
-            absolute_path(target.path)
+            directory_target(statement, _no_parameter)
+            directories.output_directory(run, statement, rows)
         case _:
             pass
 

@@ -124,6 +124,17 @@ def create_table(run: StatementRun, statement: CreateTable) -> CommandOutcome:
     return CommandOutcome(written=written)
 
 
+def check_new_table(statement: CreateTable, schema: pa.Schema) -> None:
+    """Raise the errors of :func:`create_table` that the statement and the schema of its query's rows alone
+    tell."""
+    check_single_schema(statement.name)
+    check_permanent(statement.name)
+    registry.check_format(statement.format or DEFAULT_FORMAT)
+    names = _storable(schema).names
+    check_unique(names)
+    check_partition_columns(statement.name, names, statement.partitioned_by)
+
+
 def _details(run: StatementRun, statement: CreateTable, names: Sequence[str]) -> RelationDetails:
     """The details of the new table, whose columns are ``names``. The columns of AS SELECT have the comments
     of the query's columns. Tables over files take nulls in columns that are NOT NULL, as in Spark."""

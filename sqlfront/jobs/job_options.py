@@ -103,8 +103,8 @@ _BY_NAME: Final = {option.name: option for option in JOB_OPTIONS}
 
 
 def job_settings(options: Mapping[str, str]) -> JobSettings:
-    """The settings that the options give. Raises ProgrammingError for an unknown option, or a value out of
-    range.
+    """The settings that the options give. Raises ProgrammingError for an unknown option, one that is given
+    twice, or a value out of range.
 
     >>> job_settings({"Task-Size": "1m", "job-event.store.flush-interval": "500 ms"}).log.flush_interval
     0.5
@@ -117,6 +117,8 @@ def job_settings(options: Mapping[str, str]) -> JobSettings:
             raise ProgrammingError(
                 f"{name!r} is no option of a job; did you mean {nearest!r}? Known: {', '.join(_BY_NAME)}"
             )
+        if option.field in given[option.of_log]:
+            raise ProgrammingError(f"the option {option.name} of a job is given twice")
         given[option.of_log][option.field] = option.value(text.strip())
     return JobSettings(
         msgspec.structs.replace(JobOptions(), **given[False]),

@@ -17,6 +17,7 @@ from sqlfront_connectors.files import FileTable
 from sqlfront_connectors.files.scan import FileScan
 from sqlfront_connectors.memory import MemoryTable
 from sqlfront_engine.dag import DAG
+from sqlfront_engine.durable.event_store.events import JobSubmitted
 from sqlfront_engine.durable.stages import StagePlan, cut
 from sqlfront_planner.binder.relations.range_table import RangeTable
 from sqlfront_planner.logical import LogicalPlan, LogicalScan, all_nodes
@@ -76,6 +77,16 @@ def decode_job_plan(data: bytes) -> JobPlan:
     return codec.decode(data, JobPlan)
 
 
+def schema_of(submitted: JobSubmitted) -> pa.Schema:
+    """The logical schema of a job's rows."""
+    return decode_job_plan(submitted.plan).schema
+
+
+def settings_of(submitted: JobSubmitted) -> Settings:
+    """The settings for evaluation under which a job was created."""
+    return Settings(**submitted.settings)
+
+
 class PlannedJob(msgspec.Struct, frozen=True):
     """A statement's query, planned as a durable job. ``resources``: the rows of memory tables, by key; they
     exist in this process only."""
@@ -117,10 +128,11 @@ def _check_durable(name: str, table: Table) -> None:
     if isinstance(table, FileTable | MemoryTable | RangeTable | SharedRows):
         return
     kind = "a DataFrame or Arrow table of this session" if isinstance(table, ArrowTable) else table.format
-    raise NotSupportedError(
-        f"a durable job that reads `{name}` ({kind}), whose rows another process can't read again; "
-        "write them into a table of files first"
+    error = NotSupportedError(
+        f"a durable job that reads `{name}` ({kind}), whose rows another process can't read again"
     )
+    error.hint = "write the rows into a table of files, and read that table"
+    raise error
 
 
 def _paths(dag: DAG) -> Iterator[str]:

@@ -1,11 +1,14 @@
 """The facts about a durable job that its user sees."""
 
+from datetime import UTC, datetime
 from enum import Enum
 
 import msgspec
 
 from sqlfront_engine.durable.event_store.events import JobEnd, JobError, JobSubmitted
 from sqlfront_engine.durable.job_state import JobState
+from sqlfront_values import errors
+from sqlfront_values.errors import Error
 
 
 class JobPhase(Enum):
@@ -23,6 +26,8 @@ class JobPhase(Enum):
     """An error ended the job."""
     CANCELLED = "cancelled"
     """A user ended the job."""
+    UNREADABLE = "unreadable"
+    """The job's log is damaged from its beginning on, or another version of sqlfront wrote the log."""
 
 
 _PHASES = {
@@ -39,23 +44,23 @@ class DurableJobStatus(msgspec.Struct, frozen=True):
     and ``tasks_done`` those that are finished. ``restored``: tasks that the last coordinator has taken over
     as finished; ``rerun``: finished tasks that had to run again, since their files were lost. ``epoch``: the
     number of coordinators that the job has had. ``rows``: the rows of the finished job; ``bytes``: those of
-    the spool files of finished tasks. ``created``: microseconds since 1970, UTC. ``error``: the error that
-    ended the job."""
+    the spool files of finished tasks. ``created``: microseconds since 1970, UTC; None = unknown. ``error``:
+    the error that ended the job, or for which the log can't be read."""
 
     id: str
     name: str
     phase: JobPhase
-    statement: str
-    user: str
-    created: int
-    epoch: int
-    stages: int
-    stages_done: int
-    tasks: int
-    tasks_done: int
-    restored: int
-    rerun: int
-    bytes: int
+    statement: str = ""
+    user: str = ""
+    created: int | None = None
+    epoch: int = 0
+    stages: int = 0
+    stages_done: int = 0
+    tasks: int = 0
+    tasks_done: int = 0
+    restored: int = 0
+    rerun: int = 0
+    bytes: int = 0
     rows: int | None = None
     error: JobError | None = None
 
@@ -86,6 +91,24 @@ def status_of(submitted: JobSubmitted, state: JobState, *, coordinated: bool) ->
         rows=None if ended is None else ended.rows,
         error=None if ended is None else ended.error,
     )
+
+
+def unreadable(job: str, error: Error) -> DurableJobStatus:
+    """The status of a job whose log can't be read because of the error; the id stands for the name."""
+    reason = JobError(type(error).__name__, str(error), error.condition, error.sqlstate)
+    return DurableJobStatus(job, job, JobPhase.UNREADABLE, error=reason)
+
+
+def as_error(error: JobError) -> Error:
+    """The error of a job, as its log has it."""
+    kind = getattr(errors, error.kind, errors.OperationalError)
+    made: Error = kind(error.message, condition=error.condition, sqlstate=error.sqlstate)
+    return made
+
+
+def job_time(microseconds: int | None) -> datetime | None:
+    """The time of microseconds since 1970, UTC."""
+    return None if microseconds is None else datetime.fromtimestamp(microseconds / 1_000_000, UTC)
 
 
 def _phase(state: JobState, *, coordinated: bool) -> JobPhase:

@@ -1,10 +1,10 @@
 """The rows of ``sys.jobs``, ``sys.job_stages``, ``sys.job_tasks`` and ``sys.job_events``: durable jobs."""
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
+from sqlfront.jobs.job_status import job_time
 from sqlfront_values.types import BIGINT, INT, STRING, TIMESTAMP
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def jobs(service: "JobService") -> list[Row]:
             job.phase.value,
             job.statement,
             job.user,
-            datetime.fromtimestamp(job.created / 1_000_000, UTC),
+            job_time(job.created),
             job.epoch,
             job.stages,
             job.stages_done,
@@ -79,9 +79,9 @@ def jobs(service: "JobService") -> list[Row]:
 def stages(service: "JobService") -> list[Row]:
     """The rows of ``sys.job_stages``: the stages that have begun, by job and number."""
     return [
-        (job, number, begun.parallelism, sum(task.stage == number for task in state.finished))
-        for job, state in service.states()
-        for number, begun in sorted(state.stages.items())
+        (job.id, number, begun.parallelism, sum(task.stage == number for task in job.state.finished))
+        for job in service.stored()
+        for number, begun in sorted(job.state.stages.items())
     ]
 
 
@@ -89,17 +89,17 @@ def tasks(service: "JobService") -> list[Row]:
     """The rows of ``sys.job_tasks``: the tasks of the stages that have begun, by job, stage and number. A
     task without a finish that counts has neither epoch nor member."""
     rows: list[Row] = []
-    for job, state in service.states():
-        finished = {(task.stage, task.task): event for task, event in state.finished.items()}
-        for number, begun in sorted(state.stages.items()):
+    for job in service.stored():
+        finished = {(task.stage, task.task): event for task, event in job.state.finished.items()}
+        for number, begun in sorted(job.state.stages.items()):
             for task in range(begun.parallelism):
                 event = finished.get((number, task))
                 if event is None:
-                    rows.append((job, number, task, "waiting", None, None, None, None, None))
+                    rows.append((job.id, number, task, "waiting", None, None, None, None, None))
                     continue
                 size = sum(file.bytes for file in event.output.files)
                 epoch, attempt = event.attempt.epoch, event.attempt.number
-                row = (job, number, task, "finished", epoch, attempt, event.member, event.rows_out, size)
+                row = (job.id, number, task, "finished", epoch, attempt, event.member, event.rows_out, size)
                 rows.append(row)
     return rows
 
@@ -107,7 +107,7 @@ def tasks(service: "JobService") -> list[Row]:
 def events(service: "JobService") -> list[Row]:
     """The rows of ``sys.job_events``: the records that count in the logs, by job and number."""
     return [
-        (job, record.sequence, record.epoch, record.name, record.content)
-        for job, replay in service.logs()
-        for record in replay.records
+        (job.id, record.sequence, record.epoch, record.name, record.content)
+        for job in service.stored()
+        for record in job.replay.records
     ]

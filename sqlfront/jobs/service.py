@@ -1,40 +1,43 @@
 """The durable jobs of a session's store, and a job as its user sees it."""
 
-import logging
 import os
 import secrets
 import shutil
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Final
 
+import msgspec
 import pyarrow as pa
 
 from sqlfront.jobs.job_options import job_settings
-from sqlfront.jobs.job_plan import JobPlan, PlannedJob, decode_job_plan
-from sqlfront.jobs.job_status import DurableJobStatus, status_of
+from sqlfront.jobs.job_plan import JobPlan, PlannedJob, decode_job_plan, schema_of, settings_of
+from sqlfront.jobs.job_status import DurableJobStatus, as_error, status_of, unreadable
 from sqlfront.jobs.member_runner import MemberRunner, TaskMembers
 from sqlfront.jobs.running_job import RunningJob
 from sqlfront.jobs.spooled_rows import SpooledRows
 from sqlfront_engine.closing import ClosingContext
 from sqlfront_engine.durable.coordinator import Coordinator
 from sqlfront_engine.durable.event_store.event_log import EventLog
-from sqlfront_engine.durable.event_store.events import CancelRequested, JobEnd, JobError, JobSubmitted
+from sqlfront_engine.durable.event_store.events import CancelRequested, JobEnd, JobSubmitted
 from sqlfront_engine.durable.event_store.job_store import JobStore
 from sqlfront_engine.durable.event_store.ownership import Owner, Ownership
 from sqlfront_engine.durable.event_store.replay import Replay
 from sqlfront_engine.durable.job_state import JobState
+from sqlfront_engine.durable.recovery import reset_after_loss
 from sqlfront_engine.durable.stages import StagePlan
 from sqlfront_engine.durable.takeover import submit, take_over
 from sqlfront_engine.durable.target import JobTarget
 from sqlfront_engine.durable.thread_runner import ThreadRunner
 from sqlfront_engine.engine import Engine, JobConfig
+from sqlfront_engine.forks import inherited
 from sqlfront_engine.process_user import process_user
-from sqlfront_values import errors
 from sqlfront_values.errors import (
     Error,
+    InterfaceError,
     NotSupportedError,
     OperationalError,
     ProgrammingError,
@@ -48,26 +51,18 @@ if TYPE_CHECKING:
     from sqlfront.results.result import Result
     from sqlfront_planner.logical import LogicalPlan
 
-logger: Final = logging.getLogger(__name__)
-
 _SPOOL: Final = "spool"
 
 
 class DurableJob:
     """A durable job of a store. The job goes on when this object, or the session, is gone."""
 
-    def __init__(self, service: "JobService", submitted: JobSubmitted) -> None:
-        self._service, self._submitted = service, submitted
-
-    @property
-    def id(self) -> str:
-        """The id, which no other job of the store has."""
-        return self._submitted.job
-
-    @property
-    def name(self) -> str:
-        """The name."""
-        return self._submitted.name
+    def __init__(self, service: "JobService", job: str, name: str) -> None:
+        self._service = service
+        #: The id, which no other job of the store has.
+        self.id = job
+        #: The name.
+        self.name = name
 
     def status(self) -> DurableJobStatus:
         """The present status."""
@@ -91,7 +86,20 @@ class DurableJob:
         return self._service.cancel(self.id)
 
     def __repr__(self) -> str:
-        return f"DurableJob({self.name!r}, {self.id}, {self.status().phase.value})"
+        return f"DurableJob({self.name!r}, {self.id})"
+
+
+class StoredJob(msgspec.Struct, frozen=True):
+    """A job that was accepted, as its log has it."""
+
+    submitted: JobSubmitted
+    state: JobState
+    replay: Replay
+
+    @property
+    def id(self) -> str:
+        """The job's id."""
+        return self.submitted.job
 
 
 class JobService(ClosingContext):
@@ -104,12 +112,12 @@ class JobService(ClosingContext):
         address: str,
         engine: Engine,
         read: "Callable[[LogicalPlan], Result]",
-        target: "Callable[[str, pa.Schema], JobTarget | None]",
+        target: "Callable[[JobSubmitted], JobTarget | None]",
         members: TaskMembers | None = None,
     ) -> None:
         """``engine``: runs the tasks, unless ``members`` of a cluster do. ``read``: runs a plan in the
-        session. ``target``: makes the target of a statement for rows of a schema, None = the rows stay in the
-        job's files. Raises NotSupportedError for a URL."""
+        session. ``target``: makes the target of a job, None = the rows stay in the job's files. Raises
+        NotSupportedError for a URL."""
         if "://" in address.removeprefix("file://"):
             raise NotSupportedError(f"a job store that is no directory: {address}")
         self._store = JobStore.open(address, clock=engine.clock)
@@ -117,13 +125,17 @@ class JobService(ClosingContext):
         self._incarnation = secrets.token_hex(8)
         self._member = f"process-{os.getpid()}" if members is None else members.coordinator.name
         self._lock = threading.RLock()
-        # Guarded by the lock: the ownership, the jobs that run here, and the rows of memory tables, by job.
+        # Guarded by the lock: the ownership, and by job: the runs here, and the rows of memory tables.
         self._ownership: Ownership | None = None
         self._running: dict[str, RunningJob] = {}
         self._held: dict[str, Mapping[str, object]] = {}
-        # What never changes: the submission of each job that was read, and the state of each that has ended.
-        self._submitted: dict[str, JobSubmitted] = {}
-        self._ended: dict[str, JobState] = {}
+        # The jobs that have ended, whose logs never change again.
+        self._ended: dict[str, StoredJob] = {}
+        # The errors by which this process's coordinators have lost jobs.
+        self._lost: dict[str, Error] = {}
+        # The reason for which the jobs can't be changed or watched any more; empty = they can.
+        self._closed = ""
+        self._process = os.getpid()
         #: The jobs whose rows this process has put into their targets.
         self.delivered: set[str] = set()
 
@@ -146,8 +158,7 @@ class JobService(ClosingContext):
         of CREATE JOB. Raises ProgrammingError for a wrong option, and for a name that another job of the
         store has; OperationalError if the store can't be written, or another process owns it."""
         chosen = job_settings(options)
-        with self._lock:
-            self._own()
+        with self._changing():
             self._remove_unaccepted()
             if self.find(name) is not None:
                 raise ProgrammingError(
@@ -174,24 +185,26 @@ class JobService(ClosingContext):
             self._held[job] = planned.resources
             coordinator, runner = self._coordinator(submitted, state, log, planned.stages)
             self._start(submitted, coordinator, log, runner)
-            return DurableJob(self, submitted)
+            return DurableJob(self, job, name)
 
     def resume(self, job: str, cancel: CancelRequested | None = None) -> bool:
         """Run a job whose coordinator is gone; do nothing for a job that runs or has ended. ``cancel``: the
-        job ends as cancelled instead, unless its rows are on their way into the target already. Return
-        whether the job was resumed, or cancelled. Raises OperationalError if files that the job reads have
-        changed, or the rows of a memory table are gone."""
-        with self._lock:
-            submitted, state = self._read(job)
-            if job in self._running or state.ended is not None:
+        job ends as cancelled instead, unless its rows may be in the target already. Return whether the job
+        was resumed, or cancelled. Raises OperationalError if files that the job reads have changed, or the
+        rows of a memory table are gone."""
+        stored = self._read(job)
+        if stored.state.ended is not None:
+            return False
+        with self._changing():
+            if job in self._running:
                 return False
-            self._own()
+            submitted = stored.submitted
             plan = decode_job_plan(submitted.plan)
-            if cancel is None:
+            stages = plan.stages()
+            if cancel is None and _reads_again(stages, stored.state):
                 self._check_held(job, plan)
                 plan.check_files()
             claim = self._store.take_epoch(job, cluster=self._incarnation, member=self._member)
-            stages = plan.stages()
             log, state = take_over(
                 claim,
                 stages,
@@ -215,35 +228,21 @@ class JobService(ClosingContext):
         self, submitted: JobSubmitted, state: JobState, log: EventLog, stages: StagePlan
     ) -> tuple[Coordinator, ThreadRunner | MemberRunner]:
         """The coordinator of a job's next epoch, and the runner of the job's tasks."""
-        plan = decode_job_plan(submitted.plan)
-        runner = self._runner(submitted, plan, stages)
-        options = job_settings(submitted.options).tasks
-        target = self._target(submitted.statement, plan.schema)
-        folder = self._folder(submitted.job)
+        runner = self._runner(submitted, stages)
+        options, folder = job_settings(submitted.options).tasks, self._folder(submitted.job)
+        target = self._target(submitted)
         return Coordinator(stages, state, log, runner, folder, options, target), runner
 
-    def _runner(
-        self, submitted: JobSubmitted, plan: JobPlan, stages: StagePlan
-    ) -> ThreadRunner | MemberRunner:
+    def _runner(self, submitted: JobSubmitted, stages: StagePlan) -> ThreadRunner | MemberRunner:
         """The runner of a job's tasks: the members of the cluster, or threads of this process if there are no
         members, or the job reads rows that this process holds."""
-        settings, threads = Settings(**submitted.settings), self._engine.workers
+        settings, plan = settings_of(submitted), decode_job_plan(submitted.plan)
+        me = {"member": self._member, "incarnation": self._incarnation}
         if self._members is not None and not plan.held:
-            name = self._member
-            made = self._incarnation
-            return MemberRunner(
-                self._members, plan.dag, settings, threads=threads, member=name, incarnation=made
-            )
+            return MemberRunner(self._members, plan.dag, settings, threads=self._engine.workers, **me)
         resources = self._held.get(submitted.job, {})
         config = JobConfig(settings=settings, resources=resources, description=submitted.job)
-        return ThreadRunner(
-            self._engine,
-            stages,
-            config,
-            threads=threads,
-            member=self._member,
-            incarnation=self._incarnation,
-        )
+        return ThreadRunner(self._engine, stages, config, threads=self._engine.workers, **me)
 
     def _start(
         self,
@@ -253,6 +252,7 @@ class JobService(ClosingContext):
         runner: ThreadRunner | MemberRunner,
     ) -> None:
         run = RunningJob(submitted, coordinator, log, runner, self._forget)
+        self._lost.pop(submitted.job, None)
         self._running[submitted.job] = run
         run.start()
 
@@ -260,20 +260,17 @@ class JobService(ClosingContext):
         with self._lock:
             if self._running.get(run.submitted.job) is run:
                 del self._running[run.submitted.job]
+            if run.lost is not None:
+                self._lost[run.submitted.job] = run.lost
             if run.status.has_ended:
                 self._held.pop(run.submitted.job, None)
 
     def _remove_unaccepted(self) -> None:
         """Remove what is left of jobs that were never accepted, since their process died before."""
         for job in self._store.jobs():
-            if job not in self._submitted and self._is_unaccepted(job):
+            found = self._found(job)
+            if found is None:
                 self._store.remove(job)
-
-    def _is_unaccepted(self, job: str) -> bool:
-        try:
-            return self._state(job).submitted is None
-        except OperationalError:  # of another version of sqlfront
-            return False
 
     def _own(self) -> None:
         if self._ownership is None or not self._ownership.is_held:
@@ -283,55 +280,62 @@ class JobService(ClosingContext):
     # ---- the jobs of the store
 
     def jobs(self) -> list[DurableJobStatus]:
-        """The status of each job, in the order of creation."""
-        return [self.status(job) for job in self._accepted()]
+        """The status of each job, in the order of creation, then those of jobs whose logs can't be read."""
+        found = [(job, self._found(job)) for job in self._store.jobs()]
+        unread = [unreadable(job, each) for job, each in found if isinstance(each, Error)]
+        return [self._status(job) for job in _in_order(each for _, each in found)] + unread
 
-    def logs(self) -> list[tuple[str, Replay]]:
-        """The id and the log of each job, in the order of creation."""
-        return [(job, self._store.read(job)) for job in self._accepted()]
+    def stored(self) -> list[StoredJob]:
+        """The jobs whose logs can be read, in the order of creation."""
+        return _in_order(self._found(job) for job in self._store.jobs())
 
-    def states(self) -> list[tuple[str, JobState]]:
-        """The id and the state of each job, in the order of creation."""
-        return [(job, self._state(job)) for job in self._accepted()]
-
-    def _accepted(self) -> dict[str, JobSubmitted]:
-        """The accepted jobs by id, in the order of creation. A log of another version of sqlfront is left
-        out, with a warning."""
-        found: dict[str, JobSubmitted] = {}
-        for job in self._store.jobs():
-            submitted = self._submitted.get(job)
-            if submitted is None:
-                try:
-                    submitted = self._state(job).submitted
-                except OperationalError as error:
-                    logger.warning("the job %s in %s can't be read: %s", job, self.address, error)
-            if submitted is not None:
-                found[job] = self._submitted[job] = submitted
-        return found
-
-    def _state(self, job: str) -> JobState:
-        """The sum of the events of a job; that of a job that has ended is read once."""
-        state = self._ended.get(job)
-        if state is None:
-            state = JobState.of(self._store.read(job))
+    def _found(self, job: str) -> StoredJob | Error | None:
+        """The job with the id, or the error for which its log can't be read; None if no such job was
+        accepted."""
+        known = self._ended.get(job)
+        if known is not None:
+            return known
+        try:
+            replay = self._store.read(job)
+            state = JobState.of(replay)
+        except Error as error:
+            return error
+        if state.submitted is not None:
+            stored = StoredJob(state.submitted, state, replay)
             if state.is_clean:
-                self._ended[job] = state
-        return state
+                self._ended[job] = stored
+            return stored
+        if replay.damage is not None:
+            return OperationalError(f"the log of the job {job} is damaged: {replay.damage.problem}")
+        return None
+
+    def log(self, job: str) -> Replay:
+        """The log of the job with the id. Raises OperationalError for a log in a form that this version of
+        sqlfront doesn't know."""
+        return self._store.read(job)
 
     def find(self, name: str) -> DurableJob | None:
         """The job with the name, in any case of letters, or with the id; None if there is none."""
-        for job, submitted in self._accepted().items():
-            if name == job or submitted.name.lower() == name.lower():
-                return DurableJob(self, submitted)
+        for job in reversed(self.jobs()):
+            if name == job.id or job.name.lower() == name.lower():
+                return DurableJob(self, job.id, job.name)
         return None
 
     def status(self, job: str) -> DurableJobStatus:
-        """The present status of a job. Raises OperationalError if there is no such job."""
+        """The present status of a job. Raises OperationalError if there is no such job, InterfaceError in a
+        forked process."""
+        self._check_process()
         run = self._running.get(job)
         if run is not None:
             return run.status
-        submitted, state = self._read(job)
-        return status_of(submitted, state, coordinated=self._is_coordinated())
+        found = self._found(job)
+        return unreadable(job, found) if isinstance(found, Error) else self._status(self._read(job))
+
+    def _status(self, job: StoredJob) -> DurableJobStatus:
+        run = self._running.get(job.id)
+        if run is not None:
+            return run.status
+        return status_of(job.submitted, job.state, coordinated=self._is_coordinated())
 
     def _is_coordinated(self) -> bool:
         """Whether another process may run the jobs that don't run here."""
@@ -339,18 +343,19 @@ class JobService(ClosingContext):
 
     def wait(self, job: str, timeout: float | None) -> DurableJobStatus:
         """Wait for the end of a job, ``timeout`` seconds at most; return the status then."""
+        self._check_process()
         run = self._running.get(job)
         if run is not None:
             run.wait(timeout)
-            if run.lost is not None:
-                raise run.lost
+        lost = self._lost.get(job)
+        if lost is not None:
+            raise lost
         return self.status(job)
 
     def cancel(self, job: str) -> bool:
         """Cancel a job, durably; False if the job has ended, or is about to."""
         request = CancelRequested(process_user(), time.time_ns() // 1000)
-        with self._lock:
-            self._own()
+        with self._changing():
             run = self._running.get(job)
             if run is None:
                 return self.resume(job, request)
@@ -358,28 +363,29 @@ class JobService(ClosingContext):
 
     def remove(self, job: str) -> None:
         """Remove an ended job with its files and its log. Raises OperationalError for a job that runs."""
-        with self._lock:
-            self._own()
+        with self._changing():
             if job in self._running:
                 raise OperationalError(f"the job {job} runs; CANCEL JOB first")
             shutil.rmtree(self._folder(job), ignore_errors=True)
             self._store.remove(job)
-            for known in (self._held, self._submitted, self._ended):
-                known.pop(job, None)
+            self._held.pop(job, None)
+            self._ended.pop(job, None)
 
     def rows(self, job: str) -> SpooledRows:
         """The rows of a finished job. Raises the error of a failed job, OperationalError for a job that is
         not finished, and for one that has put its rows into a target."""
-        submitted, state = self._read(job)
-        ended = state.ended
-        if ended is not None and ended.error is not None:
-            raise _as_error(ended.error)
-        if ended is None or ended.state is not JobEnd.FINISHED:
-            raise OperationalError(f"the job `{submitted.name}` is not finished")
+        stored = self._read(job)
+        submitted, ended = stored.submitted, stored.state.ended
+        if ended is None:
+            phase = self._status(stored).phase.value
+            raise OperationalError(f"the job `{submitted.name}` is {phase}, and has no rows before its end")
+        if ended.error is not None:
+            raise as_error(ended.error)
+        if ended.state is JobEnd.CANCELLED:
+            raise OperationalError(f"the job `{submitted.name}` was cancelled")
         if ended.result is None:
             raise OperationalError(f"the job `{submitted.name}` has put its rows into its target")
-        schema = decode_job_plan(submitted.plan).schema
-        return SpooledRows(f"job.`{submitted.name}`", schema, ended.result.files)
+        return SpooledRows(f"job.`{submitted.name}`", schema_of(submitted), ended.result.files)
 
     def table(self, name: str) -> SpooledRows:
         """The rows of the finished job with the name or id, as :meth:`rows`. Raises
@@ -393,22 +399,41 @@ class JobService(ClosingContext):
         """The rows of a finished job as a result; raises the errors of :meth:`rows`."""
         return self._read_plan(self.rows(job).plan())
 
-    def schema(self, job: str) -> pa.Schema:
-        """The logical schema of a job's rows."""
-        return decode_job_plan(self._read(job)[0].plan).schema
+    def submitted(self, job: str) -> JobSubmitted:
+        """The event by which a job was accepted. Raises OperationalError if there is no such job, or its log
+        can't be read."""
+        return self._read(job).submitted
 
-    def _read(self, job: str) -> tuple[JobSubmitted, JobState]:
-        state = self._state(job)
-        if state.submitted is None:
+    def _read(self, job: str) -> StoredJob:
+        found = self._found(job)
+        if found is None:
             raise OperationalError(f"there is no job {job} in {self.address}")
-        return state.submitted, state
+        if isinstance(found, Error):
+            raise found
+        return found
 
     def _folder(self, job: str) -> str:
         return os.path.join(self.address, _SPOOL, job)
 
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """A context in which no other thread changes jobs, and this process owns the store. Raises
+        InterfaceError after :meth:`close`, and in a forked process."""
+        self._check_process()
+        with self._lock:
+            if self._closed:
+                raise InterfaceError(self._closed)
+            self._own()
+            yield
+
+    def _check_process(self) -> None:
+        if os.getpid() != self._process:
+            raise InterfaceError(f"{inherited('the session')}; open one here")
+
     def close(self) -> None:
         """Leave the running jobs to a successor, and give the store up."""
         with self._lock:
+            self._closed = "the session is closed"
             running = list(self._running.values())
         for run in running:
             run.suspend()
@@ -416,11 +441,14 @@ class JobService(ClosingContext):
             self._ownership.release()
 
 
-def _as_error(error: JobError) -> Error:
-    """The error of a job, as its log has it."""
-    kind = getattr(errors, error.kind, errors.OperationalError)
-    made: Error = kind(error.message, condition=error.condition, sqlstate=error.sqlstate)
-    return made
+def _in_order(found: "Iterable[StoredJob | Error | None]") -> list[StoredJob]:
+    jobs = [job for job in found if isinstance(job, StoredJob)]
+    return sorted(jobs, key=lambda job: (job.submitted.now, job.id))
+
+
+def _reads_again(stages: StagePlan, state: JobState) -> bool:
+    """Whether a task of the job has to run, and so may read the job's sources."""
+    return not state.is_complete(stages.stages[-1].number) or bool(reset_after_loss(stages, state).tasks)
 
 
 def _texts(settings: Settings) -> dict[str, str]:

@@ -77,7 +77,7 @@ def described() -> list[tuple[str, str, str]]:
 
 
 class Options:
-    """The settings of one session; safe to use from several threads."""
+    """The settings of one session, or of a durable job's target; safe to use from several threads."""
 
     def __init__(self, config: Config) -> None:
         self._lock = threading.Lock()

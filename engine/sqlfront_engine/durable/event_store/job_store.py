@@ -98,7 +98,7 @@ class JobStore:
     def jobs(self) -> list[str]:
         """The ids of the jobs in the store, sorted."""
         try:
-            return self._root.folder(_JOBS).names()
+            return [name for name in self._root.folder(_JOBS).names() if _JOB.fullmatch(name)]
         except OSError as error:
             raise self._unusable(error) from error
 
