@@ -3,4 +3,4 @@ stderr."""
 
 from sqlfront_values.lazy_modules import lazy_submodules
 
-lazy_submodules(__name__, "check", "cluster")
+lazy_submodules(__name__, "check", "cluster", "job")

@@ -5,13 +5,13 @@ import math
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import TYPE_CHECKING, BinaryIO, NoReturn
 
 from sqlfront.config import Launcher
 from sqlfront.session import Session
-from sqlfront.shell import check, cluster
+from sqlfront.shell import check, cluster, job
 from sqlfront.shell.batch import Batch, run_batch
 from sqlfront.shell.encryption_arguments import add_encryption
 from sqlfront.shell.exit_codes import ExitCode
@@ -38,11 +38,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return cluster.main(arguments)
     if arguments[:1] == ["check"]:
         return check.main(arguments[1:])
-    options = _parser().parse_args(arguments)
+    is_job = arguments[:1] == ["job"]
+    options = job.parser().parse_args(arguments[1:]) if is_job else _parser().parse_args(arguments)
     try:
         if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
             signal.signal(signal.SIGINT, _interrupt)
-        return _main(options)
+        return _job(options) if is_job else _main(options)
     except BrokenPipeError:
         _silence_stdout()
         return ExitCode.OK
@@ -85,7 +86,7 @@ def _main(options: argparse.Namespace) -> int:
         if format_named(options.format).binary and out.isatty():
             place = "the terminal" if options.output is None else options.output
             raise _FailedError(f"{place} can't show {options.format}: use --output FILE", ExitCode.USAGE)
-        with _session(options) as session:
+        with _session(session_of, options) as session:
             _run(session, scripts, out, options)
     return ExitCode.OK
 
@@ -99,7 +100,7 @@ def _talk(options: argparse.Namespace) -> int:
     if not sys.stdout.isatty():
         _parser().print_usage(sys.stderr)
         return ExitCode.USAGE
-    with _session(options) as session:
+    with _session(session_of, options) as session:
         return interactive.run(session, options.format)
 
 
@@ -122,10 +123,16 @@ def _silence_stdout() -> None:
     os.close(nowhere)
 
 
-def _session(options: argparse.Namespace) -> Session:
-    """Open the session that the arguments ask for. Raises _FailedError."""
+def _job(options: argparse.Namespace) -> int:
+    """Run ``sqlfront job``; return its exit code."""
+    with _session(job.session_of, options) as session:
+        return job.run(session, options)
+
+
+def _session(of: Callable[[argparse.Namespace], Session], options: argparse.Namespace) -> Session:
+    """Open the session that the arguments ask for, by ``of``. Raises _FailedError."""
     try:
-        return session_of(options)
+        return of(options)
     except Error as error:
         raise _FailedError(str(error), ExitCode.CONNECT) from error
     except OSError as error:
@@ -162,7 +169,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Run Spark SQL. Statements end with a semicolon; without -c and -f stdin is read.",
         epilog="Exit codes: 0 ok, 1 a statement failed, 2 usage, 3 no session, 4 timeout, 6 output,"
         " 130 Ctrl-C. Clusters: sqlfront member --help, sqlfront cluster --help."
-        " Files unrun: sqlfront check --help.",
+        " Files unrun: sqlfront check --help. Durable jobs: sqlfront job --help.",
     )
     add_connection(parser)
     parser.add_argument(
@@ -220,6 +227,9 @@ def _parser() -> argparse.ArgumentParser:
         metavar="URL",
         help="have Spark run what sqlfront doesn't know or cover: a master such as local[4], or sc://host for"
         " a server of Spark Connect; it is started when the first statement needs it",
+    )
+    parser.add_argument(
+        "--job-store", metavar="DIR", help="directory of durable jobs (default: $SQLFRONT_JOB_STORE)"
     )
     parser.add_argument("--members", type=int, metavar="N", help="spread tables and queries over N members")
     parser.add_argument(

@@ -3,8 +3,9 @@
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Final, Protocol, TextIO
 
 from sqlfront_engine.closing import ClosingContext
@@ -48,8 +49,9 @@ class ProgressLine(ClosingContext):
         self._out = out
         self._patience, self._interval = patience, interval
         self._lock = threading.Lock()
-        # Guarded by the lock: the statement that runs, the time of its begin, and the characters in the line.
-        self._query: RunningStatement | None = None
+        # Guarded by the lock: the progress of the statement that runs, the time of its begin, and the
+        # characters in the line.
+        self._text: Callable[[], str] | None = None
         self._began = 0.0
         self._width = 0
         self._ended = threading.Event()
@@ -58,24 +60,30 @@ class ProgressLine(ClosingContext):
     @contextmanager
     def during(self, query: RunningStatement) -> Iterator[None]:
         """A context in which the line shows the progress of ``query``; the line is clear behind it."""
+        with self.showing(partial(progress_text, query)):
+            yield
+
+    @contextmanager
+    def showing(self, text: Callable[[], str]) -> Iterator[None]:
+        """A context in which the line shows what ``text`` gives at the time; the line is clear behind it."""
         with self._lock:
-            self._query, self._began = query, time.perf_counter()
+            self._text, self._began = text, time.perf_counter()
         try:
             yield
         finally:
             with self._lock:
-                self._query = None
+                self._text = None
                 self._draw("")
 
     def _show(self) -> None:
         while not self._ended.wait(self._interval):
             with self._lock:
-                query, seconds = self._query, time.perf_counter() - self._began
-            if query is None or seconds < self._patience:
+                shown, seconds = self._text, time.perf_counter() - self._began
+            if shown is None or seconds < self._patience:
                 continue
-            text = f"{progress_text(query)}, {seconds:.1f} s"
+            text = f"{shown()}, {seconds:.1f} s"
             with self._lock:
-                if self._query is query:
+                if self._text is shown:
                     self._draw(text[: _columns(self._out) - 1])
 
     def _draw(self, text: str) -> None:

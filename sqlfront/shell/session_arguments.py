@@ -19,6 +19,7 @@ _OPTIONS = (
     "authority",
     "insecure",
     "spark",
+    "job_store",
 )
 
 

@@ -32,6 +32,15 @@ def candidates(session: sqlfront.Session) -> Candidates:
     return Candidates(session, {"d": "describe", "dt": "tables", "format": "formats", "x": "vertical"})
 
 
+@pytest.fixture
+def with_jobs(tmp_path: Path) -> Iterator[Candidates]:
+    """The candidates of a session with two durable jobs."""
+    with sqlfront.connect(job_store=str(tmp_path / "store")) as connection:
+        for name in ("daily", "odd name"):
+            connection.session.submit_job("SELECT 1", name=name).wait()
+        yield Candidates(connection.session, {})
+
+
 def at_mark(candidates: Candidates, marked: str, *kinds: CandidateKind) -> list[str]:
     """The candidates, all or those of some kinds, at the mark of a text."""
     place = marked.index("|")
@@ -239,3 +248,19 @@ def test_comments_stand_beside_the_names_in_the_menu() -> None:
         assert columns["next"] == "int of v"
         (seat,) = candidates.at("select * from sea", len("select * from sea"))
         assert seat.meta == "table: one row a plane"
+
+
+@pytest.mark.parametrize(
+    ("marked", "expected"),
+    [
+        ("drop job |", ["daily", "`odd name`"]),
+        ("cancel job if exists d|", ["daily"]),
+        ("resume job `odd|", ["`odd name`"]),
+        ("describe job extended |", ["daily", "`odd name`"]),
+        ("create job d|", []),
+        ("create or replace job |", []),
+        ("select * from daily|", []),
+    ],
+)
+def test_jobs(with_jobs: Candidates, marked: str, expected: list[str]) -> None:
+    assert at_mark(with_jobs, marked, CandidateKind.JOB) == expected

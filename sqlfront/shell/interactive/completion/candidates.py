@@ -55,17 +55,19 @@ class CandidateKind(IntEnum):
     """A column in scope."""
     RELATION = 1
     """A table, a view, or the alias of one in scope."""
-    PATH = 2
+    JOB = 2
+    """A durable job."""
+    PATH = 3
     """A file or folder."""
-    SETTING = 3
+    SETTING = 4
     """A setting of the session."""
-    COMMAND = 4
+    COMMAND = 5
     """A command of the shell, or an argument of one."""
-    FUNCTION = 5
+    FUNCTION = 6
     """A function."""
-    TYPE = 6
+    TYPE = 7
     """A type of values."""
-    KEYWORD = 7
+    KEYWORD = 8
     """A keyword."""
 
 
@@ -190,8 +192,11 @@ class Candidates:
         keywords = _matching(_in_case(possible, typed), typed, CandidateKind.KEYWORD, inside=False)
         if before == "::" or (before == "AS" and _is_cast(kinds)):
             return _matching(((each, "type") for each in _TYPES), typed, CandidateKind.TYPE, inside=False)
-        if not takes_name or before == "AS" or _ends_operand(tokens, place - 1) or _expects_job(kinds):
+        if not takes_name or before == "AS" or _ends_operand(tokens, place - 1):
             return keywords
+        if _expects_job(kinds):
+            jobs = self._names.jobs() if kinds[0] != "CREATE" else ()
+            return _matching(jobs, typed, CandidateKind.JOB) + keywords
         if _expects_relation(kinds):
             own = ((name, "common table expression") for name in scope.expressions)
             relations = _matching([*own, *self._relations()], typed, CandidateKind.RELATION)
@@ -359,7 +364,7 @@ def _matching(
 
 
 def _candidate(text: str, meta: str, typed: str, kind: CandidateKind) -> Completable:
-    is_name = kind in (CandidateKind.COLUMN, CandidateKind.RELATION)
+    is_name = kind in (CandidateKind.COLUMN, CandidateKind.RELATION, CandidateKind.JOB)
     written = ".".join(map(_quoted, text.split("."))) if kind is CandidateKind.RELATION else _quoted(text)
     if typed.startswith("`"):
         written = f"`{text.replace('`', '``')}`"

@@ -51,6 +51,14 @@ class SessionNames:
         sparks = [relation for relation in self._of_spark() if relation.name.lower() not in known]
         return (*own, *sparks, *system)
 
+    def jobs(self) -> tuple[tuple[str, str], ...]:
+        """The names of the durable jobs, each with its state; none if the store can't be read."""
+        service = self._session.context.jobs
+        try:
+            return () if service is None else tuple((job.name, job.phase.value) for job in service.jobs())
+        except Error:
+            return ()
+
     def _of_spark(self) -> list[KnownRelation]:
         spark = self._session.spark
         if spark is None:
