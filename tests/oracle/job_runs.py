@@ -86,8 +86,9 @@ class JobRun(FileRun):
     has their types."""
 
     def __init__(self, records: list[Record], store: Path, files: Path | None = None) -> None:
-        self._jobs = JobSubject(store)
-        super().__init__(records, Storage.CLUSTERED, self._jobs)
+        #: Answers the records, and other queries.
+        self.subject = JobSubject(store)
+        super().__init__(records, Storage.CLUSTERED, self.subject)
         self._files = files
         self._numbers = itertools.count(1)
 
@@ -95,9 +96,9 @@ class JobRun(FileRun):
         """Run a query, and count the outcome."""
         difference = self.difference(record)
         if difference is None:
-            counts.equal[self._jobs.stages] += 1
-        elif self._jobs.refusal is not None:
-            counts.refused[self._jobs.refusal] += 1
+            counts.equal[self.subject.stages] += 1
+        elif self.subject.refusal is not None:
+            counts.refused[self.subject.refusal] += 1
         else:
             counts.different.append(f"{record.place}: {difference}\n{record.sql}")
 
@@ -105,20 +106,20 @@ class JobRun(FileRun):
         return super()._keep(view) if self._files is None else self._store(view, self._files)
 
     def _store(self, view: str, files: Path) -> str | None:
-        rows = self._jobs.answer(f"SELECT * FROM {view}")
+        rows = self.subject.answer(f"SELECT * FROM {view}")
         if isinstance(rows, Failure) or not rows.rows:
             return None
         table = f"{view}_in_files_{next(self._numbers)}"
         count = -(-len(rows.rows) // FILES)
         into = f"CREATE TABLE {table} USING parquet LOCATION '{files / table}' AS"
         for first in range(0, len(rows.rows), count):
-            outcome = self._jobs.answer(f"{into} SELECT * FROM {view} LIMIT {count} OFFSET {first}")
+            outcome = self.subject.answer(f"{into} SELECT * FROM {view} LIMIT {count} OFFSET {first}")
             if isinstance(outcome, Failure):
                 return f"{view} can't be stored: {outcome.message}"
             into = f"INSERT INTO {table}"
-        if isinstance(self._jobs.answer(f"SELECT * FROM {table}"), Failure):
+        if isinstance(self.subject.answer(f"SELECT * FROM {table}"), Failure):
             return None  # not every type can be read from files
-        self._jobs.answer(f"CREATE OR REPLACE TEMPORARY VIEW {view} AS SELECT * FROM {table}")
+        self.subject.answer(f"CREATE OR REPLACE TEMPORARY VIEW {view} AS SELECT * FROM {table}")
         return None
 
 

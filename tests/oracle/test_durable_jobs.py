@@ -15,12 +15,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
 
-from tests.oracle import slt
+from tests.oracle import random_queries, slt
+from tests.oracle.answers import difference
 from tests.oracle.complete import SLT_FOLDER, files
 from tests.oracle.gaps import key, known_gaps
 from tests.oracle.job_runs import JobCounts, JobRun, is_query
 from tests.oracle.slt import Record
+from tests.oracle.subject import Subject
 
 #: The folder of the system that is in memory, on Linux.
 MEMORY = "/dev/shm"
@@ -28,6 +31,11 @@ MEMORY = "/dev/shm"
 REFUSED = {"a condition that is true for NaN or a zero of the other sign, whose row groups Spark skips": 1}
 #: The files with views over tables that change later, which are not stored.
 CHANGING = {"tables.slt"}
+#: A query whose rows, which may come in any order, are shared by three readers.
+SHARED = (
+    "WITH q AS (SELECT *, row_number() OVER (ORDER BY 1) AS rn FROM ({})) "
+    "SELECT c0, c1, c2 FROM (SELECT * FROM q UNION ALL SELECT * FROM q EXCEPT ALL SELECT * FROM q)"
+)
 #: The test command runs the first of every so many queries, ``make soak`` all.
 SHARES = [pytest.param(6, id="some"), pytest.param(1, id="all", marks=pytest.mark.soak)]
 GAPS = known_gaps()
@@ -80,3 +88,29 @@ def test_answers_from_files_are_sparks(folder: Path, every: int) -> None:
 @pytest.mark.parametrize("every", SHARES)
 def test_answers_from_memory_tables_are_sparks(folder: Path, every: int) -> None:
     check(run(folder, every, in_files=False))
+
+
+@pytest.mark.parametrize(
+    "count", [pytest.param(20, id="some"), pytest.param(500, id="many", marks=pytest.mark.soak)]
+)
+def test_random_queries_give_the_rows_of_light_jobs(folder: Path, count: int) -> None:
+    setup = [Record("", 0, False, frozenset(), sql, None) for sql in random_queries.SETUP]
+
+    with Subject() as light, JobRun(setup, folder / "store", folder / "files") as jobs:
+        for record in setup:
+            light.answer(record.sql)
+            assert jobs.difference(record) is None
+
+        @settings(
+            max_examples=count,
+            derandomize=True,
+            database=None,
+            deadline=None,
+            suppress_health_check=[*HealthCheck],
+        )
+        @given(random_queries.queries())
+        def same(query: str) -> None:
+            for sql in (query, SHARED.format(query)):
+                assert difference(light.answer(sql), jobs.subject.answer(sql)) is None, sql
+
+        same()
