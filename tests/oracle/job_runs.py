@@ -11,6 +11,7 @@ from pathlib import Path
 import sqlfront
 from sqlfront_planner.statement import parse
 from sqlfront_planner.statements.structs import Query
+from tests.oracle import processes
 from tests.oracle.answers import Answer, Column, Failure, Outcome
 from tests.oracle.file_run import FileRun, Storage
 from tests.oracle.slt import Record
@@ -43,11 +44,13 @@ class JobCounts:
 
 
 class JobSubject(Subject):
-    """Answers queries by durable jobs of the store in a folder, other statements as ever."""
+    """Answers queries by durable jobs of the store in a folder, other statements as ever.
+    ``on_processes``: member processes run the tasks, else threads."""
 
-    def __init__(self, store: Path) -> None:
+    def __init__(self, store: Path, *, on_processes: bool = False) -> None:
+        make = processes.config if on_processes else sqlfront.Config
         # No rows are collected, so that each exchange of rows divides two stages.
-        super().__init__(sqlfront.Config(job_store=str(store), workers=2, collect_rows=0))
+        super().__init__(make(job_store=str(store), collect_rows=0))
         #: The stages of the last job, 0 = there was none.
         self.stages = 0
         #: The reason why the last query was refused, None = it was not.
@@ -81,14 +84,17 @@ class JobSubject(Subject):
 
 
 class JobRun(FileRun):
-    """The records of a file, queries by durable jobs of the store in a folder. Temporary views are cached as
+    """The records of a file, queries by durable jobs of the store in a folder, on threads, or with
+    ``on_processes`` on member processes. Temporary views are cached as
     memory tables; with ``files``, a folder, they are stored there, each in several Parquet files, if Parquet
     has their types."""
 
-    def __init__(self, records: list[Record], store: Path, files: Path | None = None) -> None:
+    def __init__(
+        self, records: list[Record], store: Path, files: Path | None = None, *, on_processes: bool = False
+    ) -> None:
         #: Answers the records, and other queries.
-        self.subject = JobSubject(store)
-        super().__init__(records, Storage.CLUSTERED, self.subject)
+        self.subject = JobSubject(store, on_processes=on_processes)
+        super().__init__(records, Storage.PROCESSES if on_processes else Storage.CLUSTERED, self.subject)
         self._files = files
         self._numbers = itertools.count(1)
 
@@ -106,20 +112,20 @@ class JobRun(FileRun):
         return super()._keep(view) if self._files is None else self._store(view, self._files)
 
     def _store(self, view: str, files: Path) -> str | None:
-        rows = self.subject.answer(f"SELECT * FROM {view}")
-        if isinstance(rows, Failure) or not rows.rows:
-            return None
-        table = f"{view}_in_files_{next(self._numbers)}"
-        count = -(-len(rows.rows) // FILES)
-        into = f"CREATE TABLE {table} USING parquet LOCATION '{files / table}' AS"
-        for first in range(0, len(rows.rows), count):
-            outcome = self.subject.answer(f"{into} SELECT * FROM {view} LIMIT {count} OFFSET {first}")
-            if isinstance(outcome, Failure):
-                return f"{view} can't be stored: {outcome.message}"
-            into = f"INSERT INTO {table}"
-        if isinstance(self.subject.answer(f"SELECT * FROM {table}"), Failure):
-            return None  # not every type can be read from files
-        self.subject.answer(f"CREATE OR REPLACE TEMPORARY VIEW {view} AS SELECT * FROM {table}")
+        connection, table = self.subject.connection, f"{view}_in_files_{next(self._numbers)}"
+        try:
+            rows = connection.execute(f"SELECT * FROM {view}").fetch_arrow_table()
+            count = -(-rows.num_rows // FILES)
+            into = f"CREATE TABLE {table} USING parquet LOCATION '{files / table}' AS"
+            for first in range(0, rows.num_rows, count or 1):
+                connection.session.register("part_of_view", rows.slice(first, count))
+                connection.execute(f"{into} SELECT * FROM part_of_view")
+                into = f"INSERT INTO {table}"
+            connection.execute(f"SELECT * FROM {table}")
+            connection.execute(f"CREATE OR REPLACE TEMPORARY VIEW {view} AS SELECT * FROM {table}")
+        except sqlfront.Error:
+            pass  # the view stays: it has no rows, or a type that files don't have
+        connection.session.unregister("part_of_view")
         return None
 
 
