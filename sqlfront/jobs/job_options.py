@@ -46,14 +46,31 @@ class JobOption(msgspec.Struct, frozen=True):
         if isinstance(value, FailurePolicy):
             return value
         if value is None or not self.least <= value <= self.most:
-            raise ProgrammingError(f"the option {self.name} of a job takes {self._expected()}, not {text!r}")
+            raise ProgrammingError(f"the option {self.name} of a job takes {self.expected}, not {text!r}")
         return value
 
-    def _expected(self) -> str:
+    @property
+    def expected(self) -> str:
+        """The values that the option takes, in words."""
         if self.kind == "policy":
             return "fail or unprotected"
-        unit = {"count": "", "size": " bytes (with k, m, g)", "duration": " seconds (with ms, min, h)"}
-        return f"{self.least:g} to {self.most:g}{unit[self.kind]}"
+        unit = {"count": "", "size": " bytes", "duration": " seconds (or with ms, min, h)"}
+        return f"{self._shown(self.least)} to {self._shown(self.most)}{unit[self.kind]}"
+
+    @property
+    def default(self) -> str:
+        """The default, as a text that the option takes."""
+        settings = LogSettings() if self.of_log else JobOptions()
+        value = getattr(settings, self.field)
+        return value.value if isinstance(value, FailurePolicy) else self._shown(value)
+
+    def _shown(self, value: float) -> str:
+        if self.kind != "size":
+            return f"{value:g}"
+        unit = max(
+            (unit for unit, factor in _FACTORS.items() if value % factor == 0), key=_FACTORS.__getitem__
+        )
+        return f"{int(value) // _FACTORS[unit]}{unit}"
 
 
 #: All options of CREATE JOB.
