@@ -201,7 +201,8 @@ class JobService(ClosingContext):
             submitted = stored.submitted
             plan = decode_job_plan(submitted.plan)
             stages = plan.stages()
-            if cancel is None and _reads_again(stages, stored.state):
+            is_cancelled = cancel is not None or stored.state.cancelled is not None
+            if not is_cancelled and _reads_again(stages, stored.state):
                 self._check_held(job, plan)
                 plan.check_files()
             claim = self._store.take_epoch(job, cluster=self._incarnation, member=self._member)

@@ -4,8 +4,8 @@
 
 Steps: ``sync N`` (before the N-th fsync since the statement began), ``synced N`` (after it), ``put`` and
 ``written`` (before and after the rows are put into the target), ``commit`` (after the target's parts are
-written, before they appear), ``stage N`` (when the stage N is complete, and tasks of later stages have not
-begun).
+written, before they appear), ``committed`` (after the record that says that the target has the rows),
+``stage N`` (when the stage N is complete, and tasks of later stages have not begun).
 """
 
 import os
@@ -20,7 +20,8 @@ from typing import Any, Final
 import sqlfront
 from sqlfront.commands.jobs import StatementTarget
 from sqlfront_connectors.files.file_write import FileWrite
-from sqlfront_engine.durable.event_store.events import Event
+from sqlfront_engine.durable.event_store.event_log import EventLog
+from sqlfront_engine.durable.event_store.events import Event, SinkCommitted
 from sqlfront_engine.durable.job_state import JobState
 from sqlfront_engine.durable.runner import TaskEnd
 from sqlfront_engine.durable.tasks import TaskRun
@@ -108,6 +109,16 @@ def _arm(step: str, number: int) -> None:
                 _die()
 
             StatementTarget.put = and_die  # type: ignore[method-assign,assignment]
+        case "committed":
+            append = EventLog.append_durably
+
+            def append_and_die(self: EventLog, event: Event) -> int:
+                sequence = append(self, event)
+                if isinstance(event, SinkCommitted):
+                    _die()
+                return sequence
+
+            EventLog.append_durably = append_and_die  # type: ignore[method-assign]
         case "commit":
             FileWrite.commit = lambda self: _die()  # type: ignore[method-assign,assignment,return-value]
         case _:

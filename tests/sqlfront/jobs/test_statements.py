@@ -524,6 +524,17 @@ def test_a_job_that_overwrites_its_source_ends_after_a_kill(folder: Path) -> Non
         assert rows(connection, "SELECT count(*) FROM src") == [(1429,)]
 
 
+@pytest.mark.parametrize("statement", ["CANCEL", "RESUME"])
+def test_a_job_whose_target_has_the_rows_can_only_finish(folder: Path, statement: str) -> None:
+    run_killed(folder, f"INSERT OVERWRITE DIRECTORY '{folder}/out' USING parquet {COUNTS}", "committed")
+
+    with open_session(folder) as connection:
+        connection.execute(f"{statement} JOB {NAME}")
+        status = ended(connection, NAME)
+        assert (status.phase, status.rows) == (JobPhase.FINISHED, 7)
+    assert spooled(folder) == []
+
+
 def test_a_session_without_the_target_leaves_the_job_as_it_is(folder: Path) -> None:
     with open_session(folder) as first:
         first.execute(f"CREATE TABLE sink (n BIGINT) USING parquet LOCATION '{folder}/sink'")
