@@ -1,8 +1,8 @@
 """Tasks on threads of this process."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from threading import Lock
+from queue import SimpleQueue
+from threading import Lock, Thread
 
 from sqlfront_engine.closing import ClosingContext
 from sqlfront_engine.durable.event_store.events import Manifest
@@ -28,7 +28,14 @@ class ThreadRunner(ClosingContext):
     ) -> None:
         self.capacity, self.member, self.incarnation = threads, member, incarnation
         self._engine, self._plan, self._config = engine, plan, config
-        self._threads = ThreadPoolExecutor(threads, "sqlfront-task")
+        self._waiting: SimpleQueue[tuple[TaskRun, Callable[[TaskEnd], None]] | None] = SimpleQueue()
+        # Daemons: the interpreter's end waits for no task, but leaves the job to a successor.
+        self._threads = [
+            Thread(target=self._work, name=f"sqlfront-task-{number}", daemon=True)
+            for number in range(threads)
+        ]
+        for thread in self._threads:
+            thread.start()
         self._lock = Lock()
         # Guarded by the lock: the jobs that run, and whether no further one may begin.
         self._jobs: set[TaskJob] = set()
@@ -36,7 +43,12 @@ class ThreadRunner(ClosingContext):
 
     def start(self, run: TaskRun, ended: Callable[[TaskEnd], None]) -> None:
         """Begin a run, and return."""
-        self._threads.submit(self._run, run, ended)
+        self._waiting.put((run, ended))
+
+    def _work(self) -> None:
+        while (task := self._waiting.get()) is not None:
+            self._run(*task)
+            del task  # which holds the run until the next one
 
     def _run(self, run: TaskRun, ended: Callable[[TaskEnd], None]) -> None:
         try:
@@ -66,4 +78,7 @@ class ThreadRunner(ClosingContext):
 
     def close(self) -> None:
         """Wait for the tasks that run, and end the threads."""
-        self._threads.shutdown()
+        for _ in self._threads:
+            self._waiting.put(None)
+        for thread in self._threads:
+            thread.join()
