@@ -98,7 +98,7 @@ def test_answers_of_tasks_on_processes_are_sparks(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "count", [pytest.param(20, id="some"), pytest.param(500, id="many", marks=pytest.mark.soak)]
+    "count", [pytest.param(20, id="some"), pytest.param(250, id="many", marks=pytest.mark.soak)]
 )
 def test_random_queries_give_the_rows_of_light_jobs(folder: Path, count: int) -> None:
     setup = [Record("", 0, False, frozenset(), sql, None) for sql in random_queries.SETUP]
