@@ -356,7 +356,7 @@ class Session(ClosingContext):
         args: Parameters | None = None,
         *,
         name: str | None = None,
-        options: Mapping[str, str] | None = None,
+        options: Mapping[str, str | float] | None = None,
     ) -> "DurableJob":
         """Begin a durable job that runs a query, CREATE TABLE ... AS, or an INSERT; the job goes on when the
         session is gone. ``args``: the values of the query's parameters. ``name``: the job's name, None = a

@@ -32,6 +32,7 @@ from sqlfront_connectors.memory.spread.table import SpreadTable
 from sqlfront_engine.durable.event_store.events import JobSubmitted
 from sqlfront_engine.durable.stages import StagePlan
 from sqlfront_engine.spool.spool_file import SpoolFile
+from sqlfront_planner.binder import bind
 from sqlfront_planner.catalog import TableEntry, already_exists
 from sqlfront_planner.logical import LogicalPlan
 from sqlfront_planner.statement import parse
@@ -94,7 +95,7 @@ def create_job(run: StatementRun, statement: CreateJob) -> CommandOutcome:
 
 
 def submit(
-    context: "Context", request: StatementRequest, name: str | None, options: Mapping[str, str]
+    context: "Context", request: StatementRequest, name: str | None, options: Mapping[str, str | float]
 ) -> "DurableJob":
     """Begin a job for the statement of the request; ``name`` None = a new name. Raises the errors of CREATE
     JOB."""
@@ -103,8 +104,12 @@ def submit(
         raise ProgrammingError(
             "a durable job runs a query, CREATE TABLE ... AS, INSERT INTO, INSERT OVERWRITE"
         )
-    run = StatementRun(context, request)
-    return _submitted(run, name or f"job-{secrets.token_hex(4)}", request.text, statement, options)
+    if name is None:
+        name = f"job-{secrets.token_hex(4)}"
+    if not name:
+        raise ProgrammingError("the name of a job is not empty")
+    texts = {option: str(value) for option, value in options.items()}
+    return _submitted(StatementRun(context, request), name, request.text, statement, texts)
 
 
 def _submitted(
@@ -265,7 +270,9 @@ def _stages(plan: StagePlan) -> Iterator[tuple[object, ...]]:
 def _planned(run: StatementRun, statement: JobStatement, settings: Settings) -> PlannedJob:
     query = statement if isinstance(statement, Query) else statement.query
     assert query is not None
-    rows = run.bind(query)
+    # Another process knows the tables, not their copies in memory.
+    catalog = run.context.catalog.mapped(origin_of)
+    rows = bind(query, catalog, run.context.bind_settings, run.arguments)
     _check_target(run, statement, rows)
     return plan_job(rows, run.arguments.values, settings, run.context.config.collect_rows)
 

@@ -239,6 +239,15 @@ def test_rows_of_this_process_are_refused_by_name(connection: Connection) -> Non
     assert text.endswith("HINT: write the rows into a table of files, and read that table")
 
 
+def test_a_cached_table_is_read_where_it_comes_from(connection: Connection) -> None:
+    connection.execute("CACHE TABLE src")
+    connection.execute("CREATE VIEW seen AS SELECT k FROM src WHERE id < 10")
+    connection.execute("CREATE JOB j AS SELECT count(*) AS n FROM src UNION ALL SELECT count(*) FROM seen")
+    ended(connection)
+
+    assert sorted(rows(connection, "SELECT * FROM job.j")) == [(10,), (10000,)]
+
+
 def test_parameters_are_those_of_the_creation(connection: Connection) -> None:
     connection.execute("CREATE JOB j AS SELECT ? AS a, count(*) AS n FROM src WHERE k = ?", ["x'`", 3])
     connection.execute("CREATE JOB i AS SELECT :a AS a", {"a": None})
@@ -247,6 +256,19 @@ def test_parameters_are_those_of_the_creation(connection: Connection) -> None:
 
     assert rows(connection, "SELECT * FROM job.j") == [("x'`", 1429)]
     assert rows(connection, "SELECT * FROM job.i") == [(None,)]
+
+
+def test_python_gives_names_and_options(connection: Connection) -> None:
+    submit = connection.session.submit_job
+    jobs = [submit("SELECT 1", options={"parallelism": 3, "task-size": "1m"}), submit("SELECT 1")]
+
+    assert len({job.name for job in jobs}) == 2
+    with pytest.raises(sqlfront.ProgrammingError, match="is not empty"):
+        submit("SELECT 1", name="")
+    with pytest.raises(sqlfront.ProgrammingError, match=r"LINE 1: SELECT 1; SELECT 2\n +\^"):
+        submit("SELECT 1; SELECT 2")
+    with pytest.raises(sqlfront.ProgrammingError, match="a durable job runs a query"):
+        submit("CREATE JOB j AS SELECT 1")
 
 
 def test_explain_shows_the_stages_and_stores_nothing(connection: Connection) -> None:
