@@ -18,18 +18,18 @@ def insert_directory(run: StatementRun, statement: InsertDirectory) -> CommandOu
     UNSUPPORTED_OVERWRITE.PATH for a query that reads the directory,
     NOT_SUPPORTED_COMMAND_WITHOUT_HIVE_SUPPORT for Hive's formats, DATA_SOURCE_NOT_FOUND, and the errors of
     :class:`~sqlfront_connectors.files.directory.OutputDirectory`."""
-    plan = run.bind(statement.query)
-    directory = output_directory(run, statement, plan)
+    directory, plan = output_directory(run, statement)
     written = run.store(directory, plan, overwrite=True)
     follow_directory(run, directory.path)
     return CommandOutcome(written=written)
 
 
-def output_directory(run: StatementRun, statement: InsertDirectory, plan: LogicalPlan) -> OutputDirectory:
-    """The directory that the plan's rows overwrite, in which nothing is done yet. Raises the errors of
-    :func:`insert_directory`."""
+def output_directory(run: StatementRun, statement: InsertDirectory) -> tuple[OutputDirectory, LogicalPlan]:
+    """The directory, in which nothing is done yet, and the plan of the rows that overwrite its contents.
+    Raises the errors of :func:`insert_directory`."""
     arguments = run.arguments
     target = directory_target(statement, lambda name: arguments.values[arguments.bound_place(name)])
+    plan = run.bind(statement.query)
     if target.format is None:
         raise NotSupportedError(
             "INSERT OVERWRITE DIRECTORY with the Hive format is not supported, if you want to enable it, "
@@ -44,7 +44,7 @@ def output_directory(run: StatementRun, statement: InsertDirectory, plan: Logica
             f"{path} is or holds {home}, the directory of this session's tables, which nothing replaces"
         )
     registry.check_format(target.format)
-    return OutputDirectory(path, target.format, plan.schema, target.options, run.context.files)
+    return OutputDirectory(path, target.format, plan.schema, target.options, run.context.files), plan
 
 
 def _check_not_read(plan: LogicalPlan, path: str) -> None:

@@ -386,7 +386,7 @@ def _check_target(run: StatementRun, statement: JobStatement, rows: LogicalPlan,
                 raise already_exists(present)
         case InsertDirectory():
             directory_target(statement, _no_parameter)
-            directories.output_directory(run, statement, rows)
+            directories.output_directory(replace(run, source=rows), statement)
         case _:
             pass
 
