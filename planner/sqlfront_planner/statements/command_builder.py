@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from typing import Final
+from typing import Final, TypeVar
 
 import lark
 import pyarrow as pa
@@ -109,6 +109,28 @@ _DECIMAL_DEFAULTS: Final = (10, 0)
 
 Part = tuple[str, object]
 Parts = list[object]
+Built = TypeVar("Built")
+
+
+def _statement(kind: type[Built], *, text: str | None = None) -> Callable[[object, Parts], Built]:
+    """Make the method for a rule whose labelled parts are the fields of a statement; ``text`` names the field
+    that an unlabelled text fills, if there is one."""
+
+    def build(_: object, parts: Parts) -> Built:
+        texts = [part for part in parts if text and isinstance(part, str)]
+        return kind(**_named(parts), **{str(text): part for part in texts[:1]})
+
+    return build
+
+
+def _label(name: str, value: object) -> Callable[[object, Parts], Part]:
+    """Make the method for a rule of words only, which stands for this value of the field ``name``."""
+    return lambda _, parts: (name, value)
+
+
+def _tuple_of_parts(name: str) -> Callable[[object, Parts], Part]:
+    """Make the method for a list, which is the value of the field ``name``."""
+    return lambda _, parts: (name, tuple(parts))
 
 
 class StatementBuilder(lark.Transformer[lark.Token, object]):
@@ -161,8 +183,7 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
         """A dotted name as one text, with backticks where a part needs them, labelled "name"."""
         return "name", dotted([str(part) for part in parts])
 
-    def name_list(self, parts: Parts) -> Part:
-        return "columns", tuple(parts)
+    name_list = _tuple_of_parts("columns")
 
     # ---- types
 
@@ -221,47 +242,23 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
     def column_clause(self, parts: Parts) -> Part:
         return parts[0]  # type: ignore[return-value]
 
-    def required(self, _: Parts) -> Part:
-        return "required", True
-
-    def columns(self, parts: Parts) -> Part:
-        return "declared", tuple(parts)
+    required = _label("required", True)
+    columns = _tuple_of_parts("declared")
 
     def view_column(self, parts: Parts) -> ColumnDeclaration:
         return declaration(str(parts[0]), types.VOID, parts[1:])  # type: ignore[arg-type]
 
-    def view_columns(self, parts: Parts) -> Part:
-        return "declared", tuple(parts)
-
-    def or_replace(self, parts: Parts) -> Part:
-        return "mode", CreateMode.REPLACE
-
-    def temporary(self, parts: Parts) -> Part:
-        return "scope", RelationScope.TEMPORARY
-
-    def global_temporary(self, parts: Parts) -> Part:
-        return "scope", RelationScope.GLOBAL_TEMPORARY
-
-    def if_not_exists(self, parts: Parts) -> Part:
-        return "mode", CreateMode.SKIP
-
-    def if_exists(self, parts: Parts) -> Part:
-        return "if_exists", True
-
-    def lazy(self, parts: Parts) -> Part:
-        return "lazy", True
-
-    def overwrite(self, parts: Parts) -> Part:
-        return "overwrite", True
-
-    def extended(self, parts: Parts) -> Part:
-        return "extended", True
-
-    def table_kind(self, parts: Parts) -> Part:
-        return "kind", RelationKind.TABLE
-
-    def view_kind(self, parts: Parts) -> Part:
-        return "kind", RelationKind.VIEW
+    view_columns = _tuple_of_parts("declared")
+    or_replace = _label("mode", CreateMode.REPLACE)
+    temporary = _label("scope", RelationScope.TEMPORARY)
+    global_temporary = _label("scope", RelationScope.GLOBAL_TEMPORARY)
+    if_not_exists = _label("mode", CreateMode.SKIP)
+    if_exists = _label("if_exists", True)
+    lazy = _label("lazy", True)
+    overwrite = _label("overwrite", True)
+    extended = _label("extended", True)
+    table_kind = _label("kind", RelationKind.TABLE)
+    view_kind = _label("kind", RelationKind.VIEW)
 
     def as_query(self, parts: Parts) -> Part:
         return "query", parts[0]
@@ -349,39 +346,29 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
         _check_qualifier(given)
         return CreateTable(**given, is_view=True)  # type: ignore[arg-type]
 
-    def create_index(self, parts: Parts) -> CreateIndex:
-        index = next(part for part in parts if isinstance(part, str))
-        return CreateIndex(index, **_named(parts))  # type: ignore[arg-type]
-
-    def drop_index(self, parts: Parts) -> DropIndex:
-        index = next(part for part in parts if isinstance(part, str))
-        return DropIndex(index, **_named(parts))  # type: ignore[arg-type]
-
-    def show_indexes(self, parts: Parts) -> ShowIndexes:
-        return ShowIndexes(**_named(parts))  # type: ignore[arg-type]
+    create_index = _statement(CreateIndex, text="index")
+    drop_index = _statement(DropIndex, text="index")
+    show_indexes = _statement(ShowIndexes)
 
     def cache_table(self, parts: Parts) -> CacheTable:
         given = self._once(parts)
         given.pop("options", None)
         return CacheTable(**_clustering(given))  # type: ignore[arg-type]
 
-    def uncache_table(self, parts: Parts) -> UncacheTable:
-        return UncacheTable(**_named(parts))  # type: ignore[arg-type]
+    uncache_table = _statement(UncacheTable)
 
     def drop(self, parts: Parts) -> Drop:
         given = _named(parts)
         given.pop("scope", None)
         return Drop(**given)  # type: ignore[arg-type]
 
-    def schema_properties(self, _: Parts) -> Part:
-        return "properties", None
+    schema_properties = _label("properties", None)
 
     def create_schema(self, parts: Parts) -> CreateSchema:
         given = self._once(parts)
         return CreateSchema(**{key: given[key] for key in ("name", "mode") if key in given})  # type: ignore[arg-type]
 
-    def drop_schema(self, parts: Parts) -> DropSchema:
-        return DropSchema(**_named(parts))  # type: ignore[arg-type]
+    drop_schema = _statement(DropSchema)
 
     def set_catalog(self, parts: Parts) -> SetCatalog:
         return SetCatalog(str(parts[0]))
@@ -392,17 +379,10 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
     def partition_values(self, parts: Parts) -> Part:
         return "values", _named(parts)
 
-    def show_partitions(self, parts: Parts) -> ShowPartitions:
-        return ShowPartitions(**_named(parts))  # type: ignore[arg-type]
-
-    def change_properties(self, parts: Parts) -> ChangeProperties:
-        return ChangeProperties(**_named(parts))  # type: ignore[arg-type]
-
-    def column_kind(self, _: Parts) -> Part:
-        return "kind", None
-
-    def schema_kind(self, _: Parts) -> Part:
-        return "kind", "schema"
+    show_partitions = _statement(ShowPartitions)
+    change_properties = _statement(ChangeProperties)
+    column_kind = _label("kind", None)
+    schema_kind = _label("kind", "schema")
 
     def comment_on(self, parts: Parts) -> CommentOnTable | CommentOnColumn | CommentOnSchema:
         given = _named(parts)
@@ -429,8 +409,7 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
     def renamed(self, parts: Parts) -> Part:
         return "target", dotted([str(part) for part in parts])
 
-    def rename_relation(self, parts: Parts) -> RenameRelation:
-        return RenameRelation(**_named(parts))  # type: ignore[arg-type]
+    rename_relation = _statement(RenameRelation)
 
     def position(self, parts: Parts) -> Part:
         return "after", str(parts[0]) if parts else None
@@ -447,8 +426,7 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
             given.get("after"),  # type: ignore[arg-type]
         )
 
-    def added_columns(self, parts: Parts) -> Part:
-        return "columns", tuple(parts)
+    added_columns = _tuple_of_parts("columns")
 
     def add_columns(self, parts: Parts) -> AddColumns:
         given = _named(parts)
@@ -474,8 +452,7 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
         query = next(part for part in parts if isinstance(part, Query))
         return Insert(query=query, **_named(parts))  # type: ignore[arg-type]
 
-    def local(self, _: Parts) -> Part:
-        return "local", True
+    local = _label("local", True)
 
     def path(self, parts: Parts) -> Part:
         return "path", _joined(parts)
@@ -494,24 +471,11 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
         query = next(part for part in parts if isinstance(part, Query))
         return InsertDirectory(query, **_named(parts))  # type: ignore[arg-type]
 
-    def show_tables(self, parts: Parts) -> ShowTables:
-        pattern = next((part for part in parts if isinstance(part, str)), None)
-        return ShowTables(pattern=pattern, **_named(parts))  # type: ignore[arg-type]
-
-    def show_tables_extended(self, parts: Parts) -> ShowTablesExtended:
-        (pattern,) = (part for part in parts if isinstance(part, str))
-        return ShowTablesExtended(pattern=pattern, **_named(parts))  # type: ignore[arg-type]
-
-    def show_views(self, parts: Parts) -> ShowViews:
-        pattern = next((part for part in parts if isinstance(part, str)), None)
-        return ShowViews(pattern=pattern, **_named(parts))  # type: ignore[arg-type]
-
-    def show_columns(self, parts: Parts) -> ShowColumns:
-        return ShowColumns(**_named(parts))  # type: ignore[arg-type]
-
-    def show_schemas(self, parts: Parts) -> ShowSchemas:
-        pattern = next((part for part in parts if isinstance(part, str)), None)
-        return ShowSchemas(pattern=pattern, **_named(parts))  # type: ignore[arg-type]
+    show_tables = _statement(ShowTables, text="pattern")
+    show_tables_extended = _statement(ShowTablesExtended, text="pattern")
+    show_views = _statement(ShowViews, text="pattern")
+    show_columns = _statement(ShowColumns)
+    show_schemas = _statement(ShowSchemas, text="pattern")
 
     def show_catalogs(self, parts: Parts) -> ShowCatalogs:
         return ShowCatalogs(*map(str, parts))
@@ -519,12 +483,8 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
     def show_current_schema(self, _: Parts) -> ShowCurrentSchema:
         return ShowCurrentSchema()
 
-    def show_properties(self, parts: Parts) -> ShowProperties:
-        key = next((part for part in parts if isinstance(part, str)), None)
-        return ShowProperties(key=key, **_named(parts))  # type: ignore[arg-type]
-
-    def show_create_table(self, parts: Parts) -> ShowCreateTable:
-        return ShowCreateTable(**_named(parts))  # type: ignore[arg-type]
+    show_properties = _statement(ShowProperties, text="key")
+    show_create_table = _statement(ShowCreateTable)
 
     def function_scope(self, parts: Parts) -> Part:
         word = str(parts[0]).lower()
@@ -533,8 +493,7 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
             raise _wrong_show("SCOPE", f"SHOW `{word}` FUNCTIONS not supported.")
         return "scope", scope
 
-    def like(self, _: Parts) -> Part:
-        return "like", True
+    like = _label("like", True)
 
     def show_functions(self, parts: Parts) -> ShowFunctions:
         given = _named(parts)
@@ -558,14 +517,12 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
         assert isinstance(query, Query)
         return DescribeQuery(query)
 
-    def describe_table(self, parts: Parts) -> DescribeTable:
-        return DescribeTable(**_named(parts))  # type: ignore[arg-type]
+    describe_table = _statement(DescribeTable)
 
     def column_name(self, parts: Parts) -> Part:
         return "column", dotted([str(part) for part in parts])
 
-    def as_json(self, _: Parts) -> Part:
-        return "as_json", True
+    as_json = _label("as_json", True)
 
     def describe_column(self, parts: Parts) -> DescribeColumn:
         if ("as_json", True) in parts:
@@ -582,8 +539,7 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
         name = given.pop("name", None) or dotted([str(written)])
         return DescribeFunction(name=name, **given)  # type: ignore[arg-type]
 
-    def describe_schema(self, parts: Parts) -> DescribeSchema:
-        return DescribeSchema(**_named(parts))  # type: ignore[arg-type]
+    describe_schema = _statement(DescribeSchema)
 
     def ZONE_INTERVAL(self, token: lark.Token) -> Query:  # noqa: N802
         assert token.start_pos is not None
@@ -601,11 +557,8 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
         key, value, *_ = (*(str(part).strip() for part in parts), None, None)
         return SetOption(key, value)
 
-    def refresh_table(self, parts: Parts) -> RefreshTable:
-        return RefreshTable(**_named(parts))  # type: ignore[arg-type]
-
-    def repair_table(self, parts: Parts) -> RepairTable:
-        return RepairTable(**_named(parts))  # type: ignore[arg-type]
+    refresh_table = _statement(RefreshTable)
+    repair_table = _statement(RepairTable)
 
     def kill_query(self, parts: Parts) -> KillQuery:
         (given,) = parts
@@ -645,17 +598,10 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
     job_exists = if_exists
     job_extended = extended
 
-    def describe_job(self, parts: Parts) -> DescribeJob:
-        return DescribeJob(**_named(parts))  # type: ignore[arg-type]
-
-    def cancel_job(self, parts: Parts) -> CancelJob:
-        return CancelJob(**_named(parts))  # type: ignore[arg-type]
-
-    def resume_job(self, parts: Parts) -> ResumeJob:
-        return ResumeJob(**_named(parts))  # type: ignore[arg-type]
-
-    def drop_job(self, parts: Parts) -> DropJob:
-        return DropJob(**_named(parts))  # type: ignore[arg-type]
+    describe_job = _statement(DescribeJob)
+    cancel_job = _statement(CancelJob)
+    resume_job = _statement(ResumeJob)
+    drop_job = _statement(DropJob)
 
     def use_database(self, parts: Parts) -> UseDatabase:
         return UseDatabase(str(_named(parts)["name"]))
