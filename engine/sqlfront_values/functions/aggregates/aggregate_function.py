@@ -30,7 +30,7 @@ class AggregateFunction(msgspec.Struct, frozen=True):
     must be the same for all rows (a literal, or foldable); ``accumulator`` takes them instead of the rows.
     Result-column names leave out ``hidden`` positions and show ``shown_defaults`` for the last optional
     arguments when these are missing. ``distinct_matters``: whether DISTINCT can change the result.
-    ``example``: ``(sql, repr of the Python value)``.
+    ``example``: ``(sql, repr of the Python value)``. ``aliases``: further names of the function.
     """
 
     name: str
@@ -45,6 +45,7 @@ class AggregateFunction(msgspec.Struct, frozen=True):
     distinct_matters: bool = True
     display: str | None = None
     example: tuple[str, str] | None = None
+    aliases: tuple[str, ...] = ()
 
     def result_type(self, argument_types: tuple[pa.DataType, ...]) -> pa.DataType:
         """Return the logical result type for coerced logical argument types."""

@@ -66,13 +66,13 @@ def aggregate_names() -> tuple[str, ...]:
     return tuple(sorted(_AGGREGATES))
 
 
-def _register(function: AggregateFunction, *aliases: str) -> None:
-    """Add an entry under its name and under the aliases; result-column names show the name that the call
-    uses."""
-    for name in (function.name, *aliases):
-        if name in _AGGREGATES:
-            raise InternalError(f"aggregate {name} is registered twice")
-        _AGGREGATES[name] = replace(function, name=name)
+def _register(*functions: AggregateFunction) -> None:
+    """Add the entries under their names and aliases; result-column names show the name that the call uses."""
+    for function in functions:
+        for name in (function.name, *function.aliases):
+            if name in _AGGREGATES:
+                raise InternalError(f"aggregate {name} is registered twice")
+            _AGGREGATES[name] = replace(function, name=name)
 
 
 def _same_type(types: tuple[pa.DataType, ...]) -> pa.DataType:
@@ -139,208 +139,185 @@ _register(
         optional=1,
         variadic=True,
         example=("SELECT count(*) FROM VALUES (1), (NULL) AS t(x)", "2"),
-    )
-)
-_register(
+    ),
     AggregateFunction(
         "count_if",
         (BOOLEAN,),
         BIGINT,
         lambda _: CountIf(),
         example=("SELECT count_if(x > 1) FROM VALUES (1), (2), (NULL) AS t(x)", "1"),
-    )
-)
-_register(
+    ),
     AggregateFunction(
         "sum",
         (Kind.NUMERIC_OR_INTERVAL,),
         sum_type,
         _sum,
         example=("SELECT sum(x) FROM VALUES (1), (2) AS t(x)", "3"),
-    )
-)
-_register(
+    ),
     AggregateFunction(
         "try_sum",
         (Kind.NUMERIC_OR_INTERVAL,),
         sum_type,
         lambda signature: _sum(signature, tolerant=True),
         example=("SELECT try_sum(x) FROM VALUES (9223372036854775807), (1) AS t(x)", "None"),
-    )
-)
-_register(
+    ),
     AggregateFunction(
         "avg",
         (Kind.NUMERIC_OR_INTERVAL,),
         average_type,
         _average,
         example=("SELECT avg(x) FROM VALUES (1), (2) AS t(x)", "1.5"),
+        aliases=("mean",),
     ),
-    "mean",
-)
-_register(
     AggregateFunction(
         "try_avg",
         (Kind.NUMERIC_OR_INTERVAL,),
         average_type,
         lambda signature: _average(signature, tolerant=True),
         example=("SELECT try_avg(x) FROM VALUES (1), (2) AS t(x)", "1.5"),
-    )
+    ),
 )
 
 # ---- one of the values
 
 
-def _register_extremes(name: str, *, greatest: bool) -> None:
-    values = "VALUES (1, 'a'), (3, 'b') AS t(x, y)"
-    _register(
-        AggregateFunction(
-            name,
-            (Kind.ANY,),
-            _same_type,
-            lambda signature: Extreme(signature.type, greatest),
-            distinct_matters=False,
-            example=(f"SELECT {name}(x) FROM {values}", "3" if greatest else "1"),
-        )
-    )
-    _register(
-        AggregateFunction(
-            f"{name}_by",
-            (Kind.ANY, Kind.ANY),
-            _same_type,
-            lambda signature: ExtremeBy((signature.argument_types[0], signature.argument_types[1]), greatest),
-            distinct_matters=False,
-            example=(f"SELECT {name}_by(y, x) FROM {values}", "'b'" if greatest else "'a'"),
-        )
+_PAIRS: Final = "VALUES (1, 'a'), (3, 'b') AS t(x, y)"
+
+
+def _extreme_function(name: str, *, greatest: bool) -> AggregateFunction:
+    return AggregateFunction(
+        name,
+        (Kind.ANY,),
+        _same_type,
+        lambda signature: Extreme(signature.type, greatest),
+        distinct_matters=False,
+        example=(f"SELECT {name}(x) FROM {_PAIRS}", "3" if greatest else "1"),
     )
 
 
-_register_extremes("min", greatest=False)
-_register_extremes("max", greatest=True)
+def _extreme_by_function(name: str, *, greatest: bool) -> AggregateFunction:
+    return AggregateFunction(
+        name,
+        (Kind.ANY, Kind.ANY),
+        _same_type,
+        lambda signature: ExtremeBy((signature.argument_types[0], signature.argument_types[1]), greatest),
+        distinct_matters=False,
+        example=(f"SELECT {name}(y, x) FROM {_PAIRS}", "'b'" if greatest else "'a'"),
+    )
 
 
-def _register_edge(name: str, *aliases: str, last: bool) -> None:
-    _register(
-        AggregateFunction(
-            name,
-            (Kind.ANY, BOOLEAN),
-            _same_type,
-            lambda signature: FirstOrLast(
-                signature.type, last, bool(signature.constants and signature.constants[0])
-            ),
-            optional=1,
-            constants=(1,),
-            hidden=(1,),
-            distinct_matters=False,
-            example=(f"SELECT {name}(x, true) FROM VALUES (NULL), (1), (NULL) AS t(x)", "1"),
+def _edge_function(name: str, *aliases: str, last: bool) -> AggregateFunction:
+    return AggregateFunction(
+        name,
+        (Kind.ANY, BOOLEAN),
+        _same_type,
+        lambda signature: FirstOrLast(
+            signature.type, last, bool(signature.constants and signature.constants[0])
         ),
-        *aliases,
+        optional=1,
+        constants=(1,),
+        hidden=(1,),
+        distinct_matters=False,
+        example=(f"SELECT {name}(x, true) FROM VALUES (NULL), (1), (NULL) AS t(x)", "1"),
+        aliases=aliases,
     )
 
 
-_register_edge("first", "first_value", "any_value", last=False)
-_register_edge("last", "last_value", last=True)
-
-
-def _register_boolean(name: str, *aliases: str, greatest: bool) -> None:
-    _register(
-        AggregateFunction(
-            name,
-            (BOOLEAN,),
-            BOOLEAN,
-            lambda _: Extreme(BOOLEAN, greatest),
-            distinct_matters=False,
-            example=(f"SELECT {name}(x) FROM VALUES (true), (false), (NULL) AS t(x)", repr(greatest)),
-        ),
-        *aliases,
+def _boolean_function(name: str, *aliases: str, greatest: bool) -> AggregateFunction:
+    return AggregateFunction(
+        name,
+        (BOOLEAN,),
+        BOOLEAN,
+        lambda _: Extreme(BOOLEAN, greatest),
+        distinct_matters=False,
+        example=(f"SELECT {name}(x) FROM VALUES (true), (false), (NULL) AS t(x)", repr(greatest)),
+        aliases=aliases,
     )
 
 
-_register_boolean("bool_and", "every", greatest=False)
-_register_boolean("bool_or", "any", "some", greatest=True)
-
-
-def _register_bits(name: str, operation: np.ufunc, example: int) -> None:
-    _register(
-        AggregateFunction(
-            name,
-            (Kind.INTEGRAL,),
-            _same_type,
-            lambda signature: Bits(signature.type, operation),
-            distinct_matters=name == "bit_xor",
-            example=(f"SELECT {name}(x) FROM VALUES (3), (5) AS t(x)", str(example)),
-        )
+def _bits_function(name: str, operation: np.ufunc, example: int) -> AggregateFunction:
+    return AggregateFunction(
+        name,
+        (Kind.INTEGRAL,),
+        _same_type,
+        lambda signature: Bits(signature.type, operation),
+        distinct_matters=name == "bit_xor",
+        example=(f"SELECT {name}(x) FROM VALUES (3), (5) AS t(x)", str(example)),
     )
 
 
-_register_bits("bit_and", np.bitwise_and, 1)
-_register_bits("bit_or", np.bitwise_or, 7)
-_register_bits("bit_xor", np.bitwise_xor, 6)
+_register(
+    _extreme_function("min", greatest=False),
+    _extreme_function("max", greatest=True),
+    _extreme_by_function("min_by", greatest=False),
+    _extreme_by_function("max_by", greatest=True),
+    _edge_function("first", "first_value", "any_value", last=False),
+    _edge_function("last", "last_value", last=True),
+    _boolean_function("bool_and", "every", greatest=False),
+    _boolean_function("bool_or", "any", "some", greatest=True),
+    _bits_function("bit_and", np.bitwise_and, 1),
+    _bits_function("bit_or", np.bitwise_or, 7),
+    _bits_function("bit_xor", np.bitwise_xor, 6),
+)
 
 # ---- statistics
 
 
-def _register_moments(name: str, *aliases: str, order: int, formula: moments.Formula, example: float) -> None:
-    _register(
-        AggregateFunction(
-            name,
-            (DOUBLE,),
-            DOUBLE,
-            lambda _: Moments(order, formula),
-            example=(f"SELECT {name}(x) FROM VALUES (1), (2), (3), (10) AS t(x)", repr(example)),
-        ),
-        *aliases,
+def _moments_function(
+    name: str, *aliases: str, order: int, formula: moments.Formula, example: float
+) -> AggregateFunction:
+    return AggregateFunction(
+        name,
+        (DOUBLE,),
+        DOUBLE,
+        lambda _: Moments(order, formula),
+        example=(f"SELECT {name}(x) FROM VALUES (1), (2), (3), (10) AS t(x)", repr(example)),
+        aliases=aliases,
     )
 
 
-_register_moments("var_pop", order=2, formula=moments.variance_population, example=12.5)
-_register_moments(
-    "var_samp", "variance", order=2, formula=moments.variance_sample, example=16.666666666666668
-)
-_register_moments("stddev_pop", order=2, formula=moments.deviation_population, example=3.5355339059327378)
-_register_moments(
-    "stddev_samp", "stddev", "std", order=2, formula=moments.deviation_sample, example=4.08248290463863
-)
-_register_moments("skewness", order=3, formula=moments.skewness, example=1.018233764908628)
-_register_moments("kurtosis", order=4, formula=moments.kurtosis, example=-0.7696)
-
-
-def _register_pair(name: str, formula: moments.PairFormula, example: float) -> None:
-    _register(
-        AggregateFunction(
-            name,
-            (DOUBLE, DOUBLE),
-            DOUBLE,
-            lambda _: PairMoments(formula),
-            example=(f"SELECT {name}(x, y) FROM VALUES (1, 2), (3, 6) AS t(x, y)", repr(example)),
-        )
+def _pair_function(name: str, formula: moments.PairFormula, example: float) -> AggregateFunction:
+    return AggregateFunction(
+        name,
+        (DOUBLE, DOUBLE),
+        DOUBLE,
+        lambda _: PairMoments(formula),
+        example=(f"SELECT {name}(x, y) FROM VALUES (1, 2), (3, 6) AS t(x, y)", repr(example)),
     )
 
 
-_register_pair("covar_pop", moments.covariance_population, 2.0)
-_register_pair("covar_samp", moments.covariance_sample, 4.0)
-_register_pair("corr", moments.correlation, 1.0)
+_register(
+    _moments_function("var_pop", order=2, formula=moments.variance_population, example=12.5),
+    _moments_function(
+        "var_samp", "variance", order=2, formula=moments.variance_sample, example=16.666666666666668
+    ),
+    _moments_function(
+        "stddev_pop", order=2, formula=moments.deviation_population, example=3.5355339059327378
+    ),
+    _moments_function(
+        "stddev_samp", "stddev", "std", order=2, formula=moments.deviation_sample, example=4.08248290463863
+    ),
+    _moments_function("skewness", order=3, formula=moments.skewness, example=1.018233764908628),
+    _moments_function("kurtosis", order=4, formula=moments.kurtosis, example=-0.7696),
+    _pair_function("covar_pop", moments.covariance_population, 2.0),
+    _pair_function("covar_samp", moments.covariance_sample, 4.0),
+    _pair_function("corr", moments.correlation, 1.0),
+)
 
 # ---- all of the values
 
 
-def _register_list(name: str, *aliases: str, unique: bool = False) -> None:
-    _register(
-        AggregateFunction(
-            name,
-            (Kind.ANY,),
-            _array_type,
-            lambda signature: CollectedValues(signature.argument_types[0], unique),
-            distinct_matters=not unique,
-            display=name,
-            example=(f"SELECT {name}(x) FROM VALUES (1), (NULL) AS t(x)", "[1]"),
-        ),
-        *aliases,
+def _list_function(name: str, *aliases: str, unique: bool = False) -> AggregateFunction:
+    return AggregateFunction(
+        name,
+        (Kind.ANY,),
+        _array_type,
+        lambda signature: CollectedValues(signature.argument_types[0], unique),
+        distinct_matters=not unique,
+        display=name,
+        example=(f"SELECT {name}(x) FROM VALUES (1), (NULL) AS t(x)", "[1]"),
+        aliases=aliases,
     )
-
-
-_register_list("collect_list", "array_agg")
-_register_list("collect_set", unique=True)
 
 
 def _fractions(signature: AggregateSignature) -> tuple[tuple[float, ...], bool]:
@@ -376,54 +353,8 @@ def _percentile_type(value_type: pa.DataType, percentage_type: pa.DataType) -> p
     return pa.list_(value_type) if pa.types.is_list(percentage_type) else value_type
 
 
-_register(
-    AggregateFunction(
-        "median",
-        (DOUBLE,),
-        DOUBLE,
-        lambda _: CollectedValues(DOUBLE, result=Percentile((0.5,))),
-        example=("SELECT median(x) FROM VALUES (1), (2), (10) AS t(x)", "2.0"),
-    )
-)
-_register(
-    AggregateFunction(
-        "percentile",
-        (DOUBLE, Kind.ANY),
-        lambda types: _percentile_type(DOUBLE, types[1]),
-        _percentile,
-        constants=(1,),
-        shown_defaults=("1",),
-        example=("SELECT percentile(x, 0.25D) FROM VALUES (0), (10) AS t(x)", "2.5"),
-    )
-)
-_register(
-    AggregateFunction(
-        "percentile_approx",
-        (Kind.ORDINAL, Kind.ANY, BIGINT),
-        lambda types: _percentile_type(types[0], types[1]),
-        _approximate_percentile,
-        optional=1,
-        constants=(1, 2),
-        shown_defaults=("10000",),
-        example=("SELECT percentile_approx(x, 0.5D) FROM VALUES (1), (2), (3) AS t(x)", "2"),
-    ),
-    "approx_percentile",
-)
-
-
 def _list_result(result: ListResult) -> AccumulatorFactory:
     return lambda signature: CollectedValues(signature.argument_types[0], result=result)
-
-
-_register(
-    AggregateFunction(
-        "mode",
-        (Kind.ANY,),
-        _same_type,
-        _list_result(most_frequent),
-        example=("SELECT mode(x) FROM VALUES (1), (2), (2) AS t(x)", "2"),
-    )
-)
 
 
 def _joined(signature: AggregateSignature) -> Accumulator:
@@ -435,6 +366,42 @@ def _joined(signature: AggregateSignature) -> Accumulator:
 
 
 _register(
+    _list_function("collect_list", "array_agg"),
+    _list_function("collect_set", unique=True),
+    AggregateFunction(
+        "median",
+        (DOUBLE,),
+        DOUBLE,
+        lambda _: CollectedValues(DOUBLE, result=Percentile((0.5,))),
+        example=("SELECT median(x) FROM VALUES (1), (2), (10) AS t(x)", "2.0"),
+    ),
+    AggregateFunction(
+        "percentile",
+        (DOUBLE, Kind.ANY),
+        lambda types: _percentile_type(DOUBLE, types[1]),
+        _percentile,
+        constants=(1,),
+        shown_defaults=("1",),
+        example=("SELECT percentile(x, 0.25D) FROM VALUES (0), (10) AS t(x)", "2.5"),
+    ),
+    AggregateFunction(
+        "percentile_approx",
+        (Kind.ORDINAL, Kind.ANY, BIGINT),
+        lambda types: _percentile_type(types[0], types[1]),
+        _approximate_percentile,
+        optional=1,
+        constants=(1, 2),
+        shown_defaults=("10000",),
+        example=("SELECT percentile_approx(x, 0.5D) FROM VALUES (1), (2), (3) AS t(x)", "2"),
+        aliases=("approx_percentile",),
+    ),
+    AggregateFunction(
+        "mode",
+        (Kind.ANY,),
+        _same_type,
+        _list_result(most_frequent),
+        example=("SELECT mode(x) FROM VALUES (1), (2), (2) AS t(x)", "2"),
+    ),
     AggregateFunction(
         "listagg",
         (Kind.STRING_OR_BINARY, Kind.STRING_OR_BINARY),
@@ -444,6 +411,6 @@ _register(
         constants=(1,),
         shown_defaults=("NULL",),
         example=("SELECT listagg(x, ',') FROM VALUES ('a'), ('b') AS t(x)", "'a,b'"),
+        aliases=("string_agg",),
     ),
-    "string_agg",
 )

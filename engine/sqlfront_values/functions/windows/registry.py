@@ -84,10 +84,11 @@ def window_names() -> tuple[str, ...]:
     return tuple(sorted(_WINDOWS))
 
 
-def _register(function: WindowFunction) -> None:
-    if function.name in _WINDOWS:
-        raise InternalError(f"window function {function.name} is registered twice")
-    _WINDOWS[function.name] = function
+def _register(*functions: WindowFunction) -> None:
+    for function in functions:
+        if function.name in _WINDOWS:
+            raise InternalError(f"window function {function.name} is registered twice")
+        _WINDOWS[function.name] = function
 
 
 # ---- ranking
@@ -244,25 +245,24 @@ def _first_type(types: tuple[pa.DataType, ...]) -> pa.DataType:
     return types[0]
 
 
-for _name, _result, _kernel, _display, _example in (
-    ("row_number", INT, _row_number, None, "3"),
-    ("rank", INT, _rank, "RANK", "3"),
-    ("dense_rank", INT, _dense_rank, "DENSE_RANK", "2"),
-    ("percent_rank", DOUBLE, _percent_rank, "PERCENT_RANK", "1.0"),
-    ("cume_dist", DOUBLE, _cume_dist, None, "1.0"),
-):
-    _register(
-        WindowFunction(
-            _name,
-            (),
-            _result,
-            _kernel,
-            display=_display,
-            example=(f"SELECT {_name}() OVER (ORDER BY x) {_ROWS}", _example),
-        )
-    )
-
 _register(
+    *(
+        WindowFunction(
+            name,
+            (),
+            result,
+            kernel,
+            display=display,
+            example=(f"SELECT {name}() OVER (ORDER BY x) {_ROWS}", example),
+        )
+        for name, result, kernel, display, example in (
+            ("row_number", INT, _row_number, None, "3"),
+            ("rank", INT, _rank, "RANK", "3"),
+            ("dense_rank", INT, _dense_rank, "DENSE_RANK", "2"),
+            ("percent_rank", DOUBLE, _percent_rank, "PERCENT_RANK", "1.0"),
+            ("cume_dist", DOUBLE, _cume_dist, None, "1.0"),
+        )
+    ),
     WindowFunction(
         "ntile",
         (INT,),
@@ -272,26 +272,22 @@ _register(
         constants=(0,),
         shown_defaults=("1",),
         example=(f"SELECT ntile(2) OVER (ORDER BY x) {_ROWS}", "2"),
-    )
-)
-
-for _name, _kernel, _example in (("lead", _lead, "0"), ("lag", _lag, "1")):
-    _register(
+    ),
+    *(
         WindowFunction(
-            _name,
+            name,
             (Kind.ANY, INT, Kind.ANY),
             _first_type,
-            _kernel,
+            kernel,
             optional=2,
             constants=(1,),
             like_first=(2,),
             takes_nulls_clause=True,
             shown_defaults=("1", "NULL"),
-            example=(f"SELECT {_name}(x, 1, 0) OVER (ORDER BY x) {_ROWS}", _example),
+            example=(f"SELECT {name}(x, 1, 0) OVER (ORDER BY x) {_ROWS}", example),
         )
-    )
-
-_register(
+        for name, kernel, example in (("lead", _lead, "0"), ("lag", _lag, "1"))
+    ),
     WindowFunction(
         "nth_value",
         (Kind.ANY, BIGINT),
@@ -302,5 +298,5 @@ _register(
         uses_frame=True,
         takes_nulls_clause=True,
         example=(f"SELECT nth_value(x, 3) OVER (ORDER BY x) {_ROWS}", "2"),
-    )
+    ),
 )
