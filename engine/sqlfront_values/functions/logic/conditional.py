@@ -247,21 +247,14 @@ register(
         null_propagating=False,
         example=("nullif(2, 2)", "None"),
     ),
-    ScalarFunction(
-        "zeroifnull",
-        (Kind.NUMERIC,),
-        _first_common,
-        prepare=_zeroifnull,
-        null_propagating=False,
-        example=("zeroifnull(NULL)", "0"),
-    ),
-    ScalarFunction(
-        "nullifzero",
-        (Kind.NUMERIC,),
-        _first_common,
-        prepare=_nullifzero,
-        null_propagating=False,
-        example=("nullifzero(0)", "None"),
+    *(
+        ScalarFunction(
+            name, (Kind.NUMERIC,), _first_common, prepare=kernel, null_propagating=False, example=example
+        )
+        for name, kernel, example in (
+            ("zeroifnull", _zeroifnull, ("zeroifnull(NULL)", "0")),
+            ("nullifzero", _nullifzero, ("nullifzero(0)", "None")),
+        )
     ),
     ScalarFunction(
         "typeof",

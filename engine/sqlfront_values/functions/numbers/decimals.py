@@ -25,11 +25,11 @@ from sqlfront_values.arrow.forms import (
     full_array,
     is_scalar,
     narrowed,
-    rounded,
     scaled,
     unscaled,
     widened,
 )
+from sqlfront_values.casts.decimals import fitted
 from sqlfront_values.errors import InternalError
 from sqlfront_values.evaluation_errors import divide_by_zero, out_of_range, remainder_by_zero
 from sqlfront_values.functions.registry import PreparedKernel, Signature
@@ -252,21 +252,10 @@ def _by_python(operation: str, result: pa.DataType, *, safe: bool) -> PreparedKe
             if a is None or b is None or (safe and b == 0 and operation in _DIVISIONS):
                 values.append(None)
             else:
-                values.append(_fitted(*exact(a, left_scale, b, right_scale), result, safe=safe))
+                values.append(fitted(*exact(a, left_scale, b, right_scale), result, safe=safe))
         return from_unscaled(values, result)
 
     return run
-
-
-def _fitted(value: int, scale: int, result: pa.DataType, *, safe: bool) -> int | None:
-    """Return ``value``, unscaled with ``scale``, at the result's scale, if the result's precision has enough
-    digits. Otherwise return None (``safe``) or raise Spark's error."""
-    number = rounded(value, scale, result.scale)
-    if abs(number) < 10**result.precision:
-        return number
-    if safe:
-        return None
-    raise out_of_range(decimal_text(value, scale), result.precision, result.scale)
 
 
 def _add(left: int, left_scale: int, right: int, right_scale: int) -> tuple[int, int]:

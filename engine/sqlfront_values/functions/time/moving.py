@@ -321,27 +321,22 @@ register(
         constants=(0,),
         example=("timestampdiff(MONTH, timestamp'2020-01-31', timestamp'2020-03-31')", "2"),
     ),
-    ScalarFunction(
-        "to_utc_timestamp",
-        (TIMESTAMP, STRING),
-        TIMESTAMP,
-        _zone_change(to_utc=True),
-        can_fail=True,
-        example=(
-            "to_utc_timestamp(timestamp'2016-08-31 00:00:00Z', 'Asia/Seoul')",
-            "datetime.datetime(2016, 8, 30, 15, 0)",
-        ),
-    ),
-    ScalarFunction(
-        "from_utc_timestamp",
-        (TIMESTAMP, STRING),
-        TIMESTAMP,
-        _zone_change(to_utc=False),
-        can_fail=True,
-        example=(
-            "from_utc_timestamp(timestamp'2016-08-31 00:00:00Z', 'Asia/Seoul')",
-            "datetime.datetime(2016, 8, 31, 9, 0)",
-        ),
+    *(
+        ScalarFunction(
+            name,
+            (TIMESTAMP, STRING),
+            TIMESTAMP,
+            _zone_change(to_utc=name == "to_utc_timestamp"),
+            can_fail=True,
+            example=(
+                f"{name}(timestamp'2016-08-31 00:00:00Z', 'Asia/Seoul')",
+                f"datetime.datetime({example})",
+            ),
+        )
+        for name, example in (
+            ("to_utc_timestamp", "2016, 8, 30, 15, 0"),
+            ("from_utc_timestamp", "2016, 8, 31, 9, 0"),
+        )
     ),
     ScalarFunction(
         "convert_timezone",
