@@ -8,7 +8,7 @@ no nesting is too deep.
 import os
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from string import ascii_uppercase, digits
 from typing import Final
@@ -204,23 +204,9 @@ def following(kinds: Sequence[str], rule: str = "text") -> tuple[frozenset[str],
         if not beginning.readings:
             return None
     with _following:
-        found = _firsts(grammar, beginning.readings)
+        states = [state for state, _ in _with_callers(beginning.readings)]
+        found = frozenset[int]().union(*map(grammar.first_kinds, states))
     return frozenset(kind for kind, number in known.items() if number in found), NAME in found
-
-
-def _firsts(grammar: Grammar, readings: list[Reading]) -> set[int]:
-    """The kinds of tokens that may follow these readings, see :meth:`Grammar.first_kinds`."""
-    found: set[int] = set()
-    seen, readings = set(readings), list(readings)
-    for state, call in readings:  # grows
-        found |= grammar.first_kinds(state)
-        if call.below and state.is_end():
-            for below in call.below:
-                reading = (call.state, below)
-                if reading not in seen:
-                    seen.add(reading)
-                    readings.append(reading)
-    return found
 
 
 def keywords_as_names(tokens: Tokens) -> list[int]:
@@ -257,8 +243,7 @@ def _after(grammar: Grammar, readings: list[Reading], kind: int) -> list[Reading
     """The readings after one more token of the kind ``kind``; none if the token doesn't fit."""
     entered: dict[State, _Call] = {}
     behind: dict[Reading, None] = {}
-    seen, readings = set(readings), list(readings)
-    for state, call in readings:  # the loop appends the readings of calls that end
+    for state, call in _with_callers(readings):
         for pushed, target in grammar.moves(state, kind):
             top = call
             for place in pushed:
@@ -269,25 +254,22 @@ def _after(grammar: Grammar, readings: list[Reading], kind: int) -> list[Reading
                     known.below.append(top)
                 top = known
             behind[target, top] = None
-        if call.below and state.is_end():
+    return list(behind)
+
+
+def _with_callers(readings: list[Reading]) -> Iterator[Reading]:
+    """Yield the readings, and for each reading at the end of a rule the readings behind the rule's calls."""
+    seen, readings = set(readings), list(readings)
+    for state, call in readings:  # the loop appends the readings of calls that end
+        yield state, call
+        if state.is_end():
             for below in call.below:
                 reading = (call.state, below)
                 if reading not in seen:
                     seen.add(reading)
                     readings.append(reading)
-    return list(behind)
 
 
 def _is_whole(readings: list[Reading]) -> bool:
     """Whether a text with these readings may end here."""
-    seen, readings = set(readings), list(readings)
-    for state, call in readings:  # grows
-        if state.is_end():
-            if not call.below:
-                return True
-            for below in call.below:
-                reading = (call.state, below)
-                if reading not in seen:
-                    seen.add(reading)
-                    readings.append(reading)
-    return False
+    return any(state.is_end() and not call.below for state, call in _with_callers(readings))
