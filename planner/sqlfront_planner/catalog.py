@@ -27,17 +27,13 @@ SESSION_SCHEMA: Final = ("system", "session")
 SYSTEM_SCHEMAS: Final = frozenset({"information_schema", "sys"})
 
 
-class TableEntry(msgspec.Struct, frozen=True, eq=False):
-    """A named table. To SQL a ``temporary`` entry is a view over a table. A temporary entry has no database,
-    unless the entry stands for a relation of another session (``database`` is then the relation's whole
-    qualifier), or is global (GLOBAL_TEMP). ``details``: comments and the like; a cached table's belong to its
-    origin."""
+class NamedRelation:
+    """A relation of the catalog by its name: the base of tables and views."""
 
+    __slots__ = ()
     name: str
-    table: Table
-    temporary: bool = False
-    database: tuple[str, ...] = ()
-    details: RelationDetails = NO_DETAILS
+    temporary: bool
+    database: tuple[str, ...]
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -53,7 +49,20 @@ class TableEntry(msgspec.Struct, frozen=True, eq=False):
         return (DEFAULT_CATALOG, DEFAULT_DATABASE, self.name.lower())
 
 
-class ViewEntry(msgspec.Struct, frozen=True, eq=False):
+class TableEntry(NamedRelation, msgspec.Struct, frozen=True, eq=False):
+    """A named table. To SQL a ``temporary`` entry is a view over a table. A temporary entry has no database,
+    unless the entry stands for a relation of another session (``database`` is then the relation's whole
+    qualifier), or is global (GLOBAL_TEMP). ``details``: comments and the like; a cached table's belong to its
+    origin."""
+
+    name: str
+    table: Table
+    temporary: bool = False
+    database: tuple[str, ...] = ()
+    details: RelationDetails = NO_DETAILS
+
+
+class ViewEntry(NamedRelation, msgspec.Struct, frozen=True, eq=False):
     """A view: the text of its query, bound again at each use. ``columns`` rename the query's columns, if any
     are given. ``database`` is the qualifier of a global temporary view. ``details``: comments and properties.
     ``schema``: the query's columns at the view's creation, which the view keeps whatever its tables get; None
@@ -68,19 +77,6 @@ class ViewEntry(msgspec.Struct, frozen=True, eq=False):
     details: RelationDetails = NO_DETAILS
     schema: pa.Schema | None = None
     sees: frozenset[str] | None = None
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """The name with its mandatory qualifier."""
-        return (*self.database, self.name)
-
-    @property
-    def qualifier(self) -> tuple[str, ...]:
-        """The longest qualifier that may stand before a column's name, in lower case; its last parts alone
-        may stand there, too."""
-        if self.temporary:
-            return tuple(part.lower() for part in self.parts)
-        return (DEFAULT_CATALOG, DEFAULT_DATABASE, self.name.lower())
 
     @property
     def columns_at_creation(self) -> pa.Schema | None:

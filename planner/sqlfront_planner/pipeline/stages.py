@@ -156,15 +156,8 @@ class Stage:
         """Map each row by ``function(service, *values)``, as :meth:`map`. ``blocking``: the function may
         block, and each instance has a dedicated thread; if false, the function runs on a worker's thread and
         must return quickly."""
-        step = UseService(
-            name,
-            _schema(output),
-            (self._position,),
-            parallelism,
-            service,
-            UserFunction(function),
-            blocking=blocking,
-        )
+        inputs, called = (self._position,), UserFunction(function)
+        step = UseService(name, _schema(output), inputs, parallelism, service, called, blocking=blocking)
         return self._pipeline._add(step)
 
     def map_using_service_async(
@@ -179,14 +172,9 @@ class Stage:
     ) -> "Stage":
         """Map each row by ``await function(service, *values)``, up to ``concurrency`` rows at the same time
         in each instance. The rows keep their order."""
+        inputs, called = (self._position,), UserFunction(function)
         step = UseService(
-            name,
-            _schema(output),
-            (self._position,),
-            parallelism,
-            service,
-            UserFunction(function),
-            concurrency=concurrency,
+            name, _schema(output), inputs, parallelism, service, called, concurrency=concurrency
         )
         return self._pipeline._add(step)
 
