@@ -26,7 +26,7 @@ MEBIBYTE: Final = 1 << 20
 
 
 class Launcher(Enum):
-    """The place of a session's own members."""
+    """The processes in which a session's own members run."""
 
     EMBEDDED = "embedded"
     """In this process."""
@@ -42,9 +42,10 @@ class Config(msgspec.Struct, frozen=True):
     ``workers``: cooperative worker threads, None = one per core. ``memory_limit``: bytes that all running
     statements and memory tables may hold together, None = six tenths of the machine's memory, or of the share
     that a control group (a container) leaves. ``query_memory_limit``: bytes that one statement may hold, None
-    = ``memory_limit``. ``timeout``: seconds that a statement may take, None = no limit. ``time_zone``: of
-    TIMESTAMP values, a name that Spark knows (``Europe/Paris``, ``+05:30``). ``warehouse``: directory for
-    tables USING a file format without LOCATION, None = a temporary directory, removed with the session.
+    = ``memory_limit``. ``timeout``: seconds that a statement may take, None = no limit. ``time_zone``: the
+    time zone of TIMESTAMP values, by a name that Spark knows (``Europe/Paris``, ``+05:30``). ``warehouse``:
+    directory for tables USING a file format without LOCATION, None = a temporary directory, removed with the
+    session.
 
     ``file_access``: the files that statements may read and write besides the warehouse: ``"all"``,
     ``"none"``, or a sequence of folders; None = all, or for a session of a ``cluster`` the files that its
@@ -52,14 +53,15 @@ class Config(msgspec.Struct, frozen=True):
     where the cluster is started, whatever this setting says.
 
     ``members``: the number of members that hold memory tables and run queries, None = one, or one on each
-    executor. ``launcher``: the place of these members. Embedded members share the workers and the memory;
-    other members have as many each (on an executor None means the executor's slots, and its part of the
-    host's memory). ``cluster``: use the members of a running cluster instead, and the tables shared by the
-    cluster's sessions; see :func:`~sqlfront.cluster.addresses.find`. ``collect_rows``: with several members,
-    one member collects inputs of up to that many estimated rows instead of exchanging rows between members.
-    ``silence_limit``: seconds after which a silent member of the session's own is given up (a member whose
-    process ends, at once). The limit has to be longer than any pause of this process, which keeps the member
-    list: ``to_pandas`` of six million rows pauses the process for more than seven seconds.
+    executor. ``launcher``: the processes in which these members run. Embedded members share the ``workers``
+    and the memory; every other member has so many workers, and so much memory, for itself (on an executor
+    None means the executor's slots, and its part of the host's memory). ``cluster``: use the members of a
+    running cluster instead, and the tables shared by the cluster's sessions; see
+    :func:`~sqlfront.cluster.addresses.find`. ``collect_rows``: with several members, one member collects
+    inputs of up to that many estimated rows instead of exchanging rows between members. ``silence_limit``:
+    seconds after which one of the session's own members is removed if it sends nothing (a member whose
+    process ends is removed at once). The limit has to be longer than any pause of this process, which keeps
+    the member list: ``to_pandas`` of six million rows pauses the process for more than seven seconds.
     ``resource_profile``: the resources that Spark reserves for each member on its executors, None = a slot; a
     slot has to be left.
 
@@ -84,8 +86,8 @@ class Config(msgspec.Struct, frozen=True):
     logged (``sqlfront.slow_query``, ``sqlfront.queries``); None = no lines. ``metrics``: the address
     ``host:port`` at which this process serves metrics to Prometheus (extra ``metrics``), port 0 = any free
     port; None = no metrics. ``tracing``: whether each statement has a span of OpenTelemetry (extra
-    ``tracing``); the session's own members then have spans, too. ``show_literals``: whether the
-    texts of statements in ``sys.queries``, log lines and spans keep their literals, which may be secrets.
+    ``tracing``); the session's own members then have spans, too. ``show_literals``: whether the texts of
+    statements in ``sys.queries``, log lines and spans keep their literals, which may be secrets.
     """
 
     workers: int | None = None
@@ -150,7 +152,8 @@ class Config(msgspec.Struct, frozen=True):
 
     @property
     def is_observed(self) -> bool:
-        """Whether an operator sees the session's statements."""
+        """Whether the session records its statements for operators: in logs, metrics, traces or
+        ``sys.queries``."""
         asked = self.slow_query is not None or self.metrics is not None
         return asked or self.tracing or self.query_history > 0
 
@@ -175,8 +178,8 @@ class Config(msgspec.Struct, frozen=True):
 
 
 def check_time_zone(name: str) -> str:
-    """Return the name if a time zone has it (see :func:`~sqlfront_values.zones.names.zone_of`). Raises
-    INVALID_CONF_VALUE.TIME_ZONE if not."""
+    """Return ``name`` if it names a time zone (see :func:`~sqlfront_values.zones.names.zone_of`). Raises
+    INVALID_CONF_VALUE.TIME_ZONE if it doesn't."""
     if name == "UTC":
         return name
     try:

@@ -27,7 +27,7 @@ else:
 
 
 class Executable(Protocol):
-    """A statement that a cursor runs in place of a text, such as a
+    """An object that a cursor executes in place of a statement's text, such as a
     :class:`~sqlfront.session.PreparedStatement`."""
 
     @property
@@ -45,7 +45,7 @@ class Executable(Protocol):
 
 
 class Connection:
-    """A session behind the interface of PEP 249; threads may share a connection. Every statement is its own
+    """A connection of PEP 249 to a session; threads may share a connection. Every statement is its own
     transaction."""
 
     Warning = errors.Warning
@@ -65,18 +65,18 @@ class Connection:
 
     @property
     def session(self) -> Session:
-        """The session behind the connection."""
+        """The session that runs the statements. Raises InterfaceError if the connection is closed."""
         self.check_open()
         return self._session
 
     @property
     def closed(self) -> bool:
-        """Whether :meth:`close` was called, or the connection was opened by the parent of this forked
-        process."""
+        """Whether the connection can't be used any more: :meth:`close` was called, or this process is a fork
+        of the process that opened the connection."""
         return self._closed or self._session.closed
 
     def cursor(self) -> "Cursor":
-        """A new cursor."""
+        """Return a new cursor. Raises InterfaceError if the connection is closed."""
         self.check_open()
         return Cursor(self)
 
@@ -88,19 +88,19 @@ class Connection:
         return self.cursor().execute(operation, parameters, timeout=timeout)
 
     def executemany(self, operation: str, seq_of_parameters: Sequence[Parameters]) -> "Cursor":
-        """Run a statement once per set of parameters on a new cursor, and return the cursor; see
-        :meth:`Cursor.executemany`."""
+        """Run a statement once for each item of ``seq_of_parameters`` on a new cursor, and return the cursor;
+        see :meth:`Cursor.executemany`."""
         return self.cursor().executemany(operation, seq_of_parameters)
 
     def prepare(self, operation: str) -> PreparedStatement:
-        """A statement to run many times with other parameters; its text is looked at once. A cursor takes the
-        prepared statement in place of a text."""
+        """Return a prepared statement, whose text is parsed once, to be run many times with other parameters:
+        by its own ``execute``, or by a cursor, which takes it in place of a text."""
         return self.session.prepare(operation)
 
     def register(self, name: str, frame: "ArrowSource") -> None:
-        """Make Arrow data a temporary view ``name``: a pyarrow table, reader or Dataset, a frame of pandas,
-        polars (also a LazyFrame) or DuckDB, or any object with the Arrow PyCapsule interface. The rows are
-        read now, once."""
+        """Make Arrow data a temporary view ``name``. ``frame``: a pyarrow table, reader or Dataset, a frame
+        of pandas, polars (also a LazyFrame) or DuckDB, or any object with the Arrow PyCapsule interface. Its
+        rows are read by this call, and never again."""
         self.session.register(name, frame)
 
     def unregister(self, name: str) -> None:
@@ -117,7 +117,8 @@ class Connection:
         raise NotSupportedError("rollback: every statement is its own transaction and has ended")
 
     def close(self) -> None:
-        """Free tables, threads and running statements; closing twice is no error."""
+        """Close the session: cancel running statements, free tables and stop threads. Closing twice is no
+        error."""
         if not self._closed:
             self._closed = True
             self._session.close()
@@ -146,7 +147,8 @@ class Cursor(ClosingContext):
     """
 
     def __init__(self, connection: "Connection", begin: Callable[[str], QueryRun] | None = None) -> None:
-        """``begin`` makes the run of a statement's text, None = the session's."""
+        """Make a cursor of the connection. ``begin`` returns the run by which a statement's text can be
+        cancelled; None = the session's function."""
         self._connection = connection
         self._begin = connection.session.context.begin if begin is None else begin
         # The run of the current or last statement; set before the statement begins, for cancel().
@@ -172,21 +174,22 @@ class Cursor(ClosingContext):
 
     @property
     def rows_at_hand(self) -> bool:
-        """Whether all rows are in memory as Python values, so that fetching rows waits for nothing."""
+        """Whether all rows of the last statement's result are in memory as Python values, so that fetching
+        rows never waits."""
         return self._result is not None and self._result.rows_at_hand
 
     @property
     def description(self) -> list[ColumnDescription] | None:
-        """Name, type code, None, internal size, precision, scale and null_ok of each column; None if the
-        statement gives no rows."""
+        """The columns of the last statement's rows, each as a tuple of name, type code, None, internal size,
+        precision, scale and null_ok; None if the statement gives no rows, or no statement was run."""
         if self._result is None or not len(self._result.schema):
             return None
         return describe(self._result.schema)
 
     @property
     def rowcount(self) -> int:
-        """The number of rows that the last statement wrote; -1 if no statement was run or the last statement
-        writes no rows. A query's rows are not counted before they are read, so a query has -1, too."""
+        """The number of rows that the last statement wrote; -1 if no statement was run, or if the statement
+        writes no rows. A query has -1, too, since its rows are not counted before they are read."""
         if self._result is None or self._result.affected is None:
             return self._written
         return self._result.affected
@@ -199,7 +202,7 @@ class Cursor(ClosingContext):
     @property
     def progress(self) -> Progress | None:
         """Spark's progress with the current or last statement, in stages and tasks; None if Spark doesn't run
-        the statement. Any thread may ask."""
+        the statement. Any thread may read the property."""
         result, query = self._result, self._query
         if result is not None:
             return result.progress
@@ -212,10 +215,11 @@ class Cursor(ClosingContext):
         *,
         timeout: float | None = None,
     ) -> "Cursor":
-        """Run one statement, and return this cursor; ``?`` takes a sequence, ``:name`` a mapping. The rows
-        of the cursor's last statement can't be fetched any more. Raises ProgrammingError for a value without
-        a parameter in the statement (:func:`sqlfront.sql` ignores the value, as ``spark.sql`` does),
-        OperationalError after ``timeout`` seconds."""
+        """Run one statement, and return this cursor. ``parameters``: a sequence of values for ``?``, a
+        mapping from names for ``:name``. ``timeout`` in seconds. Unread rows of the cursor's last statement
+        are discarded. Raises ProgrammingError if there are more values than the statement has parameters
+        (:func:`sqlfront.sql` ignores these values, as ``spark.sql`` does), OperationalError after the
+        timeout, and the statement's errors."""
         if self._closed:
             raise InterfaceError("the cursor is closed")
         if parameters is not None:
@@ -234,10 +238,10 @@ class Cursor(ClosingContext):
         return self
 
     def executemany(self, operation: str, seq_of_parameters: Sequence[Parameters]) -> "Cursor":
-        """Run the statement once per set of parameters, and return this cursor, whose :attr:`rowcount` is
-        then the sum over all runs. An INSERT of plain parameters into a table of the session runs as one
-        statement with all rows, which takes effect as a whole. Raises ProgrammingError if the statement gives
-        rows."""
+        """Run the statement once for each item of ``seq_of_parameters``, and return this cursor, whose
+        :attr:`rowcount` is then the sum over all runs. An INSERT whose values are all parameters, into a
+        table of the session, runs as one statement with all rows: all rows are inserted or none. Raises
+        ProgrammingError if the statement gives rows."""
         self._check_open()
         session = self._connection.session
         if self._result is not None:
@@ -263,14 +267,15 @@ class Cursor(ClosingContext):
         return self
 
     def fetchone(self) -> tuple[object, ...] | None:
-        """The next row; None after the last row."""
+        """Return the next row; None after the last row."""
         row = next(self._remaining(), None)
         if row is None:
             self._check_whole()
         return row
 
     def fetchmany(self, size: int | None = None) -> list[tuple[object, ...]]:
-        """The next ``size`` rows (None: ``arraysize`` rows); fewer, or an empty list, at the end."""
+        """Return the next ``size`` rows (None: ``arraysize`` rows): fewer rows at the end, an empty list
+        after the last row."""
         wanted = self.arraysize if size is None else size
         rows = list(islice(self._remaining(), wanted))
         if not rows:
@@ -278,21 +283,22 @@ class Cursor(ClosingContext):
         return rows
 
     def fetchall(self) -> list[tuple[object, ...]]:
-        """All remaining rows."""
+        """Return all remaining rows; an empty list after the last row."""
         rows = list(self._remaining())
         if not rows:
             self._check_whole()
         return rows
 
     def fetch_arrow_table(self) -> pa.Table:
-        """All rows as an Arrow table of logical types. Raises InterfaceError if a row was fetched before."""
+        """Return all rows as an Arrow table of logical types. Raises InterfaceError if a row was fetched
+        before."""
         return self._check_result().toArrow()
 
     fetchallarrow = fetch_arrow_table
 
     def fetch_record_batch(self) -> pa.RecordBatchReader:
-        """All rows as a reader of Arrow batches of logical types; the query's rows are read as the reader is
-        read."""
+        """Return a reader of all rows as Arrow batches of logical types; the query computes the rows while
+        the reader is read."""
         result = self._check_result()
         return pa.RecordBatchReader.from_batches(result.arrow_schema, result.batches())
 
@@ -328,7 +334,8 @@ class Cursor(ClosingContext):
         """Do nothing (PEP 249 allows that)."""
 
     def close(self) -> None:
-        """Cancel the running statement; the cursor can't be used any more, except for :attr:`rowcount`."""
+        """Cancel the running statement, and free its rows; from then on, only :attr:`rowcount` can be
+        used."""
         self._written = self.rowcount
         self._finish()
         self._closed = True
@@ -344,7 +351,8 @@ class Cursor(ClosingContext):
         self._connection.check_open()
 
     def _remaining(self) -> Iterator[tuple[object, ...]]:
-        """The rows that have not been fetched yet."""
+        """Return the iterator over the rows that have not been fetched yet; each call returns the same
+        one."""
         if self._rows is None:
             self._rows = self._check_result().tuples(naive=False)
         else:
@@ -352,7 +360,8 @@ class Cursor(ClosingContext):
         return self._rows
 
     def _check_whole(self) -> None:
-        """Raise InterfaceError if an error has ended the rows, which does not look like their end."""
+        """Raise InterfaceError if an error has cut the rows short, so that the end of the rows isn't taken
+        for the end of the result."""
         if self._result is not None:
             self._result.check_whole()
 

@@ -16,22 +16,23 @@ Binary = bytes
 
 
 def DateFromTicks(ticks: float) -> datetime.date:  # noqa: N802 - PEP 249's name
-    """The date of a time given in seconds since the epoch, in this machine's time zone."""
+    """Return the date, in this machine's time zone, of a time in seconds since the epoch."""
     return Date(*time.localtime(ticks)[:3])
 
 
 def TimeFromTicks(ticks: float) -> datetime.time:  # noqa: N802 - PEP 249's name
-    """The time of day of a time given in seconds since the epoch, in this machine's time zone."""
+    """Return the time of day, in this machine's time zone, of a time in seconds since the epoch."""
     return Time(*time.localtime(ticks)[3:6])
 
 
 def TimestampFromTicks(ticks: float) -> datetime.datetime:  # noqa: N802 - PEP 249's name
-    """The naive date and time of a time given in seconds since the epoch, in this machine's time zone."""
+    """Return the date and time, in this machine's time zone but without ``tzinfo``, of a time in seconds
+    since the epoch."""
     return Timestamp(*time.localtime(ticks)[:6])
 
 
 class TypeGroup:
-    """A type object of PEP 249; equal to every :class:`SqlType` of its group."""
+    """A type object of PEP 249, such as NUMBER; it compares equal to every :class:`SqlType` of its group."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -93,8 +94,8 @@ ColumnDescription = tuple[str, SqlType, None, int | None, int | None, int | None
 
 
 def describe(schema: pa.Schema) -> list[ColumnDescription]:
-    """The ``Cursor.description`` of a result: name, type code, None, internal size in bytes, precision,
-    scale, null_ok."""
+    """Return the ``Cursor.description`` of a result with this schema, a tuple for each column: name, type
+    code, None, internal size in bytes, precision, scale, null_ok."""
     return [(field.name, SqlType(field.type), None, *_sizes(field.type), True) for field in schema]
 
 

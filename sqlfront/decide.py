@@ -1,4 +1,4 @@
-"""The one place that decides the way of a statement."""
+"""The function that decides the way (lane, reason and work) of every statement."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -33,10 +33,10 @@ else:
 
 
 def decide(request: StatementRequest, context: "Context", replan: Replan | None = None) -> "Way":
-    """Decide the way of a statement: the lane, the reason that EXPLAIN prints, and the work to run. Does not
-    run the statement; a new plan is cached. Changes of names and settings in Spark are taken over first.
-    ``replan``: the outcome of the way that was tried before, None = no way was tried. Raises the errors of a
-    statement that neither this session nor Spark can run."""
+    """Decide the way of a statement: the lane, the reason that EXPLAIN prints, and the work to run. The
+    statement isn't run, but a new plan is cached; changes of names and settings in the Spark session are read
+    first. ``replan``: the outcome of the way that was tried before, None = no way was tried. Raises the error
+    of a statement that neither this session nor Spark can run."""
     if request.held is not None and replan is None:
         return _way_of(*request.held, context)
     spark = context.spark
@@ -52,7 +52,9 @@ def decide(request: StatementRequest, context: "Context", replan: Replan | None 
 
 
 def _own_way(request: StatementRequest, context: "Context", replan: Replan | None) -> "Way":
-    """The way of a statement in this session: by a cached plan, by a new plan, or as a command."""
+    """Return the way of a statement that this session runs without Spark: by a cached plan, by a new plan, or
+    as a command. ``replan``: as of :func:`decide`. Raises NotSupportedError if the session can't run the
+    statement."""
     text, arguments = request.text, request.arguments
     by_rows = replan is None or replan.cause is not Cause.NOT_BY_ROWS
     if by_rows and request.parsed is None:
@@ -72,14 +74,14 @@ def _own_way(request: StatementRequest, context: "Context", replan: Replan | Non
 
 
 def _parsed(text: str, observation: "Observation | None") -> "Statement":
-    """Parse a text; the time is the observation's."""
+    """Parse a text; the ``observation``, if any, counts the time."""
     return parse(text) if observation is None else observation.in_parse(partial(parse, text))
 
 
 def _planned(query: Query, request: StatementRequest, context: "Context", *, by_rows: bool) -> "Way":
-    """Plan a query, cache the plan unless a setting has changed meanwhile, and return the way of the plan.
-    ``by_rows``: whether the plan may be a row program; False after a row program met too many rows. The plan
-    of a query that comes parsed in the request, as that of EXPLAIN, is not cached."""
+    """Plan a query, cache the plan unless a setting has changed meanwhile, and return the way that runs the
+    plan. ``by_rows``: whether the plan may be a row program; False after a row program has met too many rows.
+    If the request brings the query already parsed, as for EXPLAIN, the plan is not cached."""
     arguments, key, version = request.arguments, context.plan_key, context.catalog.version
     if request.observation is not None:
         request.observation.plan_cached = False
@@ -99,8 +101,9 @@ def _planned(query: Query, request: StatementRequest, context: "Context", *, by_
 def _way_of(
     plan: "Plan", values: Sequence[object], context: "Context", bound: "LogicalPlan | None" = None
 ) -> "Way":
-    """The way of a plan with these values of its parameters; ``bound`` is the logical plan, for EXPLAIN.
-    Raises NotSupportedError for a job that is too large for the members if Spark may run the query."""
+    """Return the way that runs the plan with these ``values`` of its parameters. ``bound``: the logical plan,
+    which EXPLAIN shows. Raises NotSupportedError if Spark should run the query, since its input is too large
+    for the members."""
     if isinstance(plan, RowPlan):
         return RowsWay(context, plan, values, bound)
     if isinstance(plan, QueryPlan):

@@ -1,4 +1,5 @@
-"""Replacement of ``{name}`` in a text by frames and values given as keywords, as in ``spark.sql``."""
+"""Replacement of ``{name}`` in a statement's text by frames and values that are keyword arguments, as in
+``spark.sql``."""
 
 import itertools
 import re
@@ -19,15 +20,16 @@ _FIELD: Final = re.compile(r"(\w+)(?:\.(\w+)|\[(\w+)\])?")
 
 
 def replace_frames(text: str, given: Mapping[str, object]) -> tuple[str, dict[str, ArrowSource]]:
-    """Return the text with each ``{name}`` replaced, and the text's frames by their view names.
+    r"""Return the text with each ``{name}`` replaced, and the frames that it names, by the names of the views
+    to be made of them.
 
     As in Spark, the text is a Python format string, within quotes, too: a brace is written ``{{``. A frame is
     replaced by a fresh view name (``{name.column}``: by the view's column), a string or number by a literal,
-    None by NULL, a tuple by a list of literals for IN. Raises ProgrammingError for a name that was not given,
-    and for values of other types, which belong in ``args``.
+    None by NULL, a tuple by a list of literals for IN. Raises ProgrammingError for a name that ``given``
+    doesn't have, and for values of other types, which have to be passed as ``args``.
 
     >>> replace_frames("SELECT {word} WHERE 2 IN {numbers}", {"word": "it's", "numbers": (1, 2)})
-    ("SELECT 'it\\\\'s' WHERE 2 IN (1, 2)", {})
+    ("SELECT 'it\\'s' WHERE 2 IN (1, 2)", {})
     """
     filler = _Filler()
     try:
@@ -37,8 +39,8 @@ def replace_frames(text: str, given: Mapping[str, object]) -> tuple[str, dict[st
 
 
 class _Filler(string.Formatter):
-    """A Python string formatter that writes values as SQL. ``views`` collects the frames that the text
-    names, by the fresh names of their views."""
+    """A Python string formatter that writes values as SQL. ``views`` collects the frames that the text names,
+    by the names of the views to be made of them."""
 
     def __init__(self) -> None:
         self.views: dict[str, ArrowSource] = {}

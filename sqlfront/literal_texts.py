@@ -1,5 +1,5 @@
-"""Python values as literals of Spark's SQL. A literal has the type and the value that the driver gives the
-Python value as a parameter."""
+"""Python values written as literals of Spark's SQL. A literal has the same type and value as the Python value
+has as a parameter of a statement."""
 
 import math
 from collections.abc import Callable
@@ -25,8 +25,9 @@ _MICROS: Final = timedelta(microseconds=1)
 
 
 def argument_literal(value: Value, kind: pa.DataType) -> str:
-    """The SQL of an argument's value and type, as :class:`~sqlfront_planner.binder.context.Arguments` holds
-    them. Raises DataError for a value without a literal.
+    """Return the SQL literal of an argument; ``value`` and ``kind`` (its type) as in
+    :class:`~sqlfront_planner.binder.context.Arguments`. Raises DataError for a value that no literal can
+    express.
 
     >>> argument_literal(1, pa.int32()), argument_literal(1, pa.int64()), argument_literal(-1.5, pa.float64())
     ('1', '1L', '(-1.5D)')
@@ -41,7 +42,8 @@ def argument_literal(value: Value, kind: pa.DataType) -> str:
 
 
 def typed_literal(value: Value, kind: pa.DataType) -> str:
-    """The SQL of a value, in the form of :func:`sqlfront.sqlalchemy.values.plain`, of the type.
+    """Return a SQL expression that has the type ``kind`` and the value ``value``, which has the form of
+    :func:`sqlfront.sqlalchemy.values.plain`.
 
     >>> typed_literal([1, None], pa.list_(pa.int64()))
     'CAST(array(1, NULL) AS array<bigint>)'
@@ -73,17 +75,18 @@ def _nested(value: Value, kind: pa.DataType) -> str:
 
 
 def _item(value: Value, kind: pa.DataType) -> str:
-    """A value in a collection, whose cast gives a null its type."""
+    """Return the SQL of an element of an array or a field of a struct; a null needs no type here, since the
+    array or struct is cast."""
     return "NULL" if value is None else typed_literal(value, kind)
 
 
 def literal_of(value: object) -> str:
-    """The SQL of a value with the type that the driver gives the value as a parameter. A negative number
-    stands in parentheses, since two minus signs begin a comment. Raises DataError for a value without a
-    literal.
+    r"""Return the SQL literal of a Python value, with the type that the value has as a parameter. A negative
+    number is in parentheses, since two minus signs begin a comment. Raises DataError for a value that no
+    literal can express.
 
     >>> print(literal_of("it's"), literal_of(Decimal("-1.50")), literal_of(b"a"), literal_of(None))
-    'it\\'s' (-1.50BD) X'61' NULL
+    'it\'s' (-1.50BD) X'61' NULL
     """
     for kind, writer in _WRITERS:
         if isinstance(value, kind):
@@ -94,7 +97,7 @@ def literal_of(value: object) -> str:
 
 
 def string_literal(text: str) -> str:
-    """The SQL of a text."""
+    """Return the text as a SQL string literal."""
     return f"'{text.translate(_ESCAPES)}'"
 
 
@@ -153,7 +156,7 @@ _WRITERS: Final[tuple[tuple[type, Callable[[Any], str]], ...]] = (
 
 
 def type_text(kind: pa.DataType) -> str:
-    """Spark's name of a type as SQL reads it: names of fields stand in backticks.
+    """Return Spark's name of a type in the form that SQL can read: names of fields are in backticks.
 
     >>> type_text(pa.struct([("a b", pa.int32())]))
     'struct<`a b`: int>'

@@ -1,8 +1,8 @@
-"""One INSERT of many rows: the sets of parameters of ``executemany`` as one table.
+"""One INSERT of many rows, made from the sets of parameters that ``executemany`` is given.
 
-An ``INSERT INTO t (...) VALUES (?, ?, ...)`` per set would make a version of the table each, and plan each
-time. Sets whose values agree on a type per column are the same rows in one statement, which takes effect as
-a whole.
+To run an ``INSERT INTO t (...) VALUES (?, ?, ...)`` once per set would plan the statement, and make a version
+of the table, each time. If the values of all sets have a common type in each column, a single INSERT writes
+the same rows, all or none.
 """
 
 import itertools
@@ -45,7 +45,8 @@ _numbers: Final = itertools.count(1)
 
 
 class ManyRows(msgspec.Struct, frozen=True):
-    """Rows to insert: the statement that reads them from the temporary view ``view``."""
+    """The ``rows`` to insert, and the INSERT ``statement`` that reads them from the temporary view named
+    ``view``."""
 
     statement: str
     view: str
@@ -53,9 +54,10 @@ class ManyRows(msgspec.Struct, frozen=True):
 
 
 def many_rows(session: Session, operation: str, sets: Sequence[Parameters]) -> ManyRows | None:
-    """The statement and the rows that stand for running ``operation`` once per set; None if the operation
-    isn't an INSERT of plain parameters into a table of the session, or the sets' values don't agree on types
-    whose values are written alike."""
+    """Return the statement and the rows that have the same effect as running ``operation`` once for each of
+    the ``sets``. Return None if there is no such statement: if the operation isn't an INSERT of plain
+    parameters into a table of the session, or the values of a column have no common type in which each is
+    written as in its own type."""
     found = _INSERT.fullmatch(operation)
     if found is None or not isinstance(sets, (list, tuple)) or len(sets) < _FEWEST:
         return None
@@ -82,7 +84,8 @@ _FEWEST: Final = 2
 
 
 def _text_columns(names: str | None, schema: pa.Schema, width: int) -> list[bool]:
-    """Whether each value goes to a column of texts; a column that isn't known counts as one."""
+    """Return for each value of a set, of which there are ``width``, whether it goes to a column of texts;
+    True if the column isn't known. ``names``: the list of columns of the INSERT, None = none given."""
     if names is None:
         kinds = dict(enumerate(schema.types))
         return [kinds.get(place, STRING) == STRING for place in range(width)]
@@ -94,8 +97,9 @@ def _text_columns(names: str | None, schema: pa.Schema, width: int) -> list[bool
 
 
 def _column(values: tuple[object, ...], zone: str | None, takes_texts: bool) -> pa.Array | None:
-    """The values as a column; None if they have no common type, or one in which a text column would show some
-    of them otherwise, as 1.5 among decimals of two digits."""
+    """Return the values as a column; None if they have no common type. ``zone``: the time zone of datetimes
+    that have none. ``takes_texts``: whether the column's values are inserted as texts; None is then also
+    returned if the common type would change the text of a value, as of 1.5 among decimals with two digits."""
     plain = _plain(values)
     if plain is not None:
         return plain
@@ -114,7 +118,8 @@ def _column(values: tuple[object, ...], zone: str | None, takes_texts: bool) -> 
 
 
 def _plain(values: tuple[object, ...]) -> pa.Array | None:
-    """The column of values of one plain class, or None among them; None for others."""
+    """Return the values as a column if all of them are str, float or bool, of one class, or None; return None
+    for other values."""
     classes = set(map(type, values)) - {type(None)}
     if classes == {str}:
         return from_values([None if value is None else well_formed(str(value)) for value in values], STRING)

@@ -68,23 +68,23 @@ NAME: Final = PIPELINE
 
 
 class PipelineWay:
-    """The way of all pipelines."""
+    """The lane and the reason of every pipeline, as an observation records them."""
 
     lane = Lane.LIGHT
     reason = NAME
 
 
 class HasContext(Protocol):
-    """An object with a session's context: a session."""
+    """An object that has a session's context, such as a session."""
 
     @property
     def context(self) -> Context:
-        """The state that the session's statements work on."""
+        """The state of the session."""
 
 
 def table(session: HasContext, name: str) -> Table:
-    """A table or registered frame of the session, as a pipeline's source. Raises ProgrammingError if no table
-    has the name."""
+    """Return a table or registered frame of the session, for reading in a pipeline. Raises ProgrammingError
+    if no table has the name."""
     entry = session.context.catalog.lookup(name_parts(name))
     if not isinstance(entry, TableEntry):
         raise ProgrammingError(f"there is no table {name!r}")
@@ -100,9 +100,10 @@ def run(
     query: QueryRun | None = None,
     observation: Observation | None = None,
 ) -> Result:
-    """Plan and run a pipeline in the session of ``context``; see :meth:`sqlfront.Session.run_pipeline`.
-    ``query``: the pipeline's run, None = a new run; ``observation``: the pipeline's facts for operators, None
-    = nobody observes the pipeline."""
+    """Plan a pipeline, run it in the session of ``context``, and return its result; see
+    :meth:`sqlfront.Session.run_pipeline`. Waits for the first rows, or for the end of a pipeline without
+    rows. ``timeout`` in seconds, None = the session's; ``query``: the pipeline's run, None = a new run;
+    ``observation``: the record of the pipeline's facts for operators, None = no record."""
     began = time.perf_counter()
     config = JobConfig(
         settings=context.settings,
@@ -139,8 +140,10 @@ def run(
 
 
 def _check_placed(dag: DAG) -> None:
-    """Refuse required partitions for a table whose rows are not placed by partition: members that own none of
-    the required partitions would not run, and their rows would be missing."""
+    """Raise an error if the DAG can't be limited to required partitions, since it reads a table whose rows
+    are not placed by partition: the rows on members without required partitions would be missing. Raises
+    ProgrammingError for a table without CLUSTERED BY, OperationalError (40001) for a table whose partitions
+    are just moving."""
     for vertex in dag:
         scan = vertex.processor
         if isinstance(scan, ShareScan) and scan.partitioning is None:

@@ -1,4 +1,4 @@
-"""DAGs in Graphviz's language."""
+"""Text of a DAG in DOT, the language of Graphviz."""
 
 from collections.abc import Iterator
 
@@ -8,10 +8,10 @@ from sqlfront_engine.dag import DAG, DEFAULT_QUEUE_SIZE, PREPARE_SUFFIX, Distrib
 def to_dot(
     dag: DAG, default_parallelism: int | None = None, default_queue_size: int = DEFAULT_QUEUE_SIZE
 ) -> str:
-    """Return the text of the DAG as a Graphviz digraph, with the parallelism of each vertex and the queue
-    size of each edge. The defaults apply to vertices and edges without a setting of their own; with
-    ``default_parallelism`` None, such a vertex shows the preferred parallelism of its processor, or the word
-    default."""
+    """Return the DAG as the text of a Graphviz digraph that shows the parallelism of each vertex and the
+    queue size of each edge. ``default_parallelism`` and ``default_queue_size`` stand for the vertices and
+    edges that set no number themselves. With ``default_parallelism`` None, a vertex without a number shows
+    the parallelism that its processor prefers, or else the word ``default``."""
     vertices = _vertices(dag, default_parallelism)
     return "\n".join(["digraph DAG {", *vertices, *_edges(dag, default_queue_size), "}"])
 

@@ -72,18 +72,19 @@ _engines: "WeakSet[Engine]" = WeakSet()
 class JobConfig(msgspec.Struct, frozen=True):
     """The options of a job.
 
-    ``resources``: objects for the processors' contexts, such as pinned table snapshots. ``memory_limit``:
-    bytes, None = the member's limit. ``timeout``: seconds, None = no limit. ``inline``: run all processors,
-    including non-cooperative ones, on the thread reading the result or joining, with a single instance per
-    vertex unless the DAG says otherwise. ``parallelism``: the default number of instances of a vertex, None =
-    one per worker (for inline jobs: 1). ``partition_count``: the number of partitions among which edges
-    divide keys. ``order_seed``: the seed of a random order of an inline job's tasklets, None = oldest first.
-    ``query``: the run of the job's query, whose ``memory_limit`` and ``description`` then apply; None = the
-    job is its query's only job. ``description``: the text in listings.
+    ``settings``: the session's settings. ``resources``: objects by name for the processors' contexts, such as
+    pinned table snapshots. ``memory_limit``: bytes, None = the member's limit. ``timeout``: seconds, None =
+    no limit. ``inline``: run all processors, including non-cooperative ones, on the thread that reads the
+    result or joins, with a single instance per vertex unless the DAG says otherwise. ``parallelism``: the
+    default number of instances of a vertex, None = one per worker (for inline jobs: 1). ``partition_count``:
+    the number of partitions among which edges divide keys. ``order_seed``: the seed of a random order of an
+    inline job's tasklets, None = oldest first. ``query``: the run of the job's query, whose ``memory_limit``
+    and ``description`` then apply; None = the job is its query's only job. ``description``: the text in
+    listings.
 
-    In a cluster: ``required_partitions`` are the partitions read by the job (None = all, and no member is
-    pruned), ``required_members`` further members needed by the job. ``statistics``: tasklets also count
-    bytes, and in a cluster the other members report their counters.
+    In a cluster: ``required_partitions`` are the partitions read by the job (None = all, and all members take
+    part), ``required_members`` further members needed by the job. ``statistics``: tasklets also count bytes,
+    and in a cluster the other members report their counters.
     """
 
     settings: Settings = DEFAULT_SETTINGS
@@ -105,9 +106,10 @@ DEFAULT_CONFIG: Final = JobConfig()
 
 
 class EngineStatistics(msgspec.Struct, frozen=True):
-    """A snapshot of an engine. ``workers``: the threads that run tasklets at the same time, at most;
-    ``worker_threads``: those started so far. ``memory``: the memory of the running jobs. ``submitted``: the
-    parts of jobs that have begun here; ``running``: those that have not ended."""
+    """A snapshot of an engine. ``workers``: the largest number of threads that run tasklets at the same
+    time; ``worker_threads``: the number of these threads started so far. ``memory``: the memory of the
+    running jobs. ``submitted``: the number of jobs of which this engine has run a part or all; ``running``:
+    the jobs among them that have not ended."""
 
     workers: int
     worker_threads: int
@@ -117,12 +119,14 @@ class EngineStatistics(msgspec.Struct, frozen=True):
 
 
 class Engine(ClosingContext):
-    """A runner of DAGs in this process. ``workers``: the number of cooperative threads (None = one per core),
-    started with the first job. ``memory_limit``: bytes that all jobs' operators may hold together (None = six
-    tenths of the machine's memory). ``process_memory``: the budget of all engines of the process, None = no
-    common budget. ``clock``: the source of time, None = the system's. ``threads`` replaces the runners of
-    tasklets, as a simulation does. ``files``: the files that jobs may open here.
-    ``user_code``: whether functions of other members' jobs may run here."""
+    """A runner of DAGs in this process.
+
+    ``workers``: the number of threads for cooperative processors, started with the first job (None = one per
+    core). ``clock``: the source of time, None = the system's. ``memory_limit``: the bytes that the operators
+    of all jobs may hold together (None = six tenths of the machine's memory). ``threads``: replaces the
+    threads, as a simulation does. ``process_memory``: a memory budget that several engines of the process
+    share, None = no shared budget. ``files``: the files that jobs may open here. ``user_code``: whether
+    functions that users of other members have written may run here."""
 
     def __init__(
         self,
@@ -167,17 +171,18 @@ class Engine(ClosingContext):
 
     @property
     def submitted(self) -> int:
-        """The number of parts of jobs that have begun here."""
+        """The number of jobs of which this engine has run a part or all so far."""
         return self._submitted
 
     def call(self, function: Callable[[], None]) -> None:
-        """Have a cooperative worker call ``function`` soon, and return at once; safe in finalizers, and when
-        the engine is closed, since what a job holds is freed by calls as well."""
+        """Have a cooperative worker call ``function`` soon, and return at once. May be called in finalizers,
+        and also after the engine is closed, since the memory of jobs is freed by such calls."""
         self._workers.start()
         self._workers.call(function)
 
     def number_from(self, first: int) -> None:
-        """Count queries and jobs from ``first`` on; each member of a cluster has another first number."""
+        """Number the following queries and jobs from ``first`` on. Each member of a cluster uses other
+        numbers."""
         self._numbers = itertools.count(first)
 
     def next_number(self) -> int:
@@ -185,16 +190,16 @@ class Engine(ClosingContext):
         return next(self._numbers)
 
     def begin_query(self, memory_limit: int | None = None, text: str = "") -> QueryRun:
-        """The run of a query of one or several jobs; the query's time begins now. ``memory_limit``: bytes,
-        None = the member's limit. ``text``: the query's text in listings."""
+        """Return a new run of a query, which consists of one or several jobs; the query's time begins now.
+        ``memory_limit``: bytes, None = the member's limit. ``text``: the query's text in listings."""
         return QueryRun(next(self._numbers), memory_limit, self.memory, self.clock.now(), text, self._running)
 
     def _query(self, number: int, memory_limit: int | None, text: str) -> QueryRun:
         return QueryRun(number, memory_limit, self.memory, self.clock.now(), text, self._running)
 
     def run(self, dag: "DAG", config: JobConfig = DEFAULT_CONFIG) -> "LightJob":
-        """Lock the DAG and submit it as a job on this member; returns the job's handle. An inline job begins
-        to run when its result is read or :meth:`LightJob.join` is called.
+        """Start the DAG as a job on this member, and return the job's handle; the DAG can't be changed
+        afterwards. An inline job begins to run when its result is read or :meth:`LightJob.join` is called.
 
         Raises InterfaceError if the DAG is invalid or the engine is closed.
         """
@@ -210,11 +215,11 @@ class Engine(ClosingContext):
         config: JobConfig,
         run: "Callable[[DAG, JobConfig], LightJob] | None" = None,
     ) -> "HeldBatches":
-        """Run the DAG to its end (by ``run``, None = here) and keep the result for later jobs of the same
-        query (``config.query``).
+        """Run the DAG to its end and return its rows in memory, for later jobs of the same query
+        (``config.query``). ``run`` starts the job; None = on this engine.
 
-        The rows are charged to the query under ``name`` until the returned object is forgotten. Raises the
-        job's error, and OperationalError if memory for the rows is missing.
+        The memory of the rows counts for the query under ``name`` until the returned object is garbage.
+        Raises the job's error, and OperationalError if the rows exceed the memory limit.
         """
         assert config.query is not None
         self._queries[config.query.id] = config.query
@@ -236,8 +241,9 @@ class Engine(ClosingContext):
     # ---- running in steps, for jobs on several members
 
     def execution(self, number: int, config: JobConfig, member: str = EMBEDDED) -> "Execution":
-        """Return a new run under the engine's memory budget, without a plan and not yet begun. ``number``:
-        the job's id; ``member``: the name of this member. Raises InterfaceError if the engine is closed."""
+        """Return a new run of a job, which has no plan yet and has not begun, with this engine's memory
+        budget. ``number``: the job's id; ``member``: the name of this member. Raises InterfaceError if the
+        engine is closed."""
         self._check_open()
         query = config.query or self._query(number, config.memory_limit, config.description)
         return executions.Execution(number, query, self.clock, config.timeout, member)
@@ -304,15 +310,16 @@ class Engine(ClosingContext):
     # ---- inspecting and closing
 
     def executions(self) -> "list[Execution]":
-        """The runs that have not ended, including runs for other members."""
+        """Return the runs that have not ended, including this member's parts of jobs of other members."""
         return list(self._running.values())
 
     def jobs(self) -> tuple[JobSummary, ...]:
-        """The queries with a job running here, on an engine without other members."""
+        """Return the listing of the queries that have a job running here, for an engine that is not in a
+        cluster."""
         return tuple(self.summary(execution, EMBEDDED, (EMBEDDED,)) for execution in self.executions())
 
     def summary(self, execution: "Execution", coordinator: str, participants: tuple[str, ...]) -> JobSummary:
-        """Return the line of a run's query in a listing; ``coordinator`` and ``participants`` are names of
+        """Return the entry of a run's query in a listing. ``coordinator`` and ``participants`` are names of
         members."""
         query, now = execution.query, self.clock.now()
         started = self._epoch + query.began
@@ -327,8 +334,8 @@ class Engine(ClosingContext):
         )
 
     def cancel(self, query: int, by: str = "") -> bool:
-        """Cancel the running query with the id ``query``; returns whether the engine knows such a query.
-        ``by``: the origin of the cancellation, for the error's text (see
+        """Cancel the running query with the id ``query``. Returns whether such a query was running here.
+        ``by``: a phrase for the error's text that says who cancels (see
         :meth:`~sqlfront_engine.jobs.query_run.QueryRun.cancel`)."""
         runs = [execution.query for execution in self.executions() if execution.query.id == query]
         found = runs[0] if runs else self._queries.get(query)
@@ -349,7 +356,8 @@ class Engine(ClosingContext):
             execution.stop(JobStatus.CANCELLED)
 
     def close(self) -> None:
-        """Cancel all running jobs and end the threads; a thread ends once its tasklets have ended."""
+        """Cancel all running jobs and have the threads end; each thread ends once its tasklets have
+        ended."""
         with self._threads_lock:
             if self._closed:
                 return
@@ -362,8 +370,8 @@ class Engine(ClosingContext):
 
 
 def _end_all() -> None:
-    """Close the engines of this process, and wait for their threads: the interpreter's end may crash the
-    process if a thread is inside a kernel."""
+    """Close all engines of this process, and wait for their threads. Called when the interpreter ends, which
+    might crash while a thread is inside a kernel."""
     for engine in [*_engines]:
         if engine._process == os.getpid():
             engine.close()
@@ -374,6 +382,6 @@ atexit.register(_end_all)
 
 
 def default_memory_limit() -> int:
-    """The default limit of the bytes held by operators and tables: :data:`MEMORY_SHARE` of the memory that
-    this process may use."""
+    """Return the default limit, in bytes, of the memory of operators and tables: :data:`MEMORY_SHARE` of the
+    memory that this process may use."""
     return int(machine_memory() * MEMORY_SHARE)

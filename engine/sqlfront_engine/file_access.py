@@ -33,26 +33,28 @@ _URL: Final = re.compile(r"\w+:/")
 
 
 class OpenFile(msgspec.Struct, frozen=True):
-    """A file that may be read or written now. ``path`` is its name, for messages and for the file's
-    extension. ``source`` is the name to open: later changes of the folders do not lead it to another file."""
+    """A file that was checked, and may be read or written now. ``path``: the file's name for messages, and
+    for its extension. ``source``: the path to open, which leads to the checked file even if folders are
+    replaced meanwhile."""
 
     path: str
     source: str
 
 
 class FileAccess(msgspec.Struct, frozen=True):
-    """The files that a process may read and write: the files below ``roots``, real paths of folders; None =
-    everywhere. ``elsewhere``: the roots of the other members of a cluster; None = equal to ``roots``, or
-    everywhere."""
+    """The files that a process may read and write. ``roots``: real paths of folders; the files below them
+    may be opened; None = all files. ``elsewhere``: the roots of the other members of a cluster; None = the
+    same as ``roots``, or all files."""
 
     roots: tuple[str, ...] | None = None
     elsewhere: tuple[str, ...] | None = None
 
     @classmethod
     def of(cls, said: str | Sequence[str]) -> "FileAccess":
-        """The access for ``"all"``, ``"none"``, or a sequence of folders. Raises ProgrammingError for another
-        word and for a text that is no path. The empty text (the value of an unset variable) is refused: it
-        would mean the current folder."""
+        """Return the access that a setting says: ``"all"``, ``"none"``, or a sequence of folders (a list,
+        even for one folder). Raises ProgrammingError for another text, and for a folder that is no path. The
+        empty text is refused, too, since it would mean the current folder: it may come from a variable that
+        is not set."""
         if said in ("all", "none"):
             return EVERYWHERE if said == "all" else NOWHERE
         if isinstance(said, str | bytes | os.PathLike) or not isinstance(said, Collection):
@@ -64,7 +66,7 @@ class FileAccess(msgspec.Struct, frozen=True):
 
     @property
     def is_limited(self) -> bool:
-        """Whether some files may not be opened."""
+        """Whether access is limited; False if all files may be opened."""
         return self.roots is not None
 
     def plus(self, folder: str) -> "FileAccess":
@@ -75,11 +77,13 @@ class FileAccess(msgspec.Struct, frozen=True):
         return FileAccess((*self.roots, real), self.elsewhere)
 
     def beside(self, others: "FileAccess") -> "FileAccess":
-        """The access of a client of a cluster whose members have the access ``others``."""
+        """Return the access of a client of a cluster: the client's files are those of ``self``, the members'
+        files those of ``others``."""
         return FileAccess(self.roots, None if others.roots == self.roots else others.roots)
 
     def is_shared(self, paths: Iterable[str]) -> bool:
-        """Return whether the other members of a cluster may open all these files, too."""
+        """Return whether the other members of a cluster may open all these files, too; True if they have the
+        same access."""
         if self.elsewhere is None:
             return True
         folders = {os.path.realpath(os.path.dirname(path)) for path in paths}
@@ -88,8 +92,8 @@ class FileAccess(msgspec.Struct, frozen=True):
     # ---- checking
 
     def check(self, path: str) -> None:
-        """Raise ProgrammingError (SQLSTATE 42501) if access to the file or folder is denied, whether or not
-        it exists."""
+        """Raise ProgrammingError (SQLSTATE 42501) if the file or folder may not be opened; the answer
+        doesn't depend on whether it exists."""
         if self.roots is not None:
             try:
                 real = os.path.realpath(path)
@@ -112,7 +116,7 @@ class FileAccess(msgspec.Struct, frozen=True):
 
     def names(self, folder: str) -> list[str]:
         """Return the names of the files and folders in ``folder``, sorted. Raises ProgrammingError if access
-        to the folder is denied, OSError like :func:`os.listdir`."""
+        to the folder is denied, OSError if it can't be listed."""
         if self.roots is None:
             return sorted(os.listdir(folder))
         self.check(folder)
@@ -127,9 +131,9 @@ class FileAccess(msgspec.Struct, frozen=True):
 
     @contextmanager
     def reading(self, path: str) -> Iterator[OpenFile]:
-        """A context manager: the block gets the file at ``path``, and may open it for reading. Raises
-        ProgrammingError if access is denied; OSError like :func:`os.open`; OperationalError for a pipe or a
-        device, on which a reader would wait or never end."""
+        """Return a context manager whose block gets the file at ``path``, checked, to open it for reading.
+        Raises ProgrammingError if access is denied; OSError if the file can't be opened; OperationalError for
+        a pipe or a device, on which a reader might wait forever."""
         if self.roots is None:
             _check_file(os.stat(path), path)
             yield OpenFile(path, path)
@@ -145,8 +149,9 @@ class FileAccess(msgspec.Struct, frozen=True):
 
     @contextmanager
     def folder(self, path: str) -> Iterator[int]:
-        """A context manager: the block gets an open descriptor of the folder at ``path``, and may write files
-        there. Raises ProgrammingError if access is denied, OSError like :func:`os.open`."""
+        """Return a context manager whose block gets an open descriptor of the folder at ``path``, in which
+        it may write files. Raises ProgrammingError if access is denied, OSError if the folder can't be
+        opened."""
         self.check(path)
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
@@ -179,7 +184,8 @@ def _is_below(path: str, root: str) -> bool:
 
 
 def _real_path(descriptor: int) -> str:
-    """The current path of the opened file. Raises OperationalError if the system doesn't report it."""
+    """Return the path at which an open file is now. Raises OperationalError if the system doesn't report the
+    path."""
     try:
         if sys.platform == "darwin":
             import fcntl  # noqa: PLC0415 - not needed on Linux

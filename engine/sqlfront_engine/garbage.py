@@ -13,8 +13,9 @@ _AS_USUAL: Final = nullcontext()
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """A context manager: pause the garbage collector inside the block, if it is on. For imports, whose many
-    objects stay anyhow: repeated collections took a sixth of sqlfront's start."""
+    """Return a context manager that turns the garbage collector off inside the block, if it is on. For
+    imports: as all their many objects stay, collections find nothing, and took a sixth of sqlfront's
+    start."""
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -25,15 +26,15 @@ def uncollected() -> Iterator[None]:
 
 
 def uncollected_if_long(text: str) -> AbstractContextManager[None]:
-    """A context manager for the block in which ``text`` becomes a plan: pauses the garbage collector if the
-    text is long (collections took a third of the time), else does nothing."""
+    """Return a context manager for the planning of the statement ``text``: it turns the garbage collector
+    off if the text is long (collections took a third of the time), and does nothing for a short text."""
     return uncollected() if len(text) > _LONG else _AS_USUAL
 
 
 def keep_all() -> None:
-    """Count all existing objects as old without a collection: the next collection would scan all objects of
-    the import, a fifteenth of sqlfront's start. Does nothing if the program has frozen objects, since
-    unfreezing would affect them, too."""
+    """Move all existing objects to the collector's oldest generation, without a collection, so that the next
+    one doesn't scan all imported objects (a fifteenth of sqlfront's start). Does nothing if the program has
+    frozen objects (:func:`gc.freeze`), since they would be unfrozen."""
     if not gc.get_freeze_count():
         gc.freeze()
         gc.unfreeze()

@@ -27,8 +27,8 @@ class JobStatus(Enum):
 
 
 class JobSummary(msgspec.Struct, frozen=True):
-    """A running query from its coordinator's view: the query's id, the start ``started`` (seconds since the
-    epoch), the age ``seconds``, the participating members, and the text ``description``."""
+    """A running query as its coordinator lists it: the query's id, the start ``started`` (seconds since
+    1970), the age ``seconds``, the names of the participating members, and the text ``description``."""
 
     id: int
     coordinator: str
@@ -40,8 +40,9 @@ class JobSummary(msgspec.Struct, frozen=True):
 
 
 class TaskletStatistics(msgspec.Struct, frozen=True):
-    """The counters of one processor instance so far; times in seconds. ``bytes_out``: bytes in memory of the
-    emitted batches; None if not counted."""
+    """The counters of one instance of a processor so far. ``calls``: the number of times that it ran;
+    ``busy``: the seconds of all calls; ``longest_call``: seconds; ``memory_peak``: bytes. ``bytes_out``: the
+    bytes in memory of the emitted batches; None if not counted."""
 
     vertex: str
     instance: int
@@ -75,9 +76,10 @@ class VertexStatistics(msgspec.Struct, frozen=True):
 
 
 class JobStatistics(msgspec.Struct, frozen=True):
-    """A job's statistics so far: ``elapsed`` seconds from the begin of its query to now, or to the job's end;
-    ``tasklets`` of ``member``, in topological order of their vertices. ``participants``: the participating
-    members, ``member`` first; ``others``: the tasklets of the members with a report (see
+    """A job's statistics so far. ``elapsed``: the seconds from the start of its query to now, or to the
+    job's end. ``tasklets``: the counters on ``member``, in topological order of their vertices.
+    ``participants``: the participating members, ``member`` first. ``others``: by member, the counters that
+    other members have reported (with the option ``statistics`` of
     :class:`~sqlfront_engine.engine.JobConfig`)."""
 
     id: int
@@ -90,11 +92,12 @@ class JobStatistics(msgspec.Struct, frozen=True):
     others: Mapping[str, tuple[TaskletStatistics, ...]] = msgspec.field(default_factory=dict)
 
     def vertices(self) -> tuple[VertexStatistics, ...]:
-        """The counters summed by vertex over all known members, in topological order."""
+        """Return the counters of each vertex, summed over all members that have reported, in topological
+        order."""
         return _summed(chain(self.tasklets, *self.others.values()))
 
     def members(self) -> dict[str, tuple[VertexStatistics, ...]]:
-        """The counters summed by vertex for each member by itself, this member first."""
+        """Return, for each member, the counters of each vertex, this member first."""
         return {
             name: _summed(tasklets) for name, tasklets in ((self.member, self.tasklets), *self.others.items())
         }

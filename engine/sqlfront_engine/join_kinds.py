@@ -5,7 +5,7 @@ from typing import Final
 
 
 class JoinKind(Enum):
-    """The treatment of matched and unmatched rows."""
+    """The kinds of joins, by which a join emits or drops matched and unmatched rows."""
 
     __hash__ = (
         object.__hash__

@@ -16,7 +16,8 @@ _VERSION_1: Final = "sys/fs/cgroup/memory"
 
 
 def machine_memory(root: Path = Path("/")) -> int:
-    """The upper limit of this process's memory in bytes. ``root``: the folder with ``proc`` and ``sys``."""
+    """Return the memory in bytes that this process can use: the host's memory, or the lowest limit of a
+    control group. ``root``: the folder with ``proc`` and ``sys``, other than ``/`` in tests."""
     return min((_host_memory(), *_limits(root)))
 
 
@@ -28,7 +29,8 @@ def _host_memory() -> int:
 
 
 def _limits(root: Path) -> Iterator[int]:
-    """The limits of this process's control groups, and of the enclosing groups."""
+    """Yield the memory limits in bytes of this process's control groups and of the groups that enclose
+    them."""
     try:
         lines = (root / _OWN_GROUPS).read_text().splitlines()
     except OSError:
@@ -43,8 +45,9 @@ def _limits(root: Path) -> Iterator[int]:
 
 
 def _limits_above(hierarchy: Path, path: str, name: str) -> Iterator[int]:
-    """The numbers in the files called ``name``, from the group up to the hierarchy's root. A container often
-    sees its own group as the root, but the group's path as from outside."""
+    """Yield the limits that the files ``name`` contain, from the group at ``path`` up to the root of the
+    hierarchy. A folder that doesn't exist is skipped: in a container, ``path`` is often that of the host,
+    although the hierarchy begins with the container's own group."""
     parts = [part for part in path.split("/") if part and part != ".."]
     for length in range(len(parts), -1, -1):
         try:

@@ -1,8 +1,8 @@
 """Memory accounting: the bytes accumulated by operators, against a budget per query and per member.
 
-A :class:`MemoryBudget` belongs to a member or, below it, to a query; each processor instance charges an
-:class:`OperatorAccount`. A charge that would exceed a budget on the way up raises and changes nothing: the
-query fails with the operator's name, and other queries go on.
+A :class:`MemoryBudget` belongs to a member or, as a child of the member's budget, to a query; each processor
+instance charges an :class:`OperatorAccount`. A charge that would exceed the budget of the query or the member
+raises and changes nothing: the query fails with the operator's name, and other queries go on.
 """
 
 from collections import deque
@@ -17,7 +17,7 @@ from sqlfront_values.room import NO_LIMIT, in_units
 
 
 class MemoryStatistics(msgspec.Struct, frozen=True):
-    """The bytes of a budget: its limit, the current charge and the highest charge."""
+    """The state of a budget in bytes: the limit, the bytes charged now, and the most bytes ever charged."""
 
     limit: int
     used: int
@@ -25,10 +25,11 @@ class MemoryStatistics(msgspec.Struct, frozen=True):
 
 
 class MemoryBudget:
-    """Bytes that a member's or a query's operators may hold together, at most ``limit``; ``owner`` is the
-    name in messages. A charge counts against ``parent``, too (None = no parent).
-    ``relief`` (None = no relief) is called while a charge doesn't fit, to give back unneeded memory; its
-    result is whether memory was freed, and ends in False.
+    """A limit on the bytes that the operators of a member or of a query may hold together.
+
+    ``limit``: bytes. ``owner``: the budget's name in messages. ``parent``: a budget against which each charge
+    counts, too (None = no parent). ``relief`` (None = none) is called while a charge doesn't fit, to free
+    memory that is not needed; it returns whether it has freed some, and False in the end.
 
     Any thread may charge and release. Releasing takes no lock, since finalizers release, too: a finalizer may
     run while its thread is charging.
@@ -50,12 +51,13 @@ class MemoryBudget:
 
     @property
     def used(self) -> int:
-        """Bytes charged now."""
+        """The number of bytes charged now."""
         return self._charged - sum(list(self._released))
 
     def charge(self, size: int, operator: str) -> None:
-        """Count ``size`` more bytes here and in all parents, or raise OperationalError, which names
-        ``operator``, and count nothing."""
+        """Count ``size`` more bytes in this budget and in all its parents. Raises OperationalError, which
+        names ``operator``, and counts nothing, if a limit would be exceeded and ``relief`` frees too
+        little."""
         while not self._fits(size):
             if self.relief is None or not self.relief():
                 raise _exceeded(self, size, operator)
@@ -79,7 +81,7 @@ class MemoryBudget:
             return True
 
     def release(self, size: int) -> None:
-        """Give back ``size`` bytes, here and in all parents."""
+        """Give back ``size`` bytes, in this budget and in all its parents."""
         self._released.append(size)
         if self.parent is not None:
             self.parent.release(size)
@@ -94,8 +96,8 @@ UNLIMITED: Final = MemoryBudget("nobody", NO_LIMIT)
 
 
 class OperatorAccount:
-    """The :class:`~sqlfront_engine.processor.MemoryAccount` of one processor instance; used only by the
-    instance's thread."""
+    """The :class:`~sqlfront_engine.processor.MemoryAccount` of one processor instance, which charges
+    ``budget``; used only by the instance's thread. ``operator``: the name in messages."""
 
     __slots__ = ("_budget", "held", "operator", "peak")
 
@@ -106,8 +108,9 @@ class OperatorAccount:
         self.peak = 0
 
     def charge(self, size: int, maker: str = "") -> None:
-        """Count ``size`` more bytes (for the function ``maker``), or raise OperationalError, which names
-        maker, operator, use and limit."""
+        """Count ``size`` more bytes in the operator's budget. Raises OperationalError if a limit would be
+        exceeded; the message names ``maker`` (the SQL function that makes the bytes, empty = none), operator,
+        use and limit."""
         self._budget.charge(size, f"{maker} in {self.operator}" if maker else self.operator)
         self.held += size
         self.peak = max(self.peak, self.held)

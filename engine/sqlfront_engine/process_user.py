@@ -11,9 +11,9 @@ _NAMES: Final = ("SPARK_USER", "HADOOP_USER_NAME")
 
 @cache
 def process_user() -> str:
-    """The user whom Spark 4.3 would name (``current_user()``): by the variables ``SPARK_USER`` or
-    ``HADOOP_USER_NAME``, else the operating system's user of this process; the user's number if the user has
-    no name, as in many containers. ``USER`` and ``LOGNAME`` are not asked, as in Spark."""
+    """Return the name of this process's user, as Spark 4.3's ``current_user()`` does: the value of
+    ``SPARK_USER`` or ``HADOOP_USER_NAME``, else the operating system's user; the user's number if the user
+    has no name, as in many containers. Like Spark, ignores ``USER`` and ``LOGNAME``."""
     named = next(filter(None, map(os.environ.get, _NAMES)), None)
     if named is not None:
         return named

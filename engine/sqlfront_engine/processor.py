@@ -61,7 +61,8 @@ NO_RESOURCES: Final[Mapping[str, object]] = MappingProxyType({})
 
 @final
 class Take(msgspec.Struct, frozen=True):
-    """The request for the next batch of input ``ordinal``, or of any input."""
+    """The request, yielded by a processor, for the next batch of input ``ordinal``; by default of any
+    input."""
 
     ordinal: int = ANY_INPUT
 
@@ -70,35 +71,37 @@ Steps = Generator[Take | pa.RecordBatch, pa.RecordBatch | None, None]
 
 
 def last_round(pieces: int, instance: int, instances: int) -> Iterator[pa.RecordBatch]:
-    """The marks emitted by an instance of a source behind the last of ``pieces`` pieces: an end of piece, if
-    only other instances had a piece in the last round. Then every instance has emitted equally many ends of
-    pieces."""
+    """Yield the marks that an instance of a source emits after its last piece: one :data:`END_OF_PIECE` if,
+    in the last round, only instances with lower numbers had a piece. So all instances emit the same number of
+    marks. ``pieces``: the number of pieces of all ``instances``."""
     begun = pieces % instances
     if begun and instance >= begun:
         yield END_OF_PIECE
 
 
 class MemoryAccount(Protocol):
-    """Bytes held by one processor instance, counted against the query's and the member's budget. The tasklet
-    releases the rest when the instance ends."""
+    """The bytes that one processor instance holds, which count against the budgets of the query and the
+    member. When the instance ends, the tasklet releases the bytes that are still charged."""
 
     def charge(self, size: int, maker: str = "") -> None:
-        """Count ``size`` more bytes, made by the function ``maker``. Raises OperationalError if a budget is
-        exceeded; the message names maker, operator, use and limit."""
+        """Count ``size`` more bytes; ``maker`` is the SQL function that makes them, empty = none. Raises
+        OperationalError if a budget is exceeded; the message names maker, operator, use and limit."""
 
     def release(self, size: int) -> None:
         """Give back ``size`` bytes charged before."""
 
 
 class ProcessorContext(msgspec.Struct, frozen=True):
-    """The place where a processor instance runs. (A Struct because one context is made per instance and
-    query: that takes a thirtieth of a frozen dataclass's time. Make changed copies with
-    ``msgspec.structs.replace``.)
+    """The environment of one processor instance: its number, its memory account, the session's settings, the
+    job's objects.
 
     ``partitions`` are the sorted ids of the partitions handled by this instance. ``resources`` are the job's
     objects by key, such as pinned table snapshots. ``share`` is the object shared by the vertex's instances
     on this member, for processors with ``shared``. ``files`` are the files that this process may open for a
     plan, whoever made the plan.
+
+    (A Struct because one context is made per instance and query: that takes a thirtieth of a frozen
+    dataclass's time. Make changed copies with ``msgspec.structs.replace``.)
     """
 
     vertex: str
@@ -118,10 +121,11 @@ class ProcessorContext(msgspec.Struct, frozen=True):
 
 
 class Processor(msgspec.Struct, frozen=True, array_like=True, tag_field="processor", tag=True):
-    """The base of all operators, sources and sinks.
+    """The base of all operators, sources and sinks: frozen data with a generator method, :meth:`run`, which
+    runs one instance of the operator.
 
-    A processor for other members needs an entry in :mod:`sqlfront_engine.processors.registry`, and fields
-    supported by :mod:`sqlfront_cluster.codec`.
+    A processor that other members run needs an entry in :mod:`sqlfront_engine.processors.registry`, and
+    fields supported by :mod:`sqlfront_cluster.codec`.
     """
 
     #: False: a step may block or take long, so each instance runs on a thread of its own.
@@ -136,15 +140,16 @@ class Processor(msgspec.Struct, frozen=True, array_like=True, tag_field="process
     repeatable: ClassVar[bool] = True
 
     def run(self, context: ProcessorContext) -> Steps:
-        """Make the generator that runs one instance of the operator; see the module's docstring."""
+        """Return the generator that runs one instance of the operator; the module's docstring says what it
+        yields."""
         raise NotImplementedError
 
     def rows(self, inputs: Sequence[RowStep], compiler: RowCompiler) -> RowStep | None:
-        """Compile the operator to a function over Python rows for queries of a few rows, see
-        :mod:`sqlfront_engine.row_programs`. ``inputs``: the compiled operators at the inputs, by ordinal.
-        Returns None if the operator can run in a job only."""
+        """Compile the operator to a function over Python rows, which answers queries of a few rows without a
+        job (:mod:`sqlfront_engine.row_programs`). ``inputs``: the compiled operators at the inputs, by
+        ordinal. Returns None if the operator can only run in a job."""
         return None
 
     def describe(self) -> str:
-        """The processor's line in EXPLAIN, without children; for example ``Filter: (a > 1)``."""
+        """Return the operator's line in EXPLAIN, without its inputs; for example ``Filter: (a > 1)``."""
         return type(self).__name__

@@ -38,34 +38,35 @@ class Clock(Protocol):
     """The engine's source of time."""
 
     def now(self) -> float:
-        """Seconds since an arbitrary start; never goes back."""
+        """Return the seconds since an arbitrary start; the time never goes back."""
 
     def call_at(self, deadline: float, callback: Callable[[], None]) -> Callable[[], None]:
         """Have ``callback`` called soon after ``deadline``, a time of this clock in seconds, on any thread.
-        Returns a function that cancels the call."""
+        Returns a function that cancels the timer."""
 
 
 class Runnable(Protocol):
-    """A unit of work for workers: a tasklet, or a function."""
+    """A unit of work that a worker runs: a tasklet, or a function."""
 
     @property
     def vertex(self) -> str:
-        """The name for messages."""
+        """The name of the work for messages: that of a tasklet's vertex."""
 
     def run(self) -> bool:
-        """Go on with the work; returns whether the work is done."""
+        """Do a part of the work; return whether all of it is done."""
 
 
 class Workers(Protocol):
-    """A runner of cooperative tasklets: threads, or a simulation's only thread."""
+    """A runner of cooperative tasklets: a group of threads, or the only thread of a simulation."""
 
     @property
     def count(self) -> int:
-        """The number of tasklets that run at the same time: the default parallelism of a vertex."""
+        """The number of tasklets that can run at the same time, which is the default parallelism of a
+        vertex."""
 
     @property
     def threads(self) -> int:
-        """The number of started threads."""
+        """The number of threads started so far."""
 
     schedule: "Callable[[Tasklet], None]"
 
@@ -73,20 +74,21 @@ class Workers(Protocol):
         """Get ready to run tasklets, such as by starting threads; a second call does nothing."""
 
     def call(self, function: Callable[[], None]) -> None:
-        """Have a worker call ``function`` soon, and return at once; safe in finalizers."""
+        """Have a worker call ``function`` soon, and return at once. May be called in finalizers."""
 
     def close(self) -> None:
-        """End once all currently runnable tasklets have run."""
+        """Have the threads end once all tasklets that are now runnable have run."""
 
 
 class BlockingRunner(Protocol):
-    """A runner of tasklets that may block."""
+    """A runner of tasklets that may block, each on a thread of its own."""
 
     def assign(self) -> "Callable[[Tasklet], None]":
-        """Reserve room for one tasklet; returns the ``schedule`` to start the tasklet with."""
+        """Reserve a thread for one tasklet, and return the function ``schedule`` that starts the tasklet on
+        it."""
 
     def close(self) -> None:
-        """End the idle threads."""
+        """End the idle threads; the others end with their tasklets."""
 
 
 #: Seconds for which the timers' thread waits for another timer, so that a sequence of timeouts starts one
@@ -95,8 +97,8 @@ IDLE_TIMERS: Final = 2.0
 
 
 class SystemClock:
-    """The real time. Timers run on one daemon thread: started with the first timer, ended after
-    :data:`IDLE_TIMERS` seconds without timers."""
+    """The system's monotonic time. Timers run on one daemon thread, which is started with the first timer
+    and ends after :data:`IDLE_TIMERS` seconds without timers."""
 
     def __init__(self) -> None:
         self.now = time.monotonic
@@ -107,7 +109,8 @@ class SystemClock:
         self._closed = False
 
     def call_at(self, deadline: float, callback: Callable[[], None]) -> Callable[[], None]:
-        """See :meth:`Clock.call_at`."""
+        """Have ``callback`` called on the timer thread soon after ``deadline``; returns a function that
+        cancels the timer (:meth:`Clock.call_at`)."""
         number = next(self._numbers)
         with self._changed:
             if self._closed:
@@ -127,7 +130,7 @@ class SystemClock:
         return forget
 
     def close(self) -> None:
-        """Forget all timers, and take no more."""
+        """Drop all timers, and ignore later ones."""
         with self._changed:
             self._closed = True
             self._timers.clear()
@@ -151,7 +154,7 @@ class SystemClock:
 
 
 def available_cores() -> int:
-    """The number of cores that this process may use."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -162,15 +165,16 @@ _threads: "WeakSet[Thread]" = WeakSet()
 
 
 def await_threads(seconds: float) -> None:
-    """Wait until the threads that run tasklets have ended, at most so many seconds. Whoever owns the threads
-    has to close them before."""
+    """Wait until the threads that run tasklets have ended, but at most ``seconds``. The owners of the
+    threads have to close them before."""
     deadline = time.monotonic() + seconds
     for thread in [*_threads]:
         thread.join(max(0.0, deadline - time.monotonic()))
 
 
 class CooperativeWorkers:
-    """``count`` threads that take turns with all runnable tasklets; started with the first tasklet."""
+    """A runner of cooperative tasklets on ``count`` threads, which share one queue of runnable tasklets. The
+    threads are started with the first tasklet."""
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -182,7 +186,7 @@ class CooperativeWorkers:
         self.schedule: Callable[[Tasklet], None] = self._runnable.put
 
     def start(self) -> None:
-        """Start the threads unless they run already, or were closed."""
+        """Start the threads unless they have been started or closed before."""
         if self._threads:
             return
         with self._lock:
@@ -201,8 +205,9 @@ class CooperativeWorkers:
         self._run_rest()
 
     def _run_rest(self) -> None:
-        """Run the tasklets queued behind the mark that ended this worker: a tasklet that was running when the
-        marks were put may want to go on, if only to be closed. Other workers' marks are put back."""
+        """Run the tasklets that are queued behind the mark which ended this worker. A tasklet that was
+        running when the marks were put into the queue may have become runnable again, if only to be closed.
+        The marks of other workers are put back."""
         marks = 0
         while True:
             try:
@@ -217,14 +222,14 @@ class CooperativeWorkers:
             self._runnable.put(None)
 
     def call(self, function: Callable[[], None]) -> None:
-        """Have one of the threads call the function, or, once the threads were closed, a thread that ends
-        with it; safe in finalizers."""
+        """Have one of the threads call the function; after :meth:`close`, a new thread calls it and ends.
+        May be called in finalizers."""
         self._runnable.put(_Function(function))
         if self._closed:
             Thread(target=self._run_rest, name="sqlfront-last-worker", daemon=True).start()
 
     def close(self) -> None:
-        """End the threads once no tasklet is runnable any more."""
+        """Have the threads end once no tasklet is runnable any more; return at once."""
         with self._lock:
             self._closed = True
             for _ in self._threads:
@@ -232,12 +237,12 @@ class CooperativeWorkers:
 
     @property
     def threads(self) -> int:
-        """The number of started threads."""
+        """The number of threads started so far."""
         return len(self._threads)
 
 
 class _Function:
-    """A function as a runnable."""
+    """A function as a unit of work for a worker."""
 
     vertex = "a function"
 
@@ -250,7 +255,8 @@ class _Function:
 
 
 class DedicatedThreads:
-    """A thread for each assigned tasklet; threads of ended tasklets are reused."""
+    """A runner that gives each tasklet a thread of its own; the thread of a tasklet that has ended is
+    reused."""
 
     def __init__(self) -> None:
         self.idle: deque[_DedicatedThread] = deque()
@@ -258,7 +264,8 @@ class DedicatedThreads:
         self._numbers = itertools.count()
 
     def assign(self) -> "Callable[[Tasklet], None]":
-        """Reserve a thread for one tasklet; returns the ``schedule`` to start the tasklet with."""
+        """Reserve a thread for one tasklet, and return the function ``schedule`` that starts the tasklet on
+        it."""
         try:
             thread = self.idle.pop()
         except IndexError:
@@ -268,7 +275,7 @@ class DedicatedThreads:
         return thread.inbox.put
 
     def close(self) -> None:
-        """End the idle threads, and each other thread with its tasklet."""
+        """Have the idle threads end now, and each other thread at the end of its tasklet; return at once."""
         self.closed = True
         with suppress(IndexError):  # a thread may end by itself meanwhile
             while True:
@@ -304,8 +311,8 @@ class _DedicatedThread(Thread):
 
 
 def run_logged(tasklet: Runnable) -> bool:
-    """Run a tasklet or function; returns whether its work is done. An error is logged and counts as the end
-    of the work, since no error may end the thread."""
+    """Run a tasklet or function, and return whether its work is done. An error is logged and counts as the
+    end of the work, since no error may end the thread."""
     try:
         return tasklet.run()
     except BaseException:
@@ -314,7 +321,8 @@ def run_logged(tasklet: Runnable) -> bool:
 
 
 class InlineRunner:
-    """The runnable tasklets of one thread at a time, oldest first, or in random order for a ``seed``."""
+    """A runner of tasklets on the thread that calls :meth:`run_round`: the oldest runnable tasklet first, or
+    with a ``seed`` in random order."""
 
     __slots__ = ("_random", "_runnable", "schedule")
 

@@ -11,8 +11,9 @@ logger = logging.getLogger(__name__)
 
 
 class SharedObject:
-    """An object for all instances of a vertex on a member. The first caller's instance makes the object; the
-    end of the last instance closes it, in whatever way the instances end, even without having begun."""
+    """An object that all instances of a vertex on a member share. The first instance that calls :meth:`open`
+    makes the object. The object is closed when all instances have ended, with or without an error, even if
+    some of them never began. ``name``: the vertex; ``instances``: their number on this member."""
 
     __slots__ = ("_close", "_left", "_lock", "_made", "_name", "_value")
 
@@ -25,9 +26,9 @@ class SharedObject:
         self._close: Callable[[], object] | None = None
 
     def open(self, make: Callable[[], T], close: Callable[[T], object] | None = None) -> T:
-        """Return the shared object; the first call makes the object by ``make()``, while other instances
+        """Return the shared object. The first call makes the object by ``make()``, while other instances
         wait. ``close`` (None = nothing to do) is called with the object at the end of the last instance. All
-        instances pass equal arguments. If ``make`` raises, the error is raised here, and the next caller
+        instances pass equal arguments. If ``make`` raises, this call raises the error, and the next call
         tries again."""
         with self._lock:
             if not self._made:
@@ -38,8 +39,8 @@ class SharedObject:
             return cast("T", self._value)
 
     def leave(self) -> None:
-        """Record that an instance has ended; called once per instance. Errors of closing are logged and
-        ignored."""
+        """Record that an instance has ended; to be called once per instance. The last call closes the
+        object, if there is one; errors of closing are logged and ignored."""
         with self._lock:
             self._left -= 1
             if self._left:
@@ -50,8 +51,8 @@ class SharedObject:
 
 
 def close_quietly(close: Callable[[], object], name: str) -> None:
-    """Close an object of the vertex ``name``. The job has done its work, or has a better error: errors of
-    closing are logged and ignored."""
+    """Call ``close`` for an object of the vertex ``name``. Errors are logged and ignored, since the job has
+    its result or another error."""
     try:
         close()
     except Exception:

@@ -14,18 +14,21 @@ _NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLO
 
 
 class SystemCalls:
-    """The calls of the operating system. Tests replace them by ones that fail."""
+    """The calls of the operating system for files and directories. Tests replace this object by one whose
+    calls fail. All methods raise OSError."""
 
     def create(self, path: str) -> int:
-        """Create the file exclusively, and return a descriptor that appends."""
+        """Create a file, and return a descriptor that appends to it. Raises FileExistsError if the file
+        exists."""
         return os.open(path, _NEW_FILE, _PRIVATE_FILE)
 
     def open_again(self, path: str) -> int:
-        """Open an existing file; the descriptor writes over what is there, from the beginning."""
+        """Open an existing file, and return a descriptor that overwrites the file's bytes, from the
+        beginning."""
         return os.open(path, os.O_WRONLY | os.O_CLOEXEC)
 
     def write(self, descriptor: int, data: memoryview) -> int:
-        """Write some of the bytes; returns how many."""
+        """Write some of the bytes; return how many were written."""
         return os.write(descriptor, data)
 
     def sync(self, descriptor: int) -> None:
@@ -38,11 +41,12 @@ class SystemCalls:
             os.fsync(descriptor)
 
     def rename(self, path: str, new_path: str) -> None:
-        """Give the file another name in its directory, atomically; a file of that name is replaced."""
+        """Rename the file ``path`` to ``new_path`` in the same directory, atomically; a file of the new name
+        is replaced."""
         os.replace(path, new_path)
 
     def sync_folder(self, path: str) -> None:
-        """Return when the directory's entries are on stable storage."""
+        """Return when the directory's entries (names of files) are on stable storage."""
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             os.fsync(descriptor)
@@ -51,13 +55,13 @@ class SystemCalls:
 
 
 def write_all(calls: SystemCalls, descriptor: int, data: memoryview) -> None:
-    """Write all of the bytes."""
+    """Write all bytes of ``data``, by as many calls as that takes."""
     while data:
         data = data[calls.write(descriptor, data) :]
 
 
 def make_folder(path: str, calls: SystemCalls) -> None:
-    """Create the directory durably, with those above it, unless it exists."""
+    """Create the directory and its parents durably, unless they exist."""
     missing = path
     created: list[str] = []
     while not os.path.isdir(missing):

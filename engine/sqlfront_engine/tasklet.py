@@ -1,12 +1,12 @@
 """The tasklet: one processor instance's generator with its inputs and its output, driven step by step.
 
-A tasklet never waits. :meth:`Tasklet.run` goes on until the generator has to wait for a queue, has done its
-share, or has ended; then the thread is free for another tasklet. Every change of a queue wakes the tasklet at
-the queue's other end: the woken tasklet is runnable again.
+A tasklet never waits. :meth:`Tasklet.run` goes on until the generator has to wait for a queue, has run for
+long enough, or has ended; then the thread is free for another tasklet. Every change of a queue wakes the
+tasklet at the queue's other end: the woken tasklet is runnable again.
 
-The gate, a lock, is free exactly while the tasklet is blocked: the thread that acquires the gate may make the
-tasklet runnable. The gate is held before the start, while the tasklet is runnable or running, and for ever
-after the tasklet's end.
+Each tasklet has a lock, its gate, which is free exactly while the tasklet is blocked: the thread that
+acquires the gate may make the tasklet runnable. The gate is taken before the start, while the tasklet is
+runnable or running, and forever after the tasklet's end.
 """
 
 import logging
@@ -49,7 +49,7 @@ logger = logging.getLogger(__name__)
 
 
 class CallOutcome(Enum):
-    """The outcome of a call of a tasklet."""
+    """The results of one call of a tasklet: the reason for which it has given up the thread."""
 
     RUNNABLE = "runnable"
     """The tasklet has done its share and can go on."""
@@ -60,21 +60,21 @@ class CallOutcome(Enum):
 
 
 class Listener(Protocol):
-    """An observer of a tasklet's failure and end."""
+    """The receiver of a tasklet's failure and end: the job."""
 
     def failed(self, tasklet: "Tasklet", error: BaseException) -> None:
-        """Record that the processor raised; ``ended`` follows."""
+        """Record that the processor of ``tasklet`` raised ``error``; a call of :meth:`ended` follows."""
 
     def ended(self, tasklet: "Tasklet") -> None:
-        """Record that the tasklet has ended, for whatever reason; called once."""
+        """Record that the tasklet has ended, with or without an error; called once per tasklet."""
 
     def stop_if_overdue(self) -> None:
-        """Stop the job, including this tasklet, if the job's time is over."""
+        """Stop the job, including its tasklets, if the job's timeout is over."""
 
 
 class Tasklet:
-    """One processor instance at work, see the module's docstring. ``schedule`` puts the tasklet into its
-    runner's queue of runnable tasklets."""
+    """One instance of a processor at work: drives the processor's generator, as the module's docstring says.
+    ``schedule``, set by :meth:`start`, puts the tasklet into its runner's queue of runnable tasklets."""
 
     __slots__ = (
         "_any_input",
@@ -151,8 +151,9 @@ class Tasklet:
         *,
         measured: bool = False,
     ) -> None:
-        """Attach the queues: inputs by ordinal, their combination for ``Take()``, and the combined output.
-        ``flushes`` are called before the tasklet gives up its thread. ``measured``: bytes are counted."""
+        """Attach the queues. ``inputs``: by ordinal. ``any_input``: their combination for ``Take()``.
+        ``output``: the combination of all outputs. ``flushes``: functions to call before the tasklet gives up
+        its thread. ``measured``: whether the bytes of the output are counted."""
         self._inputs = inputs
         self._any_input = any_input
         self._meter = Meter(output) if measured else None
@@ -160,8 +161,9 @@ class Tasklet:
         self._flushes = flushes
 
     def start(self, schedule: "Callable[[Tasklet], None]", now: Callable[[], float]) -> None:
-        """Make the tasklet runnable for the first time, which also answers earlier wakes. ``schedule`` puts a
-        tasklet into its runner's queue, ``now`` is the engine's clock in seconds."""
+        """Make the tasklet runnable for the first time; wakes that came earlier are thereby done.
+        ``schedule`` puts a tasklet into its runner's queue, ``now`` returns the time of the engine's clock in
+        seconds."""
         self._now = now
         self.schedule = schedule
         schedule(self)
@@ -170,7 +172,7 @@ class Tasklet:
 
     def wake(self) -> None:
         """Make a blocked tasklet runnable, because a queue has changed or the tasklet was stopped; a tasklet
-        that is running checks its queues again. Any thread may call this method."""
+        that is running checks its queues again. May be called on any thread."""
         # A set flag has not been read yet: the thread that set it makes sure of a run.
         if not self._notified:
             self._notified = True
@@ -178,18 +180,18 @@ class Tasklet:
                 self.schedule(self)
 
     def calls_while_blocked(self) -> int | None:
-        """The number of calls so far of a blocked tasklet; None if the tasklet isn't blocked, or has ended.
-        Two equal answers prove that the tasklet was blocked all the time between."""
+        """Return the number of calls so far of a blocked tasklet; None if the tasklet isn't blocked, or has
+        ended. Two equal answers prove that the tasklet was blocked all the time between them."""
         if self.ended or self._gate.locked():
             return None
         return self._calls
 
     def run(self) -> bool:
-        """Go on until the tasklet has done its share, is blocked or has ended; returns whether the tasklet
-        has ended. Only the runner that got the tasklet from ``schedule`` calls this method.
+        """Run the tasklet until it has used its time, is blocked or has ended; return whether it has ended.
+        Only the runner that got the tasklet from ``schedule`` may call this method.
 
-        An error of the processor goes to the listener; an error that isn't an Exception (an interrupt) is
-        raised, too.
+        An error of the processor goes to the listener; an error that isn't an Exception (an interrupt such as
+        KeyboardInterrupt) is raised, too.
         """
         started = self._now()
         self._notified = False
@@ -244,8 +246,8 @@ class Tasklet:
         listener.ended(self)
 
     def _drive(self) -> CallOutcome:
-        """Answer the generator's steps until the tasklet is blocked, has done its share or has ended; returns
-        the outcome."""
+        """Answer the generator's steps until the tasklet is blocked, has used its time or has ended; return
+        which of these it was."""
         generator = self._generator
         if generator is None:
             generator = self._begin()
@@ -317,15 +319,15 @@ class Tasklet:
 
     @property
     def batches_in(self) -> int:
-        """The number of batches taken so far."""
+        """The number of batches taken from the inputs so far."""
         return self._batches_in
 
     def _is_stopped(self) -> bool:
         return self.stopped
 
     def _is_to_stop(self) -> bool:
-        """Return whether a long step has to stop. On the caller's thread no other code checks the deadline
-        meanwhile."""
+        """Return whether a long step has to stop, since the tasklet was stopped or the job's timeout is
+        over. Checks the timeout itself, since in an inline job no other code does so meanwhile."""
         if not self.stopped:
             self._listener.stop_if_overdue()
         return self._is_stopped()
@@ -333,8 +335,8 @@ class Tasklet:
     # ---- ending
 
     def _finish(self) -> CallOutcome:
-        """End because the processor has returned. Rows held back by the output leave with its end, which may
-        fail."""
+        """End the tasklet after its processor has returned. The output may then have to send a last batch;
+        an error of that is an error of the tasklet."""
         if not self.stopped:
             self._output.finish()
         self._output = UNLINKED
@@ -342,8 +344,8 @@ class Tasklet:
         return CallOutcome.DONE
 
     def _close(self) -> CallOutcome:
-        """End before the processor does: the generator gets GeneratorExit and frees its resources. Errors
-        during closing are logged and ignored."""
+        """End the tasklet before its processor has returned: the generator gets GeneratorExit and frees its
+        resources. Errors of that are logged and ignored."""
         try:
             if self._generator is not None:
                 close_quietly(self._generator.close, self.vertex)
@@ -352,13 +354,15 @@ class Tasklet:
         return CallOutcome.DONE
 
     def give_up(self) -> None:
-        """End at once, without telling the listener; called by the only thread that could run the tasklet."""
+        """End the tasklet at once, without a call of the listener. Only the thread that could run the
+        tasklet may call this."""
         self.stopped = True
         self._close()
 
     def _free(self) -> None:
-        """End: give back the memory, finish the output (not if stopped: then the consumers are being stopped,
-        too), abandon the inputs, and drop all references that could hold memory."""
+        """Free what an ended tasklet holds: release the memory, finish the output (unless stopped, as the
+        consumers are then being stopped, too), abandon the inputs, and drop all references to large
+        objects."""
         self.ended = True
         context = self._context
         self._generator = self._step = self._processor = self._context = None
@@ -375,7 +379,8 @@ class Tasklet:
             self._meter.forget()
 
     def statistics(self) -> TaskletStatistics:
-        """The counters so far; a running tasklet's counters may be a step apart."""
+        """Return the counters so far. While the tasklet runs on another thread, the counters may be from
+        different steps."""
         return TaskletStatistics(
             vertex=self.vertex,
             instance=self.instance,
@@ -392,8 +397,8 @@ class Tasklet:
 
 
 class Meter:
-    """An output that counts the bytes of its batches. Measuring a batch costs more than forwarding it, so
-    only measured tasklets have a meter."""
+    """An output that counts the bytes of its batches and passes them on. Only tasklets whose bytes are
+    requested have a meter, since measuring a batch costs more than passing it on."""
 
     __slots__ = ("_output", "size")
 
@@ -407,16 +412,16 @@ class Meter:
         return self._output.abandoned
 
     def offer(self, batch: pa.RecordBatch) -> bool:
-        """Forward the batch, and count its bytes if the output takes it; returns whether it does."""
+        """Offer the batch to the output; return whether the output takes it, and count its bytes if so."""
         if not self._output.offer(batch):
             return False
         self.size += batch.nbytes
         return True
 
     def finish(self) -> None:
-        """Tell the output that no more batches come."""
+        """Declare to the output that no more batches come."""
         self._output.finish()
 
     def forget(self) -> None:
-        """Drop the output; keep only the count."""
+        """Drop the reference to the output; keep the count of bytes."""
         self._output = UNLINKED

@@ -5,7 +5,7 @@ function turns values into values. :mod:`sqlfront_engine` runs DAGs of operators
 package, :mod:`sqlfront_cluster` runs DAGs on several members.
 
 The packages, in reading order; each imports only packages that stand before it in the list, except that
-``types`` stands on ``errors`` alone:
+``types`` imports ``errors`` alone:
 
 * :mod:`.errors` (PEP 249's classes with Spark's conditions) and :mod:`.types` (Spark's types as Arrow types:
   the logical types of schemas, and the physical forms that batches carry).
@@ -16,7 +16,7 @@ The packages, in reading order; each imports only packages that stand before it 
   of ``java.time``. :mod:`.partitioning`: Spark's hash of keys.
 * :mod:`.expressions`: the bound expression language; an expression is frozen data.
   :mod:`.expression_text` shows an expression, :mod:`.literal_values` carries the values of literals.
-* :mod:`.columns`: grouping, joining and sorting of whole columns, vectorised in numpy.
+* :mod:`.columns`: grouping, joining and sorting of complete columns, vectorised in numpy.
 * :mod:`.casts`: CAST and TRY_CAST. :mod:`.evaluation_errors`: Spark's messages for values that can't be
   computed.
 * :mod:`.functions`: the registry of scalar, aggregate and window functions, and their kernels.

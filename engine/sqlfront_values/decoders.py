@@ -23,7 +23,7 @@ class Decode(Protocol):
 
 
 def make_decoder(kind: object, hook: Callable[[type, object], object] | None = None) -> Decode:
-    """Return the function that decodes msgpack to an object of the type ``kind``. ``hook(type, object)``
+    """Return a function that decodes msgpack to an object of the type ``kind``. ``hook(type, object)``
     converts decoded objects to types that msgspec doesn't know (``dec_hook`` of ``msgspec.msgpack.Decoder``);
     None if ``kind`` has no such types.
 

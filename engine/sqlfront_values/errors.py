@@ -64,8 +64,8 @@ class Error(Exception):
         self.member: str | None = None
 
     def locate(self, sql: str) -> None:
-        """Store the text of the statement that :attr:`position` refers to, unless a caller further in already
-        stored a text."""
+        """Store ``sql``, the statement's text to which :attr:`position` refers, for the error's message. A
+        text that is stored already stays."""
         if self.sql is None:
             self.sql = sql
 

@@ -41,8 +41,9 @@ def remainder_by_zero() -> DatabaseError:
 
 
 def arithmetic_overflow(advice: str | None = None, what: str = "overflow") -> DatabaseError:
-    """Build Spark's error ARITHMETIC_OVERFLOW. The message begins with ``what``; ``advice`` is the name of
-    the function that returns null instead (``"try_add"``), None if there is none."""
+    """Build Spark's error ARITHMETIC_OVERFLOW. ``what`` is the beginning of the message, the operation that
+    overflowed; ``advice`` is the name of the function that returns null instead (``"try_add"``), None if
+    there is none."""
     hint = f" Use '{advice}' to tolerate overflow and return NULL instead." if advice else ""
     return spark_error("ARITHMETIC_OVERFLOW", f"{what}.{hint}")
 

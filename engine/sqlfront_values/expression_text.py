@@ -52,7 +52,7 @@ def describe(expression: Expr) -> str:
 
 
 def describe_call(call: AggregateCall | WindowCall) -> str:
-    """Describe an aggregate or window call in one line, without its frame.
+    """Describe an aggregate or window call in one line; a window call's frame is left out.
 
     >>> import pyarrow as pa
     >>> describe_call(AggregateCall("count", (Column(pa.string(), 0, "name"),), pa.int64(), distinct=True))
@@ -77,8 +77,8 @@ def describe_key(key: SortKey, name: str = "") -> str:
 
 
 def describe_order(order: SortOrder) -> str:
-    """Return the words that stand behind an item of ORDER BY, with a blank before them. The words for a
-    default are left out: ascending; ascending with nulls first; descending with nulls last.
+    """Return the words that follow an item of ORDER BY for ``order``, with a blank before them. The default
+    words are left out: ASC; NULLS FIRST when ascending; NULLS LAST when descending.
 
     >>> describe_order(SortOrder.ASCENDING_NULLS_LAST)
     ' NULLS LAST'
@@ -127,8 +127,8 @@ PREVIOUS: Final = "\0"
 
 
 def describe_chain(chain: Chain, text_of: Callable[[Expr], str]) -> str:
-    """Return the text of a chain's operators as if each were nested in the next. ``text_of`` returns the text
-    of an expression, with :data:`PREVIOUS` in the place of the chain's previous value."""
+    """Return the text of a chain as if its operators were nested in one another. ``text_of`` returns the text
+    of one expression, in which :data:`PREVIOUS` stands for the chain's previous value."""
     before, after = [], []
     for link in reversed(chain.links):
         opening, _, closing = text_of(link).partition(PREVIOUS)
@@ -138,8 +138,8 @@ def describe_chain(chain: Chain, text_of: Callable[[Expr], str]) -> str:
 
 
 def _extension(expression: Expr) -> str:
-    """Return the text of an expression from outside the engine's language, from the expression's own
-    ``describe()``. Raises InternalError if the expression has no such method."""
+    """Return the ``describe()`` of an expression whose class is not one of the engine's, such as a subquery
+    of the planner. Raises InternalError if the expression has no such method."""
     own = getattr(expression, "describe", None)
     if own is None:
         raise InternalError(f"no text for {type(expression).__name__}")

@@ -65,17 +65,19 @@ class Literal(Expr, frozen=True, tag_field="kind", tag=True):
 
 
 class Parameter(Expr, frozen=True, tag_field="kind", tag=True):
-    """A value supplied by the run: argument number ``index`` of the plan, bound before the engine begins.
-    ``sample`` serves only the planner's estimates: the argument's value, as a number, in the run that the
-    query was planned for; None if the value is not a number."""
+    """A placeholder for argument number ``index`` of a plan; before the engine begins a run, a literal with
+    the run's value replaces the placeholder.
+
+    ``sample`` serves only the planner's estimates: the argument's value, as a number, in the run for which
+    the query was planned; None if the value is not a number."""
 
     index: int
     sample: float | None = None
 
 
 class RunValue(Expr, frozen=True, tag_field="kind", tag=True):
-    """A value that is fixed once per run, such as ``current_date``, bound before the engine begins; ``name``
-    is the function's Spark name."""
+    """A placeholder for a value that is the same during an entire run, such as ``current_date``; a literal
+    replaces the placeholder before the engine begins. ``name`` is the function's Spark name."""
 
     name: str
 
@@ -128,14 +130,15 @@ class Case(Expr, frozen=True, tag_field="kind", tag=True):
 
 
 class Previous(Expr, frozen=True, tag_field="kind", tag=True):
-    """A placeholder in a link of a :class:`Chain`: the value that the chain has before the link."""
+    """A placeholder in a link of a :class:`Chain`, for the value of the link before (in the first link: of
+    the chain's ``first``)."""
 
 
 class Chain(Expr, frozen=True, tag_field="kind", tag=True):
-    """Thousands of operators in a row, such as ``a + b + c + ...``, without the deep nesting. ``first`` and
-    then each link is evaluated; in a link, :class:`Previous` is the value of the expression evaluated before.
-    The chain's value is the value of its last link. A link reads :class:`Previous` for all rows; it does not
-    choose rows."""
+    """Thousands of operators in a row, such as ``a + b + c + ...``, without the deep nesting. ``first`` is
+    evaluated, then link after link; in a link, :class:`Previous` stands for the value evaluated before. The
+    chain's value is the value of its last link. A link evaluates :class:`Previous` for all rows of the chain,
+    never for some of them only."""
 
     first: "EngineExpr"
     links: tuple["EngineExpr", ...]
@@ -241,8 +244,9 @@ def walk(expression: Expr) -> Iterator[Expr]:
 
 
 def expressions_in(value: object) -> Iterator[Expr]:
-    """Yield the expressions in a field of a plan: an expression, the arguments and the filter of a call of an
-    aggregate or window function, and those of the items of a tuple. Other values have none."""
+    """Yield the expressions that ``value``, a field of a plan, holds: the value itself if it is an
+    expression, the arguments and the filter of an aggregate or window call, and the expressions of each item
+    of a tuple. Yields nothing for other values."""
     match value:
         case Expr():
             yield value
@@ -274,7 +278,7 @@ def transform(expression: Expr, rewrite: Callable[[Expr], Expr]) -> Expr:
 
 
 def map_columns(expression: Expr, move: Callable[[Column], Expr]) -> Expr:
-    """Return the expression with ``move(column)`` in the place of every column. Nodes below which no column
+    """Return the expression with each column replaced by ``move(column)``. Nodes below which no column
     changed stay the same objects."""
     try:
         if isinstance(expression, Column):
@@ -302,13 +306,14 @@ def columns_used(expression: Expr) -> frozenset[int]:
 
 
 def conjuncts(expression: Expr) -> tuple[Expr, ...]:
-    """Return the operands of a (nested) AND, left to right; any other expression is its own only conjunct."""
+    """Return the operands of a (nested) AND, left to right. For any other expression, return a tuple of the
+    expression itself."""
     return operands_of("and", expression)
 
 
 def operands_of(function: str, expression: Expr) -> tuple[Expr, ...]:
-    """Return the operands of nested calls of ``function``, which is associative, left to right; an expression
-    that is not a call of ``function`` is its own only operand."""
+    """Return the operands of nested calls of ``function``, which must be associative, left to right. For an
+    expression that is not a call of ``function``, return a tuple of the expression itself."""
     if not isinstance(expression, Call) or expression.function != function:
         return (expression,)
     found: list[Expr] = []
@@ -323,7 +328,7 @@ def operands_of(function: str, expression: Expr) -> tuple[Expr, ...]:
 
 
 def conjunction(parts: tuple[Expr, ...]) -> Expr | None:
-    """Join the parts by AND; None if there are no parts, the only part itself if there is one."""
+    """Return the parts joined by AND; the part itself if there is only one, None if there are none."""
     return connected("and", parts) if parts else None
 
 
@@ -333,8 +338,8 @@ _MOST_NESTED: Final = 16
 
 
 def connected(function: str, parts: Sequence[Expr]) -> Expr:
-    """Join the parts, at least one, by ``and`` or ``or``. The grouping does not change the order of
-    evaluation."""
+    """Return the parts, at least one, joined by ``function``, ``and`` or ``or``; the part itself if there is
+    only one. Many parts are joined as a balanced tree, which evaluates them in the same order."""
     if len(parts) > _MOST_NESTED:
         middle = len(parts) // 2
         halves = connected(function, parts[:middle]), connected(function, parts[middle:])

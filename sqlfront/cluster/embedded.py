@@ -1,4 +1,4 @@
-"""Members in this process: ``connect(members=3)``."""
+"""Members that run inside the session's own process, as ``connect(members=3)`` asks for."""
 
 import itertools
 from typing import TYPE_CHECKING
@@ -24,7 +24,8 @@ else:
 
 
 class EmbeddedMembers(Cluster):
-    """The members of a session in its own process; the first member coordinates all jobs."""
+    """Members that run in the session's own process; the first member coordinates all jobs. ``files``: the
+    files that the members may read and write."""
 
     def __init__(self, config: Config, files: FileAccess = EVERYWHERE) -> None:
         self._stores: dict[str, TableStore] = {}
@@ -50,31 +51,37 @@ class EmbeddedMembers(Cluster):
         return store
 
     def table(self, name: str, schema: pa.Schema, partitioning: Partitioning | None) -> SpreadTable:
-        """A new memory table, spread over the members."""
+        """Return a new memory table without rows, spread over the members. ``partitioning``: the placement of
+        the rows by key columns, None = rows have no fixed member."""
         return SpreadTable(name, schema, partitioning, self)
 
     def begin_turn(self, table: SpreadTable) -> str:
-        """Return a new token; see :class:`~sqlfront_connectors.memory.spread.table.ClusterAccess`. Waits for
-        nobody: in one process the table's own lock is enough."""
+        """Take the turn (the right to write) to the table, and return a text that no other turn has. Never
+        waits: all writers are in this process, where the table's own lock keeps one out while another
+        writes."""
         return str(next(self._turns))
 
     def end_turn(self, table: SpreadTable) -> None:
-        """See :meth:`~sqlfront_connectors.memory.spread.table.ClusterAccess.end_turn`."""
+        """Do nothing: the table's own lock ends a turn; see
+        :meth:`~sqlfront_connectors.memory.spread.table.ClusterAccess.end_turn`."""
 
     def publish(self, table: SpreadTable, version: TableVersion) -> None:
-        """See :meth:`~sqlfront_connectors.memory.spread.table.ClusterAccess.publish`."""
+        """Make ``version`` the table's current version. Raises OperationalError if ADD COLUMN has replaced
+        the table meanwhile."""
         if table.retired:
             raise superseded(table.name)
         table.adopt(version)
 
     def dropped(self, table: SpreadTable) -> None:
-        """See :meth:`~sqlfront_connectors.memory.spread.table.ClusterAccess.dropped`."""
+        """Do nothing: this process alone reads the table; see
+        :meth:`~sqlfront_connectors.memory.spread.table.ClusterAccess.dropped`."""
 
     def release(self, key: str) -> None:
-        """See :meth:`~sqlfront_connectors.memory.spread.table.ClusterAccess.release`."""
+        """Free the shares of the version ``key`` on all members. Called when nobody reads the version any
+        more, or when the version could not be published."""
         for store in list(self._stores.values()):
             store.free(key)
 
     def close(self) -> None:
-        """End the members."""
+        """Stop the members."""
         self._members.close()

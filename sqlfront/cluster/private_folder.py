@@ -27,11 +27,11 @@ _ON_THE_WAY: Final = getattr(os, "O_PATH", os.O_RDONLY)
 
 
 class PrivateFolder(ClosingContext):
-    """A folder that only this user can change, at ``path``; missing folders of the path are made.
-    ``strict``: other users may not even read the names in the folder.
+    """A folder that only this user can change, at ``path``; missing folders of the path are made. ``strict``:
+    other users may not even list or read the folder.
 
-    Raises OperationalError if the folder belongs to another user, is a link, or is open to other users, or
-    if other users could replace it.
+    Raises OperationalError if the folder belongs to another user, is a link, or gives other users too many
+    permissions, or if other users could replace a folder of the path.
     """
 
     def __init__(self, path: Path, *, strict: bool = True) -> None:
@@ -52,16 +52,17 @@ class PrivateFolder(ClosingContext):
     # ---- files
 
     def create(self, name: str, content: bytes = b"") -> None:
-        """Create a file; replaces a file with the same name."""
+        """Create the file ``name`` with the ``content``; a file with the same name is replaced."""
         self.remove(name)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         with os.fdopen(os.open(name, flags, FILE, dir_fd=self.descriptor), "wb") as file:
             file.write(content)
 
     def open(self, name: str, flags: int = os.O_RDONLY) -> int:
-        """Open a file of the folder; return the descriptor. ``flags`` as of :func:`os.open`; a new file is
-        readable by this user alone. Raises OSError as :func:`os.open`, OperationalError if the file is a
-        link or belongs to another user."""
+        """Open the file ``name`` of the folder, and return its file descriptor, which the caller closes.
+        ``flags`` as of :func:`os.open`; a new file is readable by this user alone. Raises OSError as
+        :func:`os.open`, and OperationalError if the file is a link, is no regular file, or belongs to another
+        user."""
         try:
             descriptor = os.open(
                 name, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, FILE, dir_fd=self.descriptor
@@ -81,19 +82,21 @@ class PrivateFolder(ClosingContext):
         return stat.S_ISLNK(found.st_mode)
 
     def read(self, name: str) -> bytes:
-        """The content of a file; errors as of :meth:`open`."""
+        """Return the content of the file ``name``; raises the errors of :meth:`open`."""
         with os.fdopen(self.open(name), "rb") as file:
             return file.read()
 
     def remove(self, name: str) -> None:
-        """Remove a file, if the file exists. A link is removed itself, not its target."""
+        """Remove the file ``name``, if the file exists. Of a link the link itself is removed, not its
+        target."""
         with suppress(FileNotFoundError):
             os.unlink(name, dir_fd=self.descriptor)
 
 
 def _opened(path: Path) -> int:
-    """A descriptor of the folder, reached only through folders and links that no other user could have
-    changed."""
+    """Return an open descriptor of the folder at ``path``, after making the folders of the path that are
+    missing. Raises OperationalError if the path leads through a folder or a link that another user could have
+    changed, or can't be opened."""
     here, walked, links = os.open(os.sep, os.O_DIRECTORY | os.O_CLOEXEC | _ON_THE_WAY), Path(os.sep), 0
     ahead = [*reversed(Path(os.path.abspath(path)).parts[1:])]
     try:
@@ -129,9 +132,10 @@ def _make(name: str, parent: int) -> None:
 
 
 def _link_at(name: str, parent: int, path: Path, *, last: bool) -> str | None:
-    """The target of the link ``name`` in the folder ``parent`` (a descriptor); None if ``name`` is no link.
-    ``last``: the name is the last of the path, the private folder itself. Raises OperationalError for a link
-    of a user other than this user and root, and for any link at the last name."""
+    """Return the target of the link ``name`` in the folder ``parent`` (a descriptor); None if ``name`` is no
+    link. ``path``: the link's path, for messages. ``last``: whether the name is the last of the path, that of
+    the private folder itself. Raises OperationalError for a link that belongs neither to this user nor to
+    root, and for any link at the last name."""
     found = os.stat(name, dir_fd=parent, follow_symlinks=False)
     if not stat.S_ISLNK(found.st_mode):
         return None
@@ -141,7 +145,8 @@ def _link_at(name: str, parent: int, path: Path, *, last: bool) -> str | None:
 
 
 def _check_way(found: os.stat_result, path: Path) -> None:
-    """Raise OperationalError if a user other than this user and root may replace entries of the folder."""
+    """Raise OperationalError if a user other than this user and root may replace entries of the folder at
+    ``path``. ``found``: the result of :func:`os.fstat` for the folder."""
     if found.st_uid not in (_ROOT, os.getuid()):
         raise OperationalError(f"{path} belongs to another user")
     if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not found.st_mode & stat.S_ISVTX:

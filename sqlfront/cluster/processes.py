@@ -1,4 +1,4 @@
-"""Members in separate processes: a session of a cluster that other sessions may use, too."""
+"""Members in separate processes, which other sessions may use as well as this session."""
 
 import os
 import secrets
@@ -42,8 +42,9 @@ SERVICE: Final = "sqlfront.cluster.service:service"
 
 
 class ProcessMembers(Cluster):
-    """The members of the cluster that ``running`` has joined; ``running`` is a session's client, or a member
-    itself."""
+    """The members of a cluster, used through ``running``, which has joined the cluster: the lite member of a
+    session, or a member that owns partitions. ``query_memory_limit``: bytes that one query may use, None = no
+    limit."""
 
     door: ServiceAccess
 
@@ -64,14 +65,16 @@ class ProcessMembers(Cluster):
             self._hear(key)
 
     def catalog(self, path_tables: PathTables, files: FileAccess) -> Catalog:
-        """Make the catalog of this session, which follows the cluster's documents; see
-        :meth:`Cluster.catalog`."""
+        """Return the catalog of this session, which follows the documents of the cluster. ``path_tables``
+        makes the tables of names such as ``parquet.`path```; ``files``: the files that the session may read
+        and write."""
         self._catalog = catalog = ClusterCatalog(path_tables, self.documents, self._tables, files)
         catalog.begin()
         return catalog
 
     def _hear(self, key: str) -> None:
-        """Take over a changed document; called on the network's thread, in the order of the changes."""
+        """Update this session's tables and catalog after the document ``key`` has changed; called on the
+        network's thread, in the order of the changes."""
         if key.startswith(TABLE):
             with self._lock:
                 self._hear_table(key.removeprefix(TABLE))
@@ -95,8 +98,8 @@ class ProcessMembers(Cluster):
     # ---- what spread tables ask
 
     def table(self, name: str, schema: pa.Schema, partitioning: Partitioning | None) -> SpreadTable:
-        """Create an empty memory table, spread over the members, and its document; no name refers to the
-        table yet."""
+        """Create an empty memory table, spread over the members, and the table's document; no name in the
+        catalog refers to the table yet."""
         table = SpreadTable(name, schema, partitioning, self)
         self._tables[table.identity] = table
         content = encode_table(table, table.snapshot().held, self.coordinator.name)
@@ -104,7 +107,8 @@ class ProcessMembers(Cluster):
         return table
 
     def begin_turn(self, table: SpreadTable) -> str:
-        """See :meth:`~sqlfront_connectors.memory.spread.table.ClusterAccess.begin_turn`."""
+        """Take the turn (the right to write) to the table, after waiting until no other session has the turn;
+        return a text that no other turn has."""
         token = self._token()
         self.documents.begin_turn(table.identity, f"`{table.name}`", token)
         self._versions[table.identity] = self.documents.version(f"{TABLE}{table.identity}")
@@ -114,12 +118,13 @@ class ProcessMembers(Cluster):
         return f"{self.coordinator.name}.{secrets.token_hex(4)}"
 
     def end_turn(self, table: SpreadTable) -> None:
-        """See :meth:`~sqlfront_connectors.memory.spread.table.ClusterAccess.end_turn`."""
+        """Give the turn to write to the table back, so that other sessions may write."""
         self._versions.pop(table.identity, None)
         self.documents.end_turn(table.identity)
 
     def publish(self, table: SpreadTable, version: TableVersion) -> None:
-        """See :meth:`~sqlfront_connectors.memory.spread.table.ClusterAccess.publish`."""
+        """Make ``version`` the table's current version for all sessions. Raises OperationalError (40001) if
+        the table or the cluster's members have changed since the turn began, or the table was dropped."""
         if self.member_list.dealt != version.dealt:
             raise OperationalError(
                 f"the cluster has changed while `{table.name}` was written; run the statement again",
@@ -136,18 +141,18 @@ class ProcessMembers(Cluster):
         self._versions[table.identity] = self.documents.version(key)
 
     def dropped(self, table: SpreadTable) -> None:
-        """See :meth:`~sqlfront_connectors.memory.spread.table.ClusterAccess.dropped`."""
+        """Remove the table's document, so that no session reads the table any more."""
         self.documents.put(f"{TABLE}{table.identity}", None, None)
 
     def release(self, key: str) -> None:
-        """Do nothing (see :class:`~sqlfront_connectors.memory.spread.table.ClusterAccess`): members free
-        shares that no document names."""
+        """Do nothing: each member itself frees the shares that no document names and nobody reads."""
 
     # ---- the rest
 
     def writing(self, table: Table) -> AbstractContextManager[bool]:
-        """A context in which no other session writes to the table's files; at its end all sessions know of
-        the files. Yields True if a writer is gone whose rows a copy of the table may lack."""
+        """A context in which no other session writes to the table's files; when the context ends, all
+        sessions have the list of the files. Yields True if an earlier writer has died, so that copies of the
+        table may lack rows; False otherwise."""
         assert self._catalog is not None
         return self._catalog.writing(table, self.coordinator.name)
 
@@ -156,7 +161,8 @@ class ProcessMembers(Cluster):
         self.documents.await_change(seconds)
 
     def close(self) -> None:
-        """Cancel running jobs, and leave the cluster, so that no member waits for this session's answers."""
+        """Cancel running jobs and leave the cluster, so that no member waits for an answer of this
+        process."""
         self.coordinator.cancel_all()
         if not self._running.ended.is_set():
             self._running.leave(_LEAVE_TIMEOUT)
@@ -164,7 +170,7 @@ class ProcessMembers(Cluster):
 
 
 def protection_of(config: Config) -> Protection:
-    """The settings of the configuration for a cluster's secret and encryption."""
+    """Return the settings for a cluster's secret and encryption that the configuration has."""
     return Protection(
         config.secret,
         config.credentials,
@@ -176,8 +182,9 @@ def protection_of(config: Config) -> Protection:
 
 
 class Client(ProcessMembers):
-    """The members as a session sees them: the session's lite member joins the cluster, and starts the
-    cluster's processes first if they belong to the session."""
+    """The members of a session whose members are other processes: the session joins the cluster as a lite
+    member, after starting the cluster's processes if the cluster belongs to the session. ``spark``: the Spark
+    session for members on its executors. ``files``: the files that started members may read and write."""
 
     def __init__(
         self, config: Config, spark: "SparkSession | None" = None, files: FileAccess = EVERYWHERE
@@ -228,8 +235,10 @@ class Client(ProcessMembers):
         return RunningMember(options, security)
 
     def look_after(self, caretaker: MakeTableCaretaker) -> None:
-        """Begin to look after the session's temporary tables. If the members live on executors, which have
-        neither a parser nor Spark to load a table again, the session looks after all tables."""
+        """Begin to repair the session's temporary tables after each change of the cluster: a caretaker, made
+        by ``caretaker``, moves rows to the members that own them now, and loads lost copies again. If the
+        members live on executors, which have neither a parser nor Spark to load a table again, the session
+        also repairs the permanent tables."""
         for everybodys in (False, True) if self._on_executors else (False,):
             made = caretaker(self.documents, everybodys=everybodys)
             self._running.membership.list_watchers.append(made.wake)

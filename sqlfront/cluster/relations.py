@@ -1,7 +1,8 @@
-"""Relations of the names in a cluster's catalog, stored in documents ``relation:<name>``.
+"""Relations of a cluster's catalog, as stored in documents with the keys ``relation:<name>``.
 
-The tables themselves have documents of their own (``sqlfront_connectors.memory.spread.documents``). Temporary
-tables have no name here. Versions and names change separately: a name is entered when its table has its rows.
+A relation's document holds the name and what the name stands for; the tables have documents of their own
+(``sqlfront_connectors.memory.spread.documents``). Temporary tables have no document here. A table's versions
+and its name change separately: the name is entered when the table has its rows.
 """
 
 from collections.abc import Callable
@@ -25,7 +26,8 @@ SCHEMA: Final = "schema:default"
 
 
 class MemoryRelation(msgspec.Struct, frozen=True, tag=True):
-    """A memory table of the cluster: the spread table ``identity`` under a name."""
+    """A memory table of the cluster under a ``name``. ``identity``: that of the spread table, unique for all
+    time."""
 
     name: str
     identity: str
@@ -33,7 +35,8 @@ class MemoryRelation(msgspec.Struct, frozen=True, tag=True):
 
 
 class FileRelation(msgspec.Struct, frozen=True, tag=True):
-    """A table over files, with its current files."""
+    """A table over files, with the list of its files (``version``). ``identity``: the table's name in the
+    cluster, unique for all time. ``managed``: whether DROP TABLE removes the files at ``location``."""
 
     name: str
     identity: str
@@ -44,7 +47,7 @@ class FileRelation(msgspec.Struct, frozen=True, tag=True):
 
 
 class ViewRelation(msgspec.Struct, frozen=True, tag=True):
-    """A view; see :class:`~sqlfront_planner.catalog.ViewEntry`."""
+    """A view; the fields are those of :class:`~sqlfront_planner.catalog.ViewEntry`."""
 
     name: str
     sql: str
@@ -54,7 +57,8 @@ class ViewRelation(msgspec.Struct, frozen=True, tag=True):
 
 
 class CachedRelation(msgspec.Struct, frozen=True, tag=True):
-    """Another relation, with a copy in the spread table ``identity`` that answers queries."""
+    """A relation after CACHE TABLE: ``origin`` is the relation itself, and the spread table with the
+    ``identity`` is its copy in memory, which queries read."""
 
     origin: "MemoryRelation | FileRelation | ViewRelation"
     identity: str
@@ -64,12 +68,13 @@ Relation: TypeAlias = MemoryRelation | FileRelation | ViewRelation | CachedRelat
 
 
 def relation_key(name: str) -> str:
-    """The key of the document for the relation ``name``."""
+    """Return the key of the document that stores the relation ``name``; case doesn't matter."""
     return RELATION + name.lower()
 
 
 def tables_of(relation: Relation) -> tuple[str, ...]:
-    """The identities of the spread tables that the relation refers to."""
+    """Return the identities of the spread tables that the relation refers to: of a memory table, and of the
+    copy of a cached relation, which comes first. Empty for other relations."""
     match relation:
         case MemoryRelation():
             return (relation.identity,)
@@ -80,14 +85,14 @@ def tables_of(relation: Relation) -> tuple[str, ...]:
 
 
 def decode_relation(content: bytes) -> Relation:
-    """Decode the relation in a name's document."""
+    """Decode a relation from the content of its document."""
     relation: Relation = codec.decode(content, Relation)  # type: ignore[arg-type]
     return relation
 
 
 def encode_relation(entry: Entry, identity: Callable[[FileTable], str]) -> bytes:
-    """Encode the catalog's entry as a relation; ``identity`` gives the identities of file tables. Raises
-    NotSupportedError for a table that only this process can read."""
+    """Encode the catalog's entry as the content of a relation's document; ``identity`` gives the identity of
+    a table over files. Raises NotSupportedError for a table that only this process can read."""
     return codec.encode(_relation(entry, identity))
 
 
@@ -112,10 +117,10 @@ def _relation(entry: Entry, identity: Callable[[FileTable], str]) -> Relation:
 
 
 class Tables:
-    """A factory of catalog entries for relations; a table is always the same object.
+    """A factory of catalog entries from relations; for one identity every entry has the same table object.
 
-    ``spread(identity)`` gives the spread table with the identity, None while it isn't known yet;
-    ``files(relation)`` gives the table of a file relation, in the relation's version.
+    ``spread(identity)`` gives the spread table with the identity, None while the table's document hasn't
+    arrived; ``files(relation)`` gives the table of a file relation, with the relation's list of files.
     """
 
     def __init__(
@@ -127,7 +132,8 @@ class Tables:
         self._files = files
 
     def entry(self, relation: Relation) -> Entry | None:
-        """The catalog's entry of a relation; None while one of the relation's tables isn't known."""
+        """Return the catalog's entry for a relation; None while the document of one of its tables hasn't
+        arrived."""
         match relation:
             case ViewRelation():
                 return ViewEntry(

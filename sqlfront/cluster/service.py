@@ -1,5 +1,5 @@
-"""Service for tables in a member's process, besides running jobs: the service holds shares as long as a
-reader may need them, and the service of the first member looks after tables whose members have gone."""
+"""The service that runs in the process of each member, besides jobs: it holds shares of tables as long as a
+reader may need them. On the first member, it also repairs permanent tables after a change of the cluster."""
 
 import logging
 from threading import Lock
@@ -29,9 +29,9 @@ logger = logging.getLogger(__name__)
 
 class TableService(ShareHolder):
     """The service of a member that holds shares of tables; see
-    :class:`~sqlfront_cluster.launchers.running.MemberService`. ``grace``: see :class:`ShareHolder`.
-    ``metrics``: the metrics of the member's process, None = no metrics; ``traced``: whether the parts of jobs
-    that the member runs have spans."""
+    :class:`~sqlfront_cluster.launchers.running.MemberService`. ``grace``: seconds for which a share is held
+    after its version was replaced. ``metrics``: the metrics of the member's process, None = no metrics;
+    ``traced``: whether the parts of jobs that the member runs have spans."""
 
     def __init__(
         self,
@@ -50,7 +50,8 @@ class TableService(ShareHolder):
         self._beginning = Lock()
 
     def attach(self, running: RunningMember) -> None:
-        """Hold shares for the member ``running``, and watch the member list for the loss of members."""
+        """Begin to hold shares on the member ``running``, to serve its metrics and spans if wanted, and to
+        watch the member list for the loss of members."""
         super().attach(running)
         self._tasks.attach(running.engine)
         running.membership.list_watchers.append(self._keep_tasks)
@@ -64,7 +65,7 @@ class TableService(ShareHolder):
         running.membership.list_watchers.append(self._look_after)
 
     def close(self) -> None:
-        """Stop looking after tables, and serving metrics."""
+        """Stop repairing tables and serving metrics."""
         if self._metrics is not None:
             self._metrics.close()
         if self._caretaker is not None:
@@ -83,18 +84,18 @@ class TableService(ShareHolder):
 
 
 def caretaker_of(running: RunningMember) -> "caretakers.Caretaker":
-    """Make a caretaker of the cluster's permanent tables that works on the member ``running``, with a
-    session of its own."""
+    """Return a new caretaker, which repairs the cluster's permanent tables after a change of the cluster; it
+    works on the member ``running``, with a session of its own."""
     members = processes.ProcessMembers(running)
     session = sessions.Session(Config(), members)
     return caretakers.Caretaker(lambda: session.context, members.documents, everybodys=True)
 
 
 def service(metrics: str = "", tracing: str = "") -> TableService:
-    """Make the service of a new member; launchers name this function. ``metrics``: the address ``host:port``
-    at which the member's process serves metrics, empty = no metrics. ``tracing``: ``on`` for spans of the
-    parts of jobs that the member runs. Raises OperationalError if a library is missing, or the address can't
-    be used (:func:`~sqlfront.observability.metrics.endpoint.open_endpoint`)."""
+    """Return the service of a new member; launchers call this function by its name. ``metrics``: the address
+    ``host:port`` at which the member's process serves metrics, empty = no metrics. ``tracing``: ``on`` for
+    spans of the parts of jobs that the member runs, empty = none. Raises OperationalError if a library is
+    missing, or the address can't be used (:func:`~sqlfront.observability.metrics.endpoint.open_endpoint`)."""
     if tracing:
         check_tracing()
     return TableService(metrics=endpoints.MemberMetrics(metrics) if metrics else None, traced=bool(tracing))

@@ -1,10 +1,10 @@
-"""Statements other than queries: their effects on the session, and the rows that they give.
+"""Statements other than queries: their effects on the session, and the rows that they show.
 
 ``run`` has the shared parts. ``tables`` (with ``column_comments``), ``alteration`` (with ``columns`` and
 ``renaming``), ``modification`` (with ``changes``), ``indexes``, ``directories`` and ``caching`` (with
-``copies``) change tables, views, directories and copies; ``inspection`` has SHOW and DESCRIBE; ``settings``
-has SET and USE, ``schemas`` CREATE SCHEMA and its like; ``killing`` ends other sessions' queries; ``jobs``
-has the statements of durable jobs.
+``copies``) change tables, views, directories and cached copies; ``inspection`` has SHOW and DESCRIBE;
+``settings`` has SET and USE, ``schemas`` CREATE, DROP and COMMENT ON SCHEMA; ``killing`` ends other sessions'
+queries; ``jobs`` has the statements of durable jobs.
 """
 
 import time

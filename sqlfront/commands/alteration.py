@@ -32,9 +32,10 @@ _COMMENT = "comment"
 
 
 def change_properties(run: StatementRun, statement: ChangeProperties) -> CommandOutcome:
-    """ALTER TABLE or VIEW SET or UNSET TBLPROPERTIES. The property ``comment`` is the relation's comment. A
-    key to remove may be missing, with or without IF EXISTS. Raises EXPECT_TABLE_NOT_VIEW,
-    EXPECT_VIEW_NOT_TABLE or EXPECT_PERMANENT_VIEW_NOT_TEMP for the other kind of relation."""
+    """ALTER TABLE or VIEW SET or UNSET TBLPROPERTIES: change properties; the property ``comment`` is the
+    relation's comment. UNSET of a missing key is no error, with or without IF EXISTS. ALTER TABLE raises
+    EXPECT_TABLE_NOT_VIEW for a view; ALTER VIEW raises EXPECT_VIEW_NOT_TABLE for a table, and
+    EXPECT_PERMANENT_VIEW_NOT_TEMP for a temporary view."""
     word = "UNSET" if statement.unset else "SET"
     operation = f"ALTER {statement.kind.name} ... {word} TBLPROPERTIES"
     if statement.kind is RelationKind.VIEW:
@@ -63,8 +64,9 @@ def comment_on_table(run: StatementRun, statement: CommentOnTable) -> CommandOut
 
 def comment_on_column(run: StatementRun, statement: CommentOnColumn) -> CommandOutcome:
     """COMMENT ON COLUMN, or ALTER COLUMN ... COMMENT: change the comment of a table's column. Raises
-    EXPECT_TABLE_NOT_VIEW for a view, UNRESOLVED_COLUMN, and UNSUPPORTED_FEATURE.TABLE_OPERATION for a field
-    inside of a column, CANNOT_ALTER_PARTITION_COLUMN for a partition column."""
+    EXPECT_TABLE_NOT_VIEW for a view, UNRESOLVED_COLUMN for an unknown column,
+    UNSUPPORTED_FEATURE.TABLE_OPERATION for a field inside of a column, and CANNOT_ALTER_PARTITION_COLUMN for
+    a partition column."""
     return _change(
         run,
         statement.name,
@@ -105,8 +107,9 @@ def _change(
     check: Callable[[Entry, str], None],
     details: Callable[[Entry], RelationDetails],
 ) -> CommandOutcome:
-    """Give the relation the ``details`` of the current entry. If another session changes the relation at the
-    same time, the change is made to what that session has left."""
+    """Replace the comments and properties of the relation ``name`` by the result of ``details`` for its
+    entry, after ``check(entry, operation)`` has passed. If another session changes the entry at the same
+    time, check and change the new entry instead, so that no change is lost."""
     catalog = run.context.catalog
     while True:
         entry = own_entry(run, name)
@@ -116,8 +119,9 @@ def _change(
 
 
 def own_entry(run: StatementRun, name: str) -> Entry:
-    """The catalog's entry of a dotted name. Raises FoundElsewhere for a copy of a relation of Spark's, and
-    the errors of :meth:`~sqlfront.commands.run.StatementRun.entry`."""
+    """Return the catalog's entry of a dotted name. Raises FoundElsewhere, so that Spark runs the statement,
+    if the entry is a copy of a relation of Spark, and the errors of
+    :meth:`~sqlfront.commands.run.StatementRun.entry`."""
     entry = run.entry(name)
     if run.spark is not None and run.spark.has(entry):
         raise FoundElsewhere(f"`{entry.name}` is a copy of a relation of Spark")
@@ -125,7 +129,8 @@ def own_entry(run: StatementRun, name: str) -> Entry:
 
 
 def _with(entry: Entry, details: RelationDetails) -> Entry:
-    """The entry with other details, which belong to the origin of a cached relation."""
+    """Return the entry with the ``details`` (comments and properties) in place of its own; in a cached entry,
+    the relation behind the copy gets the details."""
     if isinstance(entry, TableEntry) and isinstance(entry.table, CachedTable):
         cached = entry.table
         return replace(entry, table=CachedTable(replace(cached.origin, details=details), cached.copy))
@@ -136,18 +141,21 @@ def _with(entry: Entry, details: RelationDetails) -> Entry:
 
 
 def _is_view(entry: Entry) -> bool:
-    """Whether the relation is a view to SQL, as any temporary relation is."""
+    """Return whether the relation counts as a view: every view, cached or not, and every temporary
+    relation."""
     return entry.temporary or isinstance(origin_of(entry), ViewEntry)
 
 
 def check_table(entry: Entry, operation: str) -> None:
-    """Raise EXPECT_TABLE_NOT_VIEW.NO_ALTERNATIVE for a view, or a temporary relation."""
+    """Raise EXPECT_TABLE_NOT_VIEW.NO_ALTERNATIVE for a view or a temporary relation. ``operation``: the
+    statement, for the message."""
     if _is_view(entry):
         raise _no_table(entry, operation, "NO_ALTERNATIVE", "")
 
 
 def check_table_not_view(entry: Entry, operation: str) -> None:
-    """Raise EXPECT_TABLE_NOT_VIEW.USE_ALTER_VIEW for a view, or a temporary relation."""
+    """Raise EXPECT_TABLE_NOT_VIEW.USE_ALTER_VIEW for a view or a temporary relation. ``operation``: the
+    statement, for the message."""
     if _is_view(entry):
         raise _no_table(entry, operation, "USE_ALTER_VIEW", "Please use ALTER VIEW instead.")
 
@@ -160,7 +168,8 @@ def _no_table(entry: Entry, operation: str, condition: str, advice: str) -> Erro
 
 
 def check_view(entry: Entry, operation: str) -> None:
-    """Raise EXPECT_PERMANENT_VIEW_NOT_TEMP for a temporary relation, EXPECT_VIEW_NOT_TABLE for a table."""
+    """Raise EXPECT_PERMANENT_VIEW_NOT_TEMP for a temporary relation, EXPECT_VIEW_NOT_TABLE for a table.
+    ``operation``: the statement, for the message."""
     if entry.temporary:
         raise spark_error(
             "EXPECT_PERMANENT_VIEW_NOT_TEMP",
@@ -174,6 +183,6 @@ def check_view(entry: Entry, operation: str) -> None:
 
 
 def whole_name(entry: Entry) -> str:
-    """The relation's name with its catalog and database, each part in backticks, joined by dots; the name of
-    a temporary relation has only its own qualifier, if it has one."""
+    """Return the relation's name with catalog and database in front, each part in backticks, joined by dots;
+    a temporary relation's name has only the qualifier that the relation was made with, if any."""
     return quoted(entry.parts if entry.temporary else (DEFAULT_CATALOG, DEFAULT_DATABASE, entry.name.lower()))

@@ -51,10 +51,10 @@ _NAME: Final = re.compile(r"(?:\w+|`[^`]+`)(?:\.(?:\w+|`[^`]+`))*")
 
 
 def cache(run: StatementRun, statement: CacheTable) -> CommandOutcome:
-    """CACHE TABLE: make a copy in memory of a table or view of this session or Spark's, or of a query's
-    rows, and put the copy in the entry's place in the catalog. If another statement drops or replaces the
-    relation meanwhile, or a relation that the copied view reads, begin again. The outcome has the number of
-    rows copied."""
+    """CACHE TABLE: make a copy in memory of a table or view of this session or Spark's, or of a query's rows,
+    and put the copy in the relation's place in the catalog. Begins again if another statement meanwhile drops
+    or replaces the relation, or a relation that the copied view reads. The outcome has the number of rows
+    copied."""
     while True:
         present, origin = _to_copy(run, statement)
         entry = _new_copy(run, statement, origin)
@@ -81,9 +81,9 @@ def cache(run: StatementRun, statement: CacheTable) -> CommandOutcome:
 
 
 def _to_copy(run: StatementRun, statement: CacheTable) -> tuple[Entry | None, Entry]:
-    """The catalog's entry whose place the copy takes (None: the catalog has none), and the entry to copy: a
-    table or view of this session (without a copy that it has already), a relation of the Spark session
-    beside this session, or the statement's query."""
+    """Return the catalog's entry that the copy replaces (None: there is none to replace), and the entry to
+    copy. The entry to copy is a table or view of this session, without the copy that it may have already, or
+    a relation of the Spark session, or a new view for the statement's query."""
     if statement.query is not None:
         return None, _of_query(run, statement.name, statement.query)
     try:
@@ -95,9 +95,9 @@ def _to_copy(run: StatementRun, statement: CacheTable) -> tuple[Entry | None, En
 
 
 def _of_query(run: StatementRun, name: str, query: Query) -> Entry:
-    """A temporary view of the query; if only Spark can run the query, an entry with Spark's rows. Raises
-    TEMP_TABLE_OR_VIEW_ALREADY_EXISTS, NotSupportedError for a query that needs Spark if there is no Spark
-    session."""
+    """Return a temporary view ``name`` of the query; if only Spark can run the query, an entry whose rows
+    Spark gives. Raises TEMP_TABLE_OR_VIEW_ALREADY_EXISTS if a temporary relation has the name,
+    NotSupportedError for a query that needs Spark if there is no Spark session."""
     context, query = run.context, with_arguments(query, run.arguments)
     try:
         bound = bind_query(query, context.catalog, context.bind_settings, run.arguments)
@@ -114,8 +114,8 @@ def _of_query(run: StatementRun, name: str, query: Query) -> Entry:
 
 
 def _new_copy(run: StatementRun, statement: CacheTable, origin: Entry) -> TableEntry:
-    """The origin's entry with a copy that has no rows yet. Raises NotSupportedError if the origin reads a
-    system table, whose changes no copy could follow."""
+    """Return the cached entry for ``origin``, whose copy has no rows yet. Raises NotSupportedError if the
+    origin reads a system table: a copy would not follow the changes of a system table."""
     plan = run.all_rows(statement.name, origin)
     for scan in scans_of(plan):
         if isinstance(scan.table, ArrowTable) and name_parts(scan.table.name)[0] in SYSTEM_SCHEMAS:
@@ -146,8 +146,8 @@ def uncache(run: StatementRun, statement: UncacheTable) -> CommandOutcome:
 
 
 def refresh(run: StatementRun, statement: RefreshTable) -> CommandOutcome:
-    """REFRESH TABLE: list the files of a file table again, refresh the Spark relation behind a copy, and
-    refill the copy of a cached table or view, and the copies that read the relation."""
+    """REFRESH TABLE: list the files of a table over files again, and read Spark's relation behind a copy
+    anew; then refill the relation's own copy, and the copies of views that read the relation."""
     entry = run.entry(statement.name)
     origin, spark = origin_of(entry), run.context.spark
     theirs = None if spark is None else spark.origin(entry)
@@ -161,15 +161,16 @@ def refresh(run: StatementRun, statement: RefreshTable) -> CommandOutcome:
 
 
 def _reload_with_readers(run: StatementRun, entry: Entry) -> None:
-    """Refill the copy of a cached relation, and the copies that read the relation."""
+    """Refill the relation's copy, if it is cached, and the copies of views that read the relation."""
     copies.reload(run.context, entry, run)
     if isinstance(entry, TableEntry):
         copies.refresh_copies(run, entry.table)
 
 
 def refresh_path(run: StatementRun, statement: RefreshPath) -> CommandOutcome:
-    """REFRESH path: refresh all file tables below the path, and refill cached views that read such files. A
-    path that is a table's name refreshes this table, too: Spark's manual leaves TABLE out."""
+    """REFRESH path: refresh all tables over files below the path, and refill cached views that read such
+    files. If the path is also a table's name, the table is refreshed, too: Spark's manual writes REFRESH
+    TABLE without TABLE."""
     if not statement.path:
         raise ProgrammingError("Can not create a Path from an empty string")
     name = statement.path.rstrip(";")
@@ -185,7 +186,8 @@ def refresh_path(run: StatementRun, statement: RefreshPath) -> CommandOutcome:
 
 
 def repair(run: StatementRun, statement: RepairTable) -> CommandOutcome:
-    """MSCK REPAIR TABLE: read the files of all existing partition directories."""
+    """MSCK REPAIR TABLE: list the partition directories of a table over files again, and refill the copies
+    that read the table. Raises NOT_A_PARTITIONED_TABLE for other relations."""
     entry = run.entry(statement.name)
     origin = origin_of(entry)
     table = origin.table if isinstance(origin, TableEntry) else None

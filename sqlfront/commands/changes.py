@@ -1,9 +1,9 @@
-"""DELETE and UPDATE of a memory table: planned once for repeated statements.
+"""DELETE and UPDATE of a memory table; their plans are cached for repeated statements.
 
-The affected rows are found as a query's rows are: a few rows by a row program, else by a job. The new version
-shares all other rows with the version before. In a job on several members, each member finds the affected
-rows by their numbers and makes its share of the new version. If rows have to move to other members, all rows
-are stored anew.
+A row program finds the affected rows if there are few, else a job does, as for a query. The new version of
+the table shares all other rows with the version before. In a job on several members, each member finds the
+affected rows by their row numbers and makes its share of the new version. If rows have to move to other
+members, all rows are stored anew.
 """
 
 import time
@@ -57,8 +57,9 @@ def change(run: StatementRun, statement: Change, name: str, table: KeyedTable) -
 def _change(
     run: StatementRun, statement: Change, name: str, table: KeyedTable, binding: Binding
 ) -> tuple[int | None, RowPlan | None]:
-    """Change the table. Return the number of affected rows (None: unknown), and the row plan that has found
-    the rows (None: a job has found the rows, or all rows were stored anew)."""
+    """Change the table ``table``, named ``name``, by the statement, whose query of the affected rows is bound
+    in ``binding``. Return the number of affected rows (None: unknown), and the row plan that has found the
+    rows (None: a job has found the rows, or all rows were stored anew)."""
     if _moves(statement, name, table):
         return _store_anew(run, statement, name, table, binding.plan), None
     context, updates, numbered = run.context, isinstance(statement, Update), NumberedTable(table)
@@ -77,15 +78,15 @@ def _change(
 
 
 def _required(run: StatementRun, statement: Update) -> frozenset[str]:
-    """The columns that are NOT NULL among those that the statement sets."""
+    """Return the names of the NOT NULL columns among the columns that the statement sets."""
     given = {name.lower() for name in statement.columns}
     names = details_of(run.entry(statement.name)).required
     return frozenset(name for name in names if name.lower() in given)
 
 
 def _moves(statement: Change, name: str, table: KeyedTable) -> bool:
-    """Whether all rows have to be stored anew: their new values may place rows on other members, or rows
-    have to move to other members already."""
+    """Return whether all rows have to be stored anew: either the statement sets columns that decide which
+    member holds a row, or rows are not on the members where they belong since the cluster has changed."""
     if not table.in_place:
         return True
     if isinstance(statement, Delete) or not table.home_columns:
@@ -95,9 +96,9 @@ def _moves(statement: Change, name: str, table: KeyedTable) -> bool:
 
 
 def change_again(run: StatementRun, plan: ChangePlan, values: Sequence[object]) -> Result:
-    """Run the cached plan of a DELETE or UPDATE with these values of its parameters, and return the
-    statement's result. If the rows are too many for the row program, or have to move, the statement is
-    parsed and planned anew."""
+    """Run the cached plan of a DELETE or UPDATE with the ``values`` of its parameters, and return the
+    statement's result. If the affected rows are too many for the row program, or rows have to move to other
+    members, the statement is parsed and planned anew."""
     began, context = time.perf_counter(), run.context
     try:
         with following(run, lambda: plan.table), overflow_of(plan.name):
@@ -116,8 +117,8 @@ def change_again(run: StatementRun, plan: ChangePlan, values: Sequence[object]) 
 
 
 def _by_rows(run: StatementRun, plan: ChangePlan, values: Sequence[object]) -> int:
-    """Change the rows that a row program gives. Return their number. Raises NotByRows if the change needs a
-    job or rows have to move."""
+    """Change the rows that the plan's row program finds, and return their number. Raises NotByRows if the
+    change needs a job, or rows have to move to other members."""
     table, context = plan.table, run.context
     query = context.limited("", run.timeout, run.query)
     with table.turn():
@@ -131,9 +132,9 @@ def _by_rows(run: StatementRun, plan: ChangePlan, values: Sequence[object]) -> i
 def _by_job(
     run: StatementRun, table: KeyedTable, meant: LogicalPlan, job: QueryPlan | None, *, updates: bool
 ) -> int:
-    """Change the rows of the plan ``meant``, which includes the columns that locate the rows. ``job``: the
-    plan of a job that reads the rows, None = not planned yet. ``updates``: True for UPDATE, False for
-    DELETE. Return the number of changed rows."""
+    """Change the table by the rows of the plan ``meant``: the affected rows with their new values (UPDATE),
+    or the columns that locate them (DELETE). ``job``: the plan of a job that reads the rows, None = not
+    planned yet. ``updates``: True for UPDATE, False for DELETE. Return the number of changed rows."""
     if isinstance(table, MemoryTable):
         batches = run.rows(meant) if job is None else run.submit(job).batches()
         return table.change_batches(list(batches), stores=updates)
@@ -148,9 +149,10 @@ def _by_job(
 def _store_anew(
     run: StatementRun, statement: Change, name: str, table: KeyedTable, bound: LogicalPlan
 ) -> int | None:
-    """Store all rows, as they are after the statement, in place of the table's rows. Return the number of
-    affected rows; None for an UPDATE whose condition is random, since the condition is evaluated once to
-    count the rows and once to change them. The caller holds the table's turn."""
+    """Store all rows of the table anew, as they are after the statement; ``bound`` is the bound plan of the
+    statement's rows. The caller has the table's turn. Return the number of affected rows; None for an UPDATE
+    whose condition is random, since the condition is evaluated once to count the rows and once to change
+    them."""
     if isinstance(statement, Update):
         matched = modification.matched(bound, table.schema)
         meant = None if matched is None else sum(batch.num_rows for batch in run.rows(matched))

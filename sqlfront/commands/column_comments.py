@@ -1,5 +1,5 @@
-"""Comments that a query's columns have from the relations that the query reads, as in Spark: a column that
-is a relation's column, or a field inside of one, unchanged, has the comments of that column or field."""
+"""Comments of a query's columns, as in Spark: a column that is unchanged a column of a relation, or a field
+inside of one, has the comments of the relation's column or field."""
 
 import pyarrow as pa
 
@@ -15,15 +15,16 @@ from sqlfront_values.errors import Error
 
 
 def query_comments(run: StatementRun, query: Query) -> tuple[ColumnComments, ...]:
-    """The comments of the query's columns, in order; empty if no column of the session has a comment, or only
-    Spark can analyse the query."""
+    """Return the comments of the query's columns, in order; empty if no relation of the session has comments
+    on columns, or if only Spark can bind the query."""
     catalog = run.context.catalog
     if not any(map(_has_comments, catalog.entries())):
         return ()
     known: dict[int, tuple[Table, RelationDetails]] = {}
 
     def outlined(entry: Entry) -> Entry:
-        """The relation as an empty table, so that the plan shows whose columns the query reads."""
+        """Return a table without rows that has the relation's columns, so that the bound plan shows which
+        relations' columns the query reads; ``entry`` itself if the columns of a view aren't known."""
         schema = _columns(entry)
         if schema is None:
             return entry

@@ -1,4 +1,5 @@
-"""ALTER TABLE ... ADD COLUMN; and DROP and RENAME COLUMN, which no table does, as in Spark's own catalog."""
+"""ALTER TABLE ... ADD COLUMN; also DROP and RENAME COLUMN, which every table refuses, as in Spark's own
+catalog."""
 
 from collections.abc import Callable
 from functools import partial
@@ -27,12 +28,13 @@ _ADDING = "ALTER TABLE ... ADD COLUMN"
 
 
 def add_columns(run: StatementRun, statement: AddColumns) -> CommandOutcome:
-    """ADD COLUMN: put another table in the place of the present one, with the same rows, null in the new
-    columns, which come last (before partition columns; FIRST and AFTER move nothing, as in Spark). Plans of
-    the present table answer no further query. Rows in memory are copied. A cached table is cached no more.
+    """ADD COLUMN: replace the table in the catalog by a new table with the same rows, and null in the new
+    columns. The new columns come last, but before partition columns; FIRST and AFTER don't move them, as in
+    Spark. Cached plans of the old table are no longer used. The rows of a memory table are copied. The copy
+    of a cached table is dropped.
 
-    Raises EXPECT_TABLE_NOT_VIEW, COLUMN_ALREADY_EXISTS, FIELD_NOT_FOUND for AFTER with an unknown column, and
-    UNSUPPORTED_FEATURE.TABLE_OPERATION for fields inside of columns."""
+    Raises EXPECT_TABLE_NOT_VIEW for a view, COLUMN_ALREADY_EXISTS, FIELD_NOT_FOUND for AFTER with an unknown
+    column, and UNSUPPORTED_FEATURE.TABLE_OPERATION for a new field inside of a column."""
     while True:
         entry = _table_entry(run, statement.name, _ADDING)
         _check(entry, statement.columns)
@@ -43,8 +45,9 @@ def add_columns(run: StatementRun, statement: AddColumns) -> CommandOutcome:
 
 
 def change_columns(run: StatementRun, statement: ChangeColumns) -> CommandOutcome:
-    """DROP or RENAME COLUMN: raise UNSUPPORTED_FEATURE.TABLE_OPERATION, or first the error for a view or an
-    unknown column."""
+    """DROP or RENAME COLUMN: always raise an error. The error is UNSUPPORTED_FEATURE.TABLE_OPERATION, unless
+    the relation is a view, or a column is unknown (and IF EXISTS isn't given): these have Spark's errors of
+    their own."""
     entry = _table_entry(run, statement.name, f"ALTER TABLE ... {statement.operation}")
     if not statement.if_exists:
         for column in statement.columns:
@@ -60,7 +63,8 @@ def _table_entry(run: StatementRun, name: str, operation: str) -> TableEntry:
 
 
 def _check(entry: TableEntry, columns: tuple[AddedColumn, ...]) -> None:
-    """Raise the error for columns that the table can't get."""
+    """Raise Spark's error if one of the ``columns`` can't be added to the table: a field inside of a column,
+    a NOT NULL column, AFTER with an unknown column, or a name that the table has already."""
     known = entry.table.schema
     for column in columns:
         if len(parts := name_parts(column.name)) > 1:
@@ -97,8 +101,8 @@ def _name(column: AddedColumn) -> str:
 
 
 def _add_to(run: StatementRun, entry: TableEntry, statement: AddColumns) -> bool:
-    """Put the wider table in the place of the entry's. Return whether the entry was still in the catalog; if
-    not, nothing is changed."""
+    """Make the table with the added columns, and replace the entry's table by the new one in the catalog.
+    Return whether the entry was still in the catalog; if it wasn't, nothing is changed."""
     table, columns = entry.table, statement.columns
     fields = [pa.field(_name(column), column.type) for column in columns]
     if isinstance(table, FileTable) and table.format != "text":  # which has one column
@@ -123,7 +127,8 @@ def _add_to(run: StatementRun, entry: TableEntry, statement: AddColumns) -> bool
 
 
 def _copied(run: StatementRun, name: str, table: KeyedTable, fields: list[pa.Field]) -> KeyedTable:
-    """A memory table with the rows of another one and more columns, placed and indexed alike."""
+    """Return a new memory table with the rows of ``table`` and the further columns ``fields``, all null; its
+    partitioning and indexes are those of ``table``."""
     names, placed = table.schema.names, table.partitioning
     wide = run.memory_table(
         TableDefinition(

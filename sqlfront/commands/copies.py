@@ -1,11 +1,12 @@
-"""Copies in memory of tables and views, and the code that keeps the copies current.
+"""Copies in memory of tables and views (CACHE TABLE), and the code that keeps the copies current.
 
-A copy has the rows of its origin, or is dropped. A statement that changes a table refills the copies that
-read the table. A copy that can't be refilled, or whose tables were dropped or replaced, is dropped; queries
-then read the view itself, as in Spark. A session of a cluster sees only its own catalog: each session checks
-its temporary copies before each of its statements.
+A copy always has the rows of its origin, the table or view that was cached. A statement that changes a table
+refills the copies that read the table. A copy that can't be refilled, or whose tables were dropped or
+replaced, is dropped; queries then read the origin itself, as in Spark. A session of a cluster sees only its
+own catalog: each session checks its temporary copies before each of its statements.
 
-A copy enters the catalog in the turns of the tables that it reads, so that no writer's rows are missed.
+A copy enters the catalog while no other writer may change the tables that the copy reads, so that the copy
+misses no writer's rows.
 """
 
 import logging
@@ -61,11 +62,11 @@ _WITH_TURNS: Final = (KeyedTable, FileTable)
 def fill_and_enter(
     run: StatementRun, present: Entry | None, entry: TableEntry, *, replace: bool
 ) -> tuple[int, CopyBasis] | None:
-    """Fill the copy beside writers of its tables, then enter the copy in the catalog at a moment at which the
-    copy has all their rows; ``present`` and ``replace`` as of :func:`enter`. Return the number of rows and
-    the copy's basis, None if another statement has put something else in the place of the relation, or of
-    one that the relation reads. Raises OperationalError (40001) if that is a table over files of which
-    another session has made another table."""
+    """Fill the copy of the cached ``entry`` while other statements may write to its tables, then enter the
+    entry in the catalog at a moment at which the copy has all rows; ``present`` and ``replace`` as of
+    :func:`enter`. Return the number of rows and the copy's basis (the versions of the tables that were read).
+    Return None if another statement has meanwhile replaced or dropped the relation, or a relation that it
+    reads. Raises OperationalError (40001) if another session has replaced a table over files meanwhile."""
     rows, basis = fill(run, entry)
     with _turns(run, basis):
         if not basis.is_current:  # a writer meanwhile didn't know of the copy yet
@@ -81,8 +82,9 @@ def fill_and_enter(
 
 @contextmanager
 def _turns(run: StatementRun, basis: CopyBasis) -> Iterator[None]:
-    """A context in which no other writer, of this session or another, changes the tables of the basis. The
-    turns are taken in the order of the tables' names, so that no two statements wait for each other."""
+    """A context in which no other writer, of this session or another, changes the tables that ``basis``
+    names. The context locks the tables in the order of their names, so that two statements can't wait for
+    each other."""
     tables = (_written(table) for table, _ in basis.sources)
     written = {id(table): table for table in tables if isinstance(table, _WITH_TURNS)}
     with ExitStack() as turns:
@@ -96,11 +98,13 @@ def _turns(run: StatementRun, basis: CopyBasis) -> Iterator[None]:
 def enter(
     run: StatementRun, present: Entry | None, entry: TableEntry, lookups: Lookups, *, replace: bool
 ) -> bool:
-    """Put the cached ``entry`` in the place of the ``present`` one, if the names of ``lookups``, by which the
-    copy was filled, still stand for the same relations at that moment; without a present one, add it to the
-    catalog (``replace`` as of :meth:`~sqlfront_planner.catalog.Catalog.add`). Return whether the names do,
-    and whether the relation was still there; other comments of the relation, or another copy, make no
-    difference."""
+    """Put the cached ``entry`` into the catalog, in place of ``present``. With ``present`` None, the entry is
+    added (``replace`` as of :meth:`~sqlfront_planner.catalog.Catalog.add`).
+
+    Return whether the entry is in the catalog now. False: a name of ``lookups``, the names by which the copy
+    was filled, stands for another relation now, or the relation of ``present`` was dropped or replaced. A
+    newer entry that differs from ``present`` only in comments, or in its copy, is replaced by the entry,
+    too."""
     catalog = run.context.catalog
     if present is None:
         drop_copy(catalog.add(entry, replace=replace))
@@ -117,7 +121,8 @@ def enter(
 
 
 def _content(entry: Entry) -> object:
-    """A value that tells what rows the relation has: the identity of the table, or the view's query."""
+    """Return a value that is equal for entries with the same rows: the identity of the table, or the view's
+    query."""
     origin = origin_of(entry)
     if isinstance(origin, TableEntry):
         return id(origin.table)
@@ -130,15 +135,15 @@ def _with_origin(entry: TableEntry, origin: Entry) -> TableEntry:
 
 
 def reload(context: Context, entry: Entry, run: StatementRun | None = None) -> None:
-    """Refill the copy of a cached table or view from its origin; do nothing for other entries. ``run``: the
-    run of the current statement, None = outside of a statement."""
+    """Refill the copy of a cached table or view from its origin; do nothing for an entry without a copy.
+    ``run``: the run of the current statement, None = outside of a statement."""
     if isinstance(entry, TableEntry) and isinstance(entry.table, CachedTable):
         fill(run or StatementRun(context), entry)
 
 
 def fill(run: StatementRun, entry: TableEntry) -> tuple[int, CopyBasis]:
-    """Refill the copy with the current rows of its origin. Return the number of rows, and the copy's
-    basis."""
+    """Replace the rows of the entry's copy by the current rows of its origin. Return the number of rows, and
+    the basis: the versions of the tables that were read."""
     cached, context = entry.table, run.context
     assert isinstance(cached, CachedTable)
     spark = context.spark
@@ -156,15 +161,18 @@ def fill(run: StatementRun, entry: TableEntry) -> tuple[int, CopyBasis]:
 
 
 def _keep(context: Context, entry: TableEntry, basis: CopyBasis) -> None:
-    """Keep the basis of a temporary copy of a view whose tables other sessions can change."""
+    """Remember the basis of the copy (the versions of the tables that were read) for :func:`follow`, if other
+    sessions can change these tables: if the session belongs to a cluster, and the copy is that of a temporary
+    view."""
     assert isinstance(entry.table, CachedTable)
     if context.config.cluster is not None and entry.temporary and isinstance(entry.table.origin, ViewEntry):
         context.bases[entry.table.copy] = basis
 
 
 def _fill_from_spark(run: StatementRun, copy: KeyedTable, table: "SparkTable") -> tuple[int, CopyBasis]:
-    """Refill the copy with Spark's rows. Spark's tasks send the rows to the members directly if other
-    processes can reach the members. Return the number of rows, and the copy's basis."""
+    """Replace the rows of ``copy`` by those of Spark's ``table``. Spark's tasks send the rows to the members
+    directly if other processes can reach the members. Return the number of rows, and the copy's basis: the
+    table with the version that was read."""
     cluster = run.context.cluster
     with copy.turn():
         catalog, snapshot = run.context.catalog.version, table.snapshot()
@@ -186,8 +194,8 @@ def _sources(plan: LogicalPlan) -> tuple[tuple[Table, int], ...]:
 
 
 def follow(context: Context) -> None:
-    """Bring the session's temporary copies up to date after changes to their tables by other sessions. A
-    copy that can't be refilled is dropped."""
+    """Refill the session's temporary copies whose tables other sessions have changed. A copy that can't be
+    refilled is dropped."""
     run = StatementRun(context)
     for copy, basis in context.bases.copy().items():
         entry = context.catalog.lookup((basis.name,))
@@ -213,10 +221,10 @@ def _follow(run: StatementRun, entry: TableEntry, basis: CopyBasis) -> None:
 
 @contextmanager
 def following(run: StatementRun, changed: Callable[[], Table]) -> Iterator[None]:
-    """A context for a statement that changes the table ``changed()``; at its end the copies that read the
-    table are refilled. If the statement is interrupted, or can't tell whether it has changed the table, the
-    copies that may be stale are dropped, and so is a copy of the table itself that may lack rows.
-    ``changed`` is called only then, since the statement may find the table within the context."""
+    """A context for a statement that changes the table ``changed()``; when the context ends, the copies that
+    read the table are refilled. If the statement is interrupted, or fails without knowing whether it has
+    changed the table, the copies that may be stale are dropped, a copy of the table itself included.
+    ``changed`` is called only at the end of the context, since the statement may find the table within it."""
     changing = True
     try:
         yield
@@ -237,7 +245,8 @@ def _may_have_changed(error: BaseException) -> bool:
 
 
 def refresh_copies(run: StatementRun, changed: Table) -> None:
-    """Refill the copies that read the changed table, directly or through other copies."""
+    """Refill all copies that read the changed table, directly or through other copies. A copy that can't be
+    refilled is dropped."""
     for entry in _readers(run, changed):
         try:
             fill(run, entry)
@@ -246,9 +255,9 @@ def refresh_copies(run: StatementRun, changed: Table) -> None:
 
 
 def _readers(run: StatementRun, changed: Table) -> Iterator[TableEntry]:
-    """Yield the copies that read the table, directly or through other copies, each once and after the copies
-    that it reads. Copies that enter the catalog while the caller works are among them: such a copy may have
-    been filled from one that lacked the change."""
+    """Yield the copies that read the table, directly or through other copies, each copy once, and after the
+    copies that it reads. Copies that enter the catalog while the caller works are yielded, too: they may have
+    been filled from a copy that lacked the change."""
     seen = list[Table]()
     while found := [entry for entry in _stale(run, changed) if _rows_of(entry.table) not in seen]:
         seen.extend(_rows_of(entry.table) for entry in found)
@@ -256,8 +265,8 @@ def _readers(run: StatementRun, changed: Table) -> Iterator[TableEntry]:
 
 
 def _stale(run: StatementRun, changed: Table) -> list[TableEntry]:
-    """The copies that lack a change of the table, each behind the copies that it reads. A statement that
-    changes a table by the name of a cached relation changes the copy, too; this copy isn't among them."""
+    """Return the copies that lack a change of the table, each behind the copies that it reads. The copy of
+    ``changed`` itself, if the table is cached, isn't among them: the statement has changed this copy, too."""
     copies = [
         (entry, _read_by(run, entry))
         for entry in cached_entries(run)
@@ -278,8 +287,9 @@ def _stale(run: StatementRun, changed: Table) -> list[TableEntry]:
 
 
 def _read_by(run: StatementRun, entry: TableEntry) -> set[int]:
-    """The tables (by ``id``) whose changes a copy has to follow: the copied table, or the tables and copies
-    that the view reads. Empty for a view that can't be bound any more, whose copy is dropped."""
+    """Return the tables, by ``id``, whose changes the entry's copy has to follow: the copied table, or the
+    tables and copies that the copied view reads. If the view can't be bound any more, the copy is dropped and
+    the set is empty."""
     origin = origin_of(entry)
     if isinstance(origin, TableEntry):
         return {id(origin.table)}
@@ -292,8 +302,8 @@ def _read_by(run: StatementRun, entry: TableEntry) -> set[int]:
 
 
 def recover(context: Context, entry: Entry) -> None:
-    """Refill the copies that read the table of ``entry``, after a writer of the table in another session has
-    gone, perhaps without refilling the copies."""
+    """Refill the copies that read the table of ``entry``. For use when a session that was writing to the
+    table has died, perhaps before it refilled the copies."""
     origin = origin_of(entry)
     if isinstance(origin, TableEntry):
         refresh_copies(StatementRun(context), origin.table)
@@ -303,8 +313,8 @@ def recover(context: Context, entry: Entry) -> None:
 
 
 def follow_directory(run: StatementRun, folder: str) -> None:
-    """Refresh all file tables below the folder, whose files a statement has replaced, and refill the copies
-    that read such files. Copies that can't be refilled are dropped."""
+    """Refresh all tables over files below the folder, whose files a statement has replaced, and refill the
+    copies that read such files. A copy that can't be refilled is dropped."""
     for _, table in tables_in(run, folder):
         with suppress(Error), run.writing(table):  # queries of the table get the error
             table.refresh()
@@ -318,7 +328,8 @@ def follow_directory(run: StatementRun, folder: str) -> None:
 
 
 def tables_in(run: StatementRun, folder: str) -> list[tuple[Entry, FileTable]]:
-    """The tables, cached or not, over files in the folder, each with its entry."""
+    """Return the catalog's tables over files in the folder (an absolute path), cached tables included, each
+    with its entry."""
     found = []
     for entry in run.context.catalog.entries():
         origin = origin_of(entry)
@@ -329,7 +340,7 @@ def tables_in(run: StatementRun, folder: str) -> list[tuple[Entry, FileTable]]:
 
 
 def is_view_over(run: StatementRun, entry: TableEntry, folder: str) -> bool:
-    """Whether the cached entry is a view that reads files in the folder."""
+    """Return whether the cached entry is a view that reads files in the folder, an absolute path."""
     origin = origin_of(entry)
     if isinstance(origin, TableEntry):
         return False
@@ -347,10 +358,10 @@ def lies_in(table: Table, folder: str) -> bool:
 
 
 def dependents(run: StatementRun, name: str, before: Catalog) -> tuple[TableEntry, ...]:
-    """The copies of views that read the relation with the name, directly or through other copies. Call this
-    function after a change of what the name means: a copy that isn't found then enters the catalog later, and
-    CACHE TABLE looks whether the names still mean the same. ``before``: the catalog before the change, in
-    which a query that reads a dropped relation can be bound."""
+    """Return the copies of views that read the relation ``name``, directly or through other copies. Call this
+    function after the name has got another meaning: a copy that enters the catalog later checks the meaning
+    of its names itself (CACHE TABLE). ``before``: the catalog before the change, in which a query of a
+    dropped relation can still be bound."""
     names, found = {last_part(name).lower()}, list[TableEntry]()
     waiting = [(entry, _names(run, entry, before)) for entry in cached_entries(run)]
     while True:
@@ -379,21 +390,23 @@ def _names(run: StatementRun, entry: TableEntry, before: Catalog) -> frozenset[s
 
 
 def let_go(run: StatementRun, entries: tuple[TableEntry, ...]) -> None:
-    """Drop copies; queries then read the origins."""
+    """Drop the copies of the entries, so that queries read the relations themselves from now on."""
     for entry in entries:
         restore(run, entry)
 
 
 def give_up(run: StatementRun, entry: Entry, error: Error) -> None:
-    """Drop a copy that can't be brought up to date because of ``error``, and log a warning. No error is
-    raised: the statement that changed the table has succeeded, and the next query of the view gets the
-    view's error."""
+    """Drop the entry's copy, which can't be refilled because of ``error``, and log a warning. No error is
+    raised: the statement that changed the table has succeeded, and the next query of the view gets the view's
+    error."""
     logger.warning("`%s` is cached no more: %s", entry.name, error)
     restore(run, entry)
 
 
 def restore(run: StatementRun, entry: Entry) -> None:
-    """Restore the origin of a cached entry, unless the name has another entry by now."""
+    """Put the origin back into the catalog in place of the cached entry, and free the copy. For a copy of a
+    relation of Spark, only remove the entry: Spark has the origin. Do nothing for an entry without a copy, or
+    if the name has another entry by now."""
     if not (isinstance(entry, TableEntry) and isinstance(entry.table, CachedTable)):
         return
     catalog, spark = run.context.catalog, run.context.spark
@@ -406,13 +419,14 @@ def restore(run: StatementRun, entry: Entry) -> None:
 
 
 def drop_copy(entry: Entry | None) -> None:
-    """Free the copy of a cached entry that was removed from the catalog."""
+    """Free the copy of an entry that was removed from the catalog; do nothing for None and for an entry
+    without a copy."""
     if isinstance(entry, TableEntry) and isinstance(entry.table, CachedTable):
         entry.table.copy.drop()
 
 
 def cached_entries(run: StatementRun) -> list[TableEntry]:
-    """The entries of the catalog that have copies."""
+    """Return the cached entries of the catalog: those whose table is a copy in memory."""
     entries = run.context.catalog.entries()
     return [
         entry for entry in entries if isinstance(entry, TableEntry) and isinstance(entry.table, CachedTable)
@@ -424,18 +438,20 @@ def _has_copy(entry: Entry | None, copy: Table) -> bool:
 
 
 def _rows_of(table: Table) -> Table:
-    """The table with the rows: for a cached table, its copy."""
+    """Return the table that has the rows that queries read: the copy of a cached table, another table
+    itself."""
     return table.copy if isinstance(table, CachedTable) else table
 
 
 def _written(table: Table) -> Table:
-    """The table that a statement changes first: behind the copy of a table, the table itself."""
+    """Return the table that a statement writes to first: the origin of a cached table, the copy of a cached
+    view, another table itself."""
     if isinstance(table, CachedTable) and isinstance(table.origin, TableEntry):
         return table.origin.table
     return _rows_of(table)
 
 
 def turn_of(table: Table) -> AbstractContextManager[object]:
-    """A context in which no other writer publishes a version of the table; an empty one for tables without
-    versions of their own."""
+    """A context in which no other writer publishes a version of the table; it does nothing for a table
+    without versions."""
     return table.turn() if isinstance(table, _WITH_TURNS) else nullcontext()

@@ -1,4 +1,4 @@
-"""INSERT OVERWRITE DIRECTORY: a query's rows as the files of a directory."""
+"""INSERT OVERWRITE DIRECTORY: write a query's rows as the files of a directory."""
 
 from sqlfront.commands.copies import follow_directory, lies_in
 from sqlfront.commands.run import CommandOutcome, StatementRun, scans_of
@@ -11,12 +11,14 @@ from sqlfront_values.errors import NotSupportedError, OperationalError, spark_er
 
 
 def insert_directory(run: StatementRun, statement: InsertDirectory) -> CommandOutcome:
-    """INSERT OVERWRITE DIRECTORY: replace all that is in the directory by the query's rows, all or none.
-    Tables and copies in this session that read the directory follow.
+    """INSERT OVERWRITE DIRECTORY: replace all that is in the directory by the query's rows, all or none. This
+    session's tables over the directory are refreshed, and the copies that read them refilled. The outcome has
+    the number of rows.
 
     Raises the errors of :func:`~sqlfront_planner.statements.directories.directory_target`,
     UNSUPPORTED_OVERWRITE.PATH for a query that reads the directory,
-    NOT_SUPPORTED_COMMAND_WITHOUT_HIVE_SUPPORT for Hive's formats, DATA_SOURCE_NOT_FOUND, and the errors of
+    NOT_SUPPORTED_COMMAND_WITHOUT_HIVE_SUPPORT for Hive's formats, DATA_SOURCE_NOT_FOUND for an unknown
+    format, OperationalError for a directory with this session's own tables, and the errors of
     :class:`~sqlfront_connectors.files.directory.OutputDirectory`."""
     directory, plan = output_directory(run, statement)
     written = run.store(directory, plan, overwrite=True)
@@ -25,8 +27,8 @@ def insert_directory(run: StatementRun, statement: InsertDirectory) -> CommandOu
 
 
 def output_directory(run: StatementRun, statement: InsertDirectory) -> tuple[OutputDirectory, LogicalPlan]:
-    """The directory, in which nothing is done yet, and the plan of the rows that overwrite its contents.
-    Raises the errors of :func:`insert_directory`."""
+    """Return the directory to write to, which is unchanged so far, and the plan of the rows that will replace
+    its content. Raises the errors of :func:`insert_directory`."""
     arguments = run.arguments
     target = directory_target(statement, lambda name: arguments.values[arguments.bound_place(name)])
     plan = run.bind(statement.query)
@@ -48,8 +50,8 @@ def output_directory(run: StatementRun, statement: InsertDirectory) -> tuple[Out
 
 
 def _check_not_read(plan: LogicalPlan, path: str) -> None:
-    """Raise UNSUPPORTED_OVERWRITE.PATH if the plan reads files in the directory. Spark raises the error for
-    some of these queries; of the others it removes the files and then misses them."""
+    """Raise UNSUPPORTED_OVERWRITE.PATH if the plan reads files in the directory ``path``. Spark raises this
+    error for some such queries only; for the others Spark removes the files and then fails to find them."""
     if any(lies_in(scan.table, path) for scan in scans_of(plan)):
         raise spark_error(
             "UNSUPPORTED_OVERWRITE.PATH",

@@ -1,7 +1,7 @@
 """CREATE INDEX, DROP INDEX, SHOW INDEXES: secondary indexes of memory tables.
 
 An index belongs to its table, is dropped with the table, and follows every change of the table's rows. An
-index of a cached table or view belongs to the copy, and also to the table behind the copy if that is a memory
+index of a cached table or view belongs to the copy, and also to the cached table if that is a memory
 table.
 """
 
@@ -28,9 +28,9 @@ Indexes = tuple[IndexDefinition, ...]
 
 
 def create_index(run: StatementRun, statement: CreateIndex) -> CommandOutcome:
-    """CREATE INDEX: build an index for all rows before any query uses the index. Raises INDEX_ALREADY_EXISTS
-    unless IF NOT EXISTS is given, NotSupportedError for an index type other than ``hash``, or a table or
-    column type without indexes."""
+    """CREATE INDEX: build an index over all rows of a memory table before any query uses the index. Raises
+    INDEX_ALREADY_EXISTS unless IF NOT EXISTS is given, and NotSupportedError for an index type other than
+    ``hash``, a column type that can't be indexed, or a relation that can't have indexes."""
     entry = run.entry(statement.name)
     tables = _tables(entry, "CREATE INDEX")
     if statement.format not in (None, FORMAT):
@@ -54,8 +54,8 @@ def create_index(run: StatementRun, statement: CreateIndex) -> CommandOutcome:
 
 
 def drop_index(run: StatementRun, statement: DropIndex) -> CommandOutcome:
-    """DROP INDEX: remove an index; its memory is freed when the queries that use the index have ended.
-    Raises INDEX_NOT_FOUND unless IF EXISTS is given, NotSupportedError for a table without indexes."""
+    """DROP INDEX: remove an index; its memory is freed when the queries that use the index have ended. Raises
+    INDEX_NOT_FOUND unless IF EXISTS is given, NotSupportedError for a relation that can't have indexes."""
     entry = run.entry(statement.name)
     tables = _tables(entry, "DROP INDEX")
     for table in tables:
@@ -109,8 +109,9 @@ def _ordinals(schema: pa.Schema, columns: tuple[str, ...], table: str) -> tuple[
 
 
 def _tables(entry: Entry, what: str) -> tuple[KeyedTable, ...]:
-    """The memory tables that share the entry's indexes, first the table that queries read; at least one.
-    Raises NotSupportedError, with the statement ``what`` in its message, if the entry can't have indexes."""
+    """Return the memory tables that share the entry's indexes, first the table that queries read; at least
+    one table. Raises NotSupportedError, with the statement ``what`` in its message, if the entry can't have
+    indexes."""
     found = _indexable(entry)
     if not found:
         raise unsupported_operation(entry, what, "Memory tables do, and cached ones.")
@@ -118,8 +119,8 @@ def _tables(entry: Entry, what: str) -> tuple[KeyedTable, ...]:
 
 
 def _indexable(entry: Entry) -> tuple[KeyedTable, ...]:
-    """The memory tables that share the entry's indexes: the table, or a cached entry's copy and the memory
-    table behind the copy. Empty if the entry can't have indexes."""
+    """Return the memory tables that share the entry's indexes: the table itself, or the copy of a cached
+    entry and the cached table, if that is a memory table. Empty if the entry can't have indexes."""
     table = entry.table if isinstance(entry, TableEntry) else None
     candidates: list[Table | None] = [table]
     if isinstance(table, CachedTable):

@@ -1,7 +1,7 @@
 """The statements of durable jobs: CREATE JOB, SHOW JOBS, DESCRIBE, CANCEL, RESUME and DROP JOB.
 
-A job runs the query of its statement durably. The target of the rows is the statement itself, which runs as
-any other one, with the job's rows in the place of its query.
+CREATE JOB holds a statement, such as INSERT or CREATE TABLE AS. The job runs the statement's query durably.
+When the query has ended, the statement itself runs, and takes the job's rows in place of its query's.
 """
 
 import secrets
@@ -83,8 +83,8 @@ _STAGES: Final = pa.schema(
 
 def create_job(run: StatementRun, statement: CreateJob) -> CommandOutcome:
     """CREATE JOB: store a job, durably, and begin to run it. The outcome has the job's id, name and state.
-    Raises ProgrammingError for a name that is taken and for wrong options, NotSupportedError for a statement
-    that no durable job can run."""
+    Raises ProgrammingError for a name that another job has, unless OR REPLACE or IF NOT EXISTS is given, and
+    for wrong options; NotSupportedError for a statement that no durable job can run."""
     present = _service(run).find(statement.name)
     if present is not None and statement.mode is CreateMode.SKIP:
         return _shown_job(present)
@@ -97,8 +97,8 @@ def create_job(run: StatementRun, statement: CreateJob) -> CommandOutcome:
 def submit(
     context: "Context", request: StatementRequest, name: str | None, options: Mapping[str, str | float]
 ) -> "DurableJob":
-    """Begin a job for the statement of the request; ``name`` None = a new name. Raises the errors of CREATE
-    JOB."""
+    """Store a job for the statement of the request, and begin to run it; return the job. ``name``: None = a
+    new, random name. ``options``: those of CREATE JOB, by name. Raises the errors of :func:`create_job`."""
     statement = parse(request.text)
     if not isinstance(statement, JobStatement):
         raise ProgrammingError(
@@ -129,7 +129,7 @@ def _submitted(
 
 
 def _removed(service: "JobService", job: "DurableJob") -> None:
-    """Cancel a job that has not ended, and remove it."""
+    """Cancel the job if it has not ended, wait for its end, and remove it from the store."""
     if job.status().phase is not JobPhase.UNREADABLE:
         job.cancel()
         job.wait()
@@ -137,7 +137,8 @@ def _removed(service: "JobService", job: "DurableJob") -> None:
 
 
 def explain_job(run: StatementRun, statement: ExplainJob) -> CommandOutcome:
-    """EXPLAIN CREATE JOB: the stages of the job, and which rows are materialised between them."""
+    """EXPLAIN CREATE JOB: show the stages of the job, and which rows each stage materialises for later
+    stages."""
     _service(run)
     return shown(_STAGES, _stages(_planned(run, statement.job.statement, run.context.settings).stages))
 
@@ -165,7 +166,8 @@ def show_jobs(run: StatementRun, statement: ShowJobs) -> CommandOutcome:
 
 
 def describe_job(run: StatementRun, statement: DescribeJob) -> CommandOutcome:
-    """DESCRIBE JOB: the facts about a stored job; EXTENDED adds its stages."""
+    """DESCRIBE JOB: show the facts about a stored job, such as its state and its error; EXTENDED adds its
+    stages. Raises ProgrammingError for an unknown name."""
     job = _found(run, statement.name)
     facts = _facts(job.status())
     if statement.extended:
@@ -175,7 +177,8 @@ def describe_job(run: StatementRun, statement: DescribeJob) -> CommandOutcome:
 
 
 def cancel_job(run: StatementRun, statement: CancelJob) -> CommandOutcome:
-    """CANCEL JOB: end a job that has not ended. The request is durable when the statement returns."""
+    """CANCEL JOB: ask for the end of a job, durably; a job that has ended stays as it is. The job may still
+    run when the statement returns. Raises ProgrammingError for an unknown name, unless IF EXISTS is given."""
     job = _found_or_none(run, statement.name, if_exists=statement.if_exists)
     if job is not None:
         job.cancel()
@@ -183,8 +186,9 @@ def cancel_job(run: StatementRun, statement: CancelJob) -> CommandOutcome:
 
 
 def resume_job(run: StatementRun, statement: ResumeJob) -> CommandOutcome:
-    """RESUME JOB: run a job on whose coordinator is gone; its finished tasks don't run again. The outcome has
-    the job's id, name and state."""
+    """RESUME JOB: take over a job whose coordinator has died, and run it to its end; finished tasks don't run
+    again. The outcome has the job's id, name and state. Raises ProgrammingError for an unknown name, unless
+    IF EXISTS is given."""
     job = _found_or_none(run, statement.name, if_exists=statement.if_exists)
     if job is None:
         return NOTHING
@@ -199,7 +203,8 @@ def resume_job(run: StatementRun, statement: ResumeJob) -> CommandOutcome:
 
 
 def drop_job(run: StatementRun, statement: DropJob) -> CommandOutcome:
-    """DROP JOB: cancel a job that has not ended, and remove it with its files and its log."""
+    """DROP JOB: cancel a job if it has not ended, and remove it with its files and its log. Raises
+    ProgrammingError for an unknown name, unless IF EXISTS is given."""
     job = _found_or_none(run, statement.name, if_exists=statement.if_exists)
     if job is not None:
         _removed(_service(run), job)
@@ -278,7 +283,8 @@ def _planned(run: StatementRun, statement: JobStatement, settings: Settings) -> 
 
 
 def target_of(context: "Context", submitted: JobSubmitted) -> "StatementTarget | None":
-    """The target of a job; None for a query, whose rows stay in the job's files."""
+    """Return the target that a job's rows go to; None for a query, whose rows stay in the job's files.
+    ``submitted``: the event that stored the job."""
     statement = parse(submitted.statement)
     if not isinstance(statement, CreateTable | Insert | InsertDirectory):
         return None
@@ -288,10 +294,10 @@ def target_of(context: "Context", submitted: JobSubmitted) -> "StatementTarget |
 
 
 class StatementTarget:
-    """The target of a job's rows: a statement that runs with these rows in the place of its query.
-    ``schema``: the logical schema of the rows. ``settings``: those under which the statement runs, whatever
-    the session's are by then; no timeout ends the statement. ``delivered``: the jobs whose rows this process
-    has put into their targets."""
+    """The target of a job's rows: a statement, such as INSERT, that runs with the job's rows in place of its
+    query. ``schema``: the logical schema of the rows. ``settings``: the job's settings, under which the
+    statement runs whatever the session's settings are by then; no timeout ends the statement. ``delivered``:
+    the ids of the jobs whose rows this process has put into their targets."""
 
     def __init__(
         self,
@@ -306,7 +312,8 @@ class StatementTarget:
         self._delivered = delivered
 
     def put(self, token: str, files: tuple[SpoolFile, ...]) -> None:
-        """See :meth:`~sqlfront_engine.durable.target.JobTarget.put`."""
+        """Run the statement on the rows of ``files``, all or none; see
+        :meth:`~sqlfront_engine.durable.target.JobTarget.put`."""
         rows = SpooledRows(f"job {token}", self._schema, files).plan()
         self._run(StatementRun(self._context, source=rows, token=token))
         self._delivered.add(token)
@@ -322,8 +329,10 @@ class StatementTarget:
                 tables.create_table(run, statement)
 
     def settle(self, token: str) -> bool:
-        """See :meth:`~sqlfront_engine.durable.target.JobTarget.settle`. The catalog, and rows in memory, have
-        gone with another process; a table is made over the files of its rows."""
+        """Return whether the target has the rows of the job; see
+        :meth:`~sqlfront_engine.durable.target.JobTarget.settle`. If another process has written the rows,
+        only rows in files are left of its work: the table of a CREATE TABLE is then entered in this session's
+        catalog, over these files."""
         if token in self._delivered:
             return True
         run, statement = StatementRun(self._context), self._statement
@@ -339,8 +348,8 @@ class StatementTarget:
         return True
 
     def _location(self, run: StatementRun) -> str | None:
-        """The directory of the target's files; None for a target in memory, and for a table whose directory
-        has a name of its own."""
+        """Return the directory into which the statement writes files; None if it writes to memory, or if the
+        session chooses the directory of a new table."""
         match self._statement:
             case InsertDirectory():
                 return absolute_path(directory_target(self._statement, _no_parameter).path)
@@ -352,20 +361,21 @@ class StatementTarget:
 
 
 def _is_filled(run: StatementRun, statement: CreateTable, token: str) -> bool:
-    """Whether the rows of the job with the token are in the table's files."""
+    """Return whether the files at the table's LOCATION are those that the job ``token`` has written; False
+    for an empty token, and without LOCATION."""
     location = statement.location
     return bool(token) and location is not None and has_files_of(location, token, run.context.files)
 
 
 def _origin(run: StatementRun, name: str) -> Table | None:
-    """The table of a name, behind its copy if it is cached; None for a view."""
+    """Return the table of the dotted name, the origin if the table is cached; None for a view."""
     origin = origin_of(run.entry(name))
     return origin.table if isinstance(origin, TableEntry) else None
 
 
 def _check_target(run: StatementRun, statement: JobStatement, rows: LogicalPlan, token: str = "") -> None:
-    """Raise the errors of a statement that can't take the rows, before the job is accepted or resumed.
-    ``token``: that of the resumed job."""
+    """Raise the error that the statement would raise for ``rows`` (their plan) as its query's rows; for use
+    before a job is accepted or resumed. ``token``: the id of a job to resume, empty for a new job."""
     match statement:
         case Insert():
             entry = run.entry(statement.name)

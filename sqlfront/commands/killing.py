@@ -1,4 +1,4 @@
-"""KILL QUERY: ending a query, also of another session."""
+"""KILL QUERY: cancel a running query of any session."""
 
 from sqlfront.commands.run import NOTHING, CommandOutcome, StatementRun
 from sqlfront.system_tables import listing
@@ -9,8 +9,8 @@ from sqlfront_values.errors import DatabaseError, OperationalError, ProgrammingE
 
 
 def kill_query(run: StatementRun, statement: KillQuery) -> CommandOutcome:
-    """Cancel a query of any session on any coordinator; the query's user gets an error of cancellation that
-    names the origin.
+    """KILL QUERY: cancel a query of any session on any coordinator. The user of the query gets an error that
+    says who has cancelled it.
 
     Raises ProgrammingError (42704) if no query has the id, OperationalError if a member that may have the
     query does not answer.
@@ -33,9 +33,9 @@ def kill_query(run: StatementRun, statement: KillQuery) -> CommandOutcome:
 
 
 def _number(run: StatementRun, given: int | str) -> int:
-    """Return the id of the query to cancel: ``given`` itself, or the value of the parameter ``given``.
-    Raises UNBOUND_SQL_PARAMETER for a parameter without a value, ProgrammingError (42K08) for a value that
-    is no integer."""
+    """Return the id of the query to cancel: ``given`` itself if it is an integer, else the value of the
+    parameter that ``given`` names. Raises UNBOUND_SQL_PARAMETER for a parameter without a value,
+    ProgrammingError (42K08) for a value that is no integer."""
     if isinstance(given, int):
         return given
     place = run.arguments.place(given)

@@ -1,5 +1,5 @@
-"""DELETE and UPDATE on memory tables: all or nothing, and one after the other; ``changes`` runs the
-statements."""
+"""The entry point of DELETE and UPDATE, which change memory tables all or nothing, one statement at a time;
+:mod:`sqlfront.commands.changes` runs the statements."""
 
 from sqlfront.commands.changes import Change, change
 from sqlfront.commands.run import CommandOutcome, StatementRun, unsupported_operation

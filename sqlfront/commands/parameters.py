@@ -1,4 +1,4 @@
-"""Parameter markers in a query that a command keeps."""
+"""Values in place of the parameter markers of a query that outlives its statement, such as a view's."""
 
 from sqlglot import exp
 
@@ -10,12 +10,14 @@ from sqlfront_planner.tokens.parameters import with_values
 
 
 def with_arguments(query: Query, arguments: Arguments) -> Query:
-    """The query with the arguments' values in the places of its parameter markers, as Spark keeps the query
-    of a view. Raises UNBOUND_SQL_PARAMETER for a marker without an argument, DataError for a value without a
-    literal.
+    r"""Return the query with literals of the arguments' values in place of its parameter markers, as Spark
+    stores the query of a view.
 
     >>> with_arguments(parse_query("SELECT :x AS a, ':x'"), Arguments.of({"x": "it's"})).text
-    "SELECT 'it\\\\'s' AS a, ':x'"
+    "SELECT 'it\\'s' AS a, ':x'"
+
+    Raises UNBOUND_SQL_PARAMETER for a marker without an argument, DataError for a value that no literal can
+    express.
     """
     markers = [node.this for node in query.tree.find_all(exp.Placeholder)]
     if not markers:

@@ -14,10 +14,10 @@ from sqlfront_values.errors import spark_error
 
 
 def rename(run: StatementRun, statement: RenameRelation) -> CommandOutcome:
-    """RENAME TO: give a relation another name. A cached table or view stays cached, a temporary one doesn't;
-    copies that read the relation by its old name are dropped. Raises TABLE_OR_VIEW_ALREADY_EXISTS,
-    EXPECT_TABLE_NOT_VIEW or EXPECT_VIEW_NOT_TABLE for the other kind of relation, and the errors of the new
-    name."""
+    """RENAME TO: give a relation another name. A permanent relation that is cached stays cached; a temporary
+    one loses its copy. Copies of views that read the relation by its old name are dropped. Raises
+    TABLE_OR_VIEW_ALREADY_EXISTS, EXPECT_TABLE_NOT_VIEW for ALTER TABLE of a view, EXPECT_VIEW_NOT_TABLE for
+    ALTER VIEW of a table, and an error for a new name that the relation can't have."""
     catalog = run.context.catalog
     while True:
         entry = own_entry(run, statement.name)
@@ -36,7 +36,8 @@ def rename(run: StatementRun, statement: RenameRelation) -> CommandOutcome:
 
 
 def _check_kind(entry: Entry, kind: RelationKind) -> None:
-    """Raise the error for the other kind of relation; a temporary relation may be called either."""
+    """Raise EXPECT_TABLE_NOT_VIEW or EXPECT_VIEW_NOT_TABLE if a permanent relation isn't of the ``kind`` that
+    the statement names; ALTER TABLE and ALTER VIEW both rename a temporary relation."""
     if not entry.temporary:
         check = check_view if kind is RelationKind.VIEW else check_table_not_view
         check(entry, f"ALTER {kind.name} ... RENAME TO")
@@ -51,8 +52,8 @@ def _check_parts(target: str) -> None:
 
 
 def _check_target(entry: Entry, target: str) -> None:
-    """Raise the error for a name that the relation can't have: one in another schema, or, for a permanent
-    relation, one with other characters than letters, digits and underscores."""
+    """Raise an error if the relation can't have the name ``target``: a name in another schema, or, for a
+    permanent relation, a name with other characters than letters, digits and underscores."""
     *qualifier, name = name_parts(target)
     home = entry.database or (DEFAULT_DATABASE,)
     if qualifier and qualifier[0].lower() != home[0]:
@@ -71,8 +72,8 @@ def _check_target(entry: Entry, target: str) -> None:
 
 
 def _renamed(entry: Entry, name: str) -> Entry:
-    """The entry under another name; of a cached temporary relation only the origin, since copies of these are
-    followed by their names."""
+    """Return the entry under another name. A cached temporary relation is returned without its copy, since
+    copies of temporary relations are looked up by name."""
     if not isinstance(entry, TableEntry) or not isinstance(entry.table, CachedTable):
         return replace(entry, name=name)
     cached = entry.table

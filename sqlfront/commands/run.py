@@ -47,15 +47,15 @@ _NO_COLUMNS: Final = pa.schema([])
 
 
 class CommandOutcome(msgspec.Struct, frozen=True):
-    """The outcome of a command: the columns and rows to show, and the number of rows ``written`` (None: the
-    command writes no rows, or doesn't know their number)."""
+    """The outcome of a command: the columns and rows to show (no columns: nothing to show), and the number of
+    rows ``written`` (None: the command writes no rows, or doesn't know their number)."""
 
     schema: pa.Schema = _NO_COLUMNS
     batches: tuple[pa.RecordBatch, ...] = ()
     written: int | None = None
 
     def result(self, context: Context, seconds: float) -> Result:
-        """The result of the command, which took ``seconds``."""
+        """Return the outcome as a result for the user; ``seconds``: the time that the command took."""
         return command_result(self.schema, self.batches, context.settings, seconds, self.written)
 
 
@@ -64,14 +64,15 @@ NOTHING: Final = CommandOutcome()
 
 
 def shown(schema: pa.Schema, rows: Iterable[tuple[object, ...]]) -> CommandOutcome:
-    """The outcome of a command that shows rows of Python values."""
+    """Return the outcome of a command that shows these rows of Python values, with the columns of
+    ``schema``."""
     return CommandOutcome(schema, (rows_batch(schema, rows),))
 
 
 @contextmanager
 def overflow_of(table: str) -> Iterator[None]:
-    """A context for writing to the table with the name ``table``: turns the error for a value too large for
-    its column into Spark's CAST_OVERFLOW_IN_TABLE_INSERT."""
+    """A context for writing to the table ``table``, in which the error for a value too large for its column
+    becomes Spark's CAST_OVERFLOW_IN_TABLE_INSERT."""
     try:
         yield
     except DataError as error:
@@ -84,10 +85,10 @@ def overflow_of(table: str) -> Iterator[None]:
 
 
 class StatementRun(msgspec.Struct, frozen=True):
-    """A run of one command: its ``request``, and the ``context`` of the session. A run outside of a
-    statement has an empty request. ``source``: the rows that stand for those of the statement's query, None =
-    the query is bound and run. ``token``: the text that the names of the written files have in common, None =
-    each name is unique."""
+    """A run of one command: its ``request``, and the ``context`` of the session. A run outside of a statement
+    has an empty request. ``source``: a plan whose rows replace those of the statement's query, None = the
+    query itself is bound and run. ``token``: a text that the names of all written files contain, None = each
+    file has a unique name."""
 
     context: Context
     request: StatementRequest = _NO_REQUEST
@@ -106,31 +107,32 @@ class StatementRun(msgspec.Struct, frozen=True):
 
     @property
     def query(self) -> QueryRun | None:
-        """The run of the statement, which can be cancelled; None = not begun."""
+        """The cancellable run of the statement's query; None = not begun."""
         return self.request.query
 
     @property
     def limit(self) -> float | None:
-        """Seconds that the command may take; None = no limit."""
+        """The seconds that the command may take, by its own timeout or the session's; None = no limit."""
         return self.context.limit(self.request)
 
     @property
     def spark(self) -> "SparkBeside | None":
-        """The lane to the Spark session; None without a Spark session, or if SET sqlfront.lane = light keeps
-        all statements here."""
+        """The lane to the Spark session; None without a Spark session, or if ``SET sqlfront.lane = light``
+        keeps all statements in sqlfront."""
         context = self.context
         return None if context.options.lane == Lane.LIGHT else context.spark
 
     def bind(self, query: Query) -> LogicalPlan:
-        """Bind the query with the command's arguments; return the logical plan, that of :attr:`source` if
-        there is one."""
+        """Bind the query with the command's arguments, and return the logical plan; if there is a
+        :attr:`source`, return the source instead."""
         if self.source is not None:
             return self.source
         return bind(query, self.context.catalog, self.context.bind_settings, self.arguments)
 
     def read(self, query: Query) -> LogicalPlan:
-        """The query's logical plan, for a statement that only sqlfront can run: rows of Spark's relations, or
-        of a query that only Spark can run, have been fetched."""
+        """Return the query's logical plan, for a statement that only sqlfront can run. Rows of Spark's
+        relations are fetched first, and so are the rows of a query that only Spark can run; the plan reads
+        the fetched rows."""
         spark = self.context.spark
         if spark is None or self.source is not None:
             return self.bind(query)
@@ -147,8 +149,8 @@ class StatementRun(msgspec.Struct, frozen=True):
         return jobs.submit(self.context, plan, values, timeout=self.timeout, query=self.query)
 
     def memory_table(self, definition: TableDefinition) -> KeyedTable:
-        """Create an empty memory table by its definition, spread over the session's members if there are
-        several. The catalog doesn't get the table."""
+        """Create an empty memory table, spread over the session's members if there are several. The table is
+        not entered in the catalog."""
         cluster = self.context.cluster
         alone = partial(MemoryTable, budget=self.context.engine.tables)
         return MemoryConnector(alone if cluster is None else cluster.table).create(definition)
@@ -163,8 +165,8 @@ class StatementRun(msgspec.Struct, frozen=True):
             return self.publish(version, plan, version.keys)
 
     def publish(self, version: NextVersion, plan: LogicalPlan, keys: tuple[int, ...]) -> int:
-        """Publish the next version of a spread table, made from the plan's rows; ``keys`` are the clustering
-        columns in the plan. Return the number of rows written."""
+        """Publish the next version of a spread table, made from the plan's rows; ``keys`` are the ordinals of
+        the clustering columns in the plan. Return the number of rows written."""
         context = self.context
         store = StorageTarget(version.table.name, version.processor, keys)
         planned = plan_logical(plan, context.settings, context.target, store)
@@ -172,26 +174,28 @@ class StatementRun(msgspec.Struct, frozen=True):
 
     def writing(self, table: Table) -> AbstractContextManager[bool]:
         """A context in which no other session of the cluster writes to the table's files; see
-        :meth:`~sqlfront.cluster.Cluster.writing`. The value of the context is True if another session's
-        writer is gone whose rows a copy of the table may lack."""
+        :meth:`~sqlfront.cluster.Cluster.writing`. The value of the context is True if a writer in another
+        session has died, so that copies of the table may lack rows; False otherwise."""
         cluster = self.context.cluster
         return nullcontext(False) if cluster is None else cluster.writing(table)
 
     def entry(self, name: str) -> Entry:
-        """The catalog's entry of a dotted name. Raises TABLE_OR_VIEW_NOT_FOUND if no relation has the name,
-        REQUIRES_SINGLE_PART_NAMESPACE if none can have it."""
+        """Return the catalog's entry of a dotted name. Raises TABLE_OR_VIEW_NOT_FOUND if no relation has the
+        name, REQUIRES_SINGLE_PART_NAMESPACE if no relation can have the name."""
         found = self.context.catalog.lookup(name_parts(name))
         if found is None:
             raise not_found(name, self.context.catalog.names())
         return found
 
     def all_rows(self, name: str, origin: Entry) -> LogicalPlan:
-        """The plan of all rows of a table or view; ``origin`` is the catalog's entry, or the entry before
-        CACHE TABLE."""
+        """Return the plan that reads all rows of a table or view. ``origin``: the catalog's entry, whose copy
+        is read if it has one; or the entry before CACHE TABLE, to read the relation itself. ``name``: the
+        relation's name."""
         return self.found_rows(name, origin)[0]
 
     def found_rows(self, name: str, origin: Entry) -> tuple[LogicalPlan, Lookups]:
-        """The plan of :meth:`all_rows`, and what the names in a view's query mean."""
+        """Return the plan of :meth:`all_rows`, and the relations that the names in a view's query stand for
+        (empty for a table)."""
         if isinstance(origin, TableEntry):
             table = origin.table
             return LogicalScan(name, table, table.snapshot(), tuple(range(len(table.schema)))), {}
@@ -205,7 +209,7 @@ class StatementRun(msgspec.Struct, frozen=True):
 
 
 def origin_of(entry: Entry) -> Entry:
-    """The entry as it was before CACHE TABLE."""
+    """Return the entry as it was before CACHE TABLE; an entry that isn't cached is returned itself."""
     if isinstance(entry, TableEntry) and isinstance(entry.table, CachedTable):
         return entry.table.origin
     return entry
@@ -217,9 +221,9 @@ def details_of(entry: Entry) -> RelationDetails:
 
 
 def not_found(name: str, known: tuple[str, ...] = ()) -> Error:
-    """The error for a dotted name of no relation in the catalog; the message suggests the names among
-    ``known`` that are nearest. UNSUPPORTED_FEATURE.TABLE_OPERATION for the name of a system table, which no
-    statement changes."""
+    """Return the error for a dotted name that no relation of the catalog has; the message suggests the
+    nearest of the ``known`` names. For a system table, the error is UNSUPPORTED_FEATURE.TABLE_OPERATION,
+    since only queries read system tables."""
     parts = name_parts(name)
     schema = schemas.system_schema(parts[:-1])
     if schema is None:
@@ -230,7 +234,8 @@ def not_found(name: str, known: tuple[str, ...] = ()) -> Error:
 
 
 def only_read(parts: tuple[str, ...], operation: str) -> Error:
-    """The error for an operation on a system table other than a query."""
+    """Return the error for an ``operation`` on a system table, which can only be queried. ``parts``: the
+    table's dotted name."""
     return spark_error(
         "UNSUPPORTED_FEATURE.TABLE_OPERATION",
         f"The feature is not supported: Table {shown_names.quoted(parts)} does not support {operation}. "
@@ -247,9 +252,9 @@ def check_single_schema(name: str) -> None:
 
 
 def check_new_home(run: StatementRun, name: str) -> None:
-    """Raise an error unless a permanent relation of this session may have the dotted name, which has no
-    schema or the schema ``default``. The error is SCHEMA_NOT_FOUND; beside a Spark session NotSupportedError,
-    since Spark may have the schema."""
+    """Raise an error unless the dotted ``name`` of a new permanent relation has no schema or the schema
+    ``default``. The error is SCHEMA_NOT_FOUND; with a Spark session beside, NotSupportedError, so that Spark
+    makes the relation in a schema of its own."""
     parts = name_parts(name)
     if len(parts) == 1 or is_default(parts[:-1]):
         return
@@ -269,7 +274,7 @@ def check_new_home(run: StatementRun, name: str) -> None:
 
 
 def no_database(name: str) -> Error:
-    """The error for a schema that isn't there."""
+    """Return the error SCHEMA_NOT_FOUND for the unknown schema ``name``."""
     return ProgrammingError(
         f"The schema `{name}` cannot be found; there are `{DEFAULT_DATABASE}`, `information_schema` and "
         "`sys`.",
@@ -278,8 +283,8 @@ def no_database(name: str) -> Error:
 
 
 def unsupported_operation(entry: Entry, operation: str, hint: str) -> Error:
-    """UNSUPPORTED_FEATURE.TABLE_OPERATION: the table doesn't support the operation; the ``hint`` names tables
-    that do."""
+    """Return the error UNSUPPORTED_FEATURE.TABLE_OPERATION for a table that doesn't support the
+    ``operation``; the ``hint`` names tables that do."""
     return NotSupportedError(
         f"The feature is not supported: Table `{entry.name}` does not support {operation}. {hint}",
         condition="UNSUPPORTED_FEATURE.TABLE_OPERATION",
@@ -287,7 +292,7 @@ def unsupported_operation(entry: Entry, operation: str, hint: str) -> Error:
 
 
 def scans_of(plan: LogicalPlan) -> Iterator[LogicalScan]:
-    """The scans of tables in a bound plan, subqueries and shared rows included."""
+    """Yield the scans of tables in a bound plan, those in subqueries and in shared rows included."""
     for part in (plan, *(table.plan for table in shared_rows(plan))):
         for node in all_nodes(part):
             if isinstance(node, LogicalScan) and not isinstance(node.table, SharedRows):

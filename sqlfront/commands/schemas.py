@@ -23,9 +23,9 @@ from sqlfront_values.errors import NotSupportedError, spark_error
 
 
 def create_schema(run: StatementRun, statement: CreateSchema) -> CommandOutcome:
-    """CREATE SCHEMA: nothing to do for a schema that exists, with IF NOT EXISTS. Raises
-    SCHEMA_ALREADY_EXISTS, RESERVED_DATABASE_NAME, NotSupportedError for another name, FoundElsewhere beside
-    Spark."""
+    """CREATE SCHEMA: do nothing for a schema that exists, if IF NOT EXISTS is given. Otherwise raise an
+    error: SCHEMA_ALREADY_EXISTS, RESERVED_DATABASE_NAME for ``global_temp``, NotSupportedError for a new
+    name. With a Spark session beside, raises FoundElsewhere, so that Spark runs the statement."""
     _check_own(run)
     name = _schema(statement.name)
     if name == GLOBAL_TEMP[0]:
@@ -48,8 +48,9 @@ def create_schema(run: StatementRun, statement: CreateSchema) -> CommandOutcome:
 
 
 def drop_schema(run: StatementRun, statement: DropSchema) -> CommandOutcome:
-    """DROP SCHEMA: nothing to do for an unknown schema, with IF EXISTS. Raises SCHEMA_NOT_FOUND,
-    UNSUPPORTED_FEATURE.DROP_DATABASE for a schema that exists, FoundElsewhere beside Spark."""
+    """DROP SCHEMA: do nothing for an unknown schema, if IF EXISTS is given. Otherwise raise an error:
+    SCHEMA_NOT_FOUND, or UNSUPPORTED_FEATURE.DROP_DATABASE for a schema that exists. With a Spark session
+    beside, raises FoundElsewhere, so that Spark runs the statement."""
     _check_own(run)
     name = _schema(statement.name)
     if _exists(name):
@@ -64,8 +65,9 @@ def drop_schema(run: StatementRun, statement: DropSchema) -> CommandOutcome:
 
 
 def comment_on_schema(run: StatementRun, statement: CommentOnSchema) -> CommandOutcome:
-    """COMMENT ON SCHEMA: change the comment of the schema ``default``. Raises SCHEMA_NOT_FOUND,
-    UNSUPPORTED_FEATURE.CATALOG_OPERATION for a schema of system tables, FoundElsewhere beside Spark."""
+    """COMMENT ON SCHEMA: change the comment of the schema ``default``. Raises SCHEMA_NOT_FOUND for an unknown
+    schema, UNSUPPORTED_FEATURE.CATALOG_OPERATION for a schema of system tables. With a Spark session beside,
+    raises FoundElsewhere, so that Spark runs the statement."""
     _check_own(run)
     parts = name_parts(statement.name)
     if parts[-1].lower() in SYSTEM_SCHEMAS:
@@ -81,8 +83,8 @@ def comment_on_schema(run: StatementRun, statement: CommentOnSchema) -> CommandO
 
 
 def set_catalog(run: StatementRun, statement: SetCatalog) -> CommandOutcome:
-    """SET CATALOG: nothing to do for the only catalog. Raises CATALOG_NOT_FOUND, FoundElsewhere beside
-    Spark."""
+    """SET CATALOG: do nothing for the only catalog, ``spark_catalog``. Raises CATALOG_NOT_FOUND for another
+    name. With a Spark session beside, raises FoundElsewhere, so that Spark runs the statement."""
     _check_own(run)
     if statement.name.lower() != DEFAULT_CATALOG:
         raise spark_error(
@@ -98,8 +100,8 @@ def _check_own(run: StatementRun) -> None:
 
 
 def _schema(name: str) -> str:
-    """The schema of a dotted name, in lower case. Raises REQUIRES_SINGLE_PART_NAMESPACE for a name of more
-    parts than a catalog and a schema."""
+    """Return the schema of a dotted name, in lower case, without the catalog. Raises
+    REQUIRES_SINGLE_PART_NAMESPACE for a name of more parts than a catalog and a schema."""
     parts = name_parts(name)
     inner = parts[1:] if len(parts) > 1 and parts[0].lower() == DEFAULT_CATALOG else parts
     if len(inner) != 1:

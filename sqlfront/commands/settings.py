@@ -20,7 +20,8 @@ _SETTINGS: Final = pa.schema([("key", STRING), ("value", STRING)])
 
 
 def set_option(run: StatementRun, statement: SetOption) -> CommandOutcome:
-    """SET: change a setting, or show one setting or all."""
+    """SET: change a setting, show one setting, or show all settings. The outcome has their keys and
+    values."""
     options = run.context.options
     if statement.key is None:
         rows = options.items()
@@ -36,9 +37,10 @@ def set_option(run: StatementRun, statement: SetOption) -> CommandOutcome:
 
 
 def _zone_of_interval(run: StatementRun, query: Query) -> str:
-    """The name of the time zone of an offset from UTC: the interval that is the only value of the query of
-    SET TIME ZONE. Raises ProgrammingError for a word after the interval,
-    INVALID_INTERVAL_FORMAT.TIMEZONE_INTERVAL_OUT_OF_RANGE for an offset out of range."""
+    """Return the name of the time zone that SET TIME ZONE INTERVAL gives as an offset from UTC; the interval
+    is the only value of ``query``. Raises ProgrammingError for a word after the interval,
+    INVALID_INTERVAL_FORMAT.TIMEZONE_INTERVAL_OUT_OF_RANGE for an offset beyond 18 hours or with a fraction of
+    a second."""
     if any(value.alias for value in query.tree.expressions):
         raise ProgrammingError("Invalid time zone displacement value.")
     offset = next(run.rows(run.bind(query))).column(0)[0].as_py()
@@ -51,8 +53,9 @@ def _zone_of_interval(run: StatementRun, query: Query) -> str:
 
 
 def use_database(statement: UseDatabase) -> CommandOutcome:
-    """USE: do nothing for the default schema and for the only catalog. Raises SCHEMA_NOT_FOUND for a schema
-    that isn't there, UNSUPPORTED_FEATURE.CATALOG_OPERATION for a schema of system tables."""
+    """USE: do nothing for the default schema and for the only catalog. Raises SCHEMA_NOT_FOUND for an unknown
+    schema, ProgrammingError for ``global_temp``, UNSUPPORTED_FEATURE.CATALOG_OPERATION for a schema of system
+    tables."""
     parts = tuple(part.lower() for part in name_parts(statement.database))
     if is_default(parts) or parts == (DEFAULT_CATALOG,):
         return NOTHING
@@ -68,7 +71,8 @@ def use_database(statement: UseDatabase) -> CommandOutcome:
 
 
 def _no_current(schema: str) -> Error:
-    """The error for USE of a schema of system tables."""
+    """Return the error for USE of a schema of system tables; its hint says how to name a table in the
+    schema."""
     error = spark_error(
         "UNSUPPORTED_FEATURE.CATALOG_OPERATION",
         f"The feature is not supported: Catalog `{DEFAULT_CATALOG}` does not support USE {schema}. The "

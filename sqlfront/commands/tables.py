@@ -67,8 +67,8 @@ _ARITY: Final = ("NOT_ENOUGH_DATA_COLUMNS", "TOO_MANY_DATA_COLUMNS")
 
 def create_table(run: StatementRun, statement: CreateTable) -> CommandOutcome:
     """CREATE TABLE or CREATE TEMPORARY VIEW ... USING: make a table, fill it with the rows of AS SELECT, and
-    only then add the entry to the catalog. With a Spark session, raises NotSupportedError for a table that
-    Spark should keep."""
+    only then add its entry to the catalog. The outcome has the number of rows written, None without AS
+    SELECT. With a Spark session, raises NotSupportedError for a table that Spark should store."""
     catalog, spark = run.context.catalog, run.spark
     is_temporary, mode = statement.scope.is_temporary, statement.mode
     if is_temporary:
@@ -125,8 +125,8 @@ def create_table(run: StatementRun, statement: CreateTable) -> CommandOutcome:
 
 
 def check_new_table(statement: CreateTable, schema: pa.Schema) -> None:
-    """Raise the errors of :func:`create_table` that the statement and the schema of its query's rows alone
-    tell."""
+    """Raise the errors of :func:`create_table` that can be found without making the table, from the statement
+    and the ``schema`` of its query's rows."""
     check_single_schema(statement.name)
     check_permanent(statement.name)
     registry.check_format(statement.format or DEFAULT_FORMAT)
@@ -136,8 +136,9 @@ def check_new_table(statement: CreateTable, schema: pa.Schema) -> None:
 
 
 def _details(run: StatementRun, statement: CreateTable, names: Sequence[str]) -> RelationDetails:
-    """The details of the new table, whose columns are ``names``. The columns of AS SELECT have the comments
-    of the query's columns. Tables over files take nulls in columns that are NOT NULL, as in Spark."""
+    """Return the comments and properties of the new table, whose columns are ``names``. The columns of AS
+    SELECT have the comments of the query's columns. For a table over files NOT NULL is not recorded: such
+    tables take nulls, as in Spark."""
     details = statement.details
     if not _in_memory(statement):
         details = replace(details, required=())
@@ -149,8 +150,8 @@ def _details(run: StatementRun, statement: CreateTable, names: Sequence[str]) ->
 def _commented(
     details: RelationDetails, names: Sequence[str], comments: Sequence[ColumnComments]
 ) -> RelationDetails:
-    """The details with the comments that the query's columns have, unless a column ``names`` has a comment of
-    its own."""
+    """Return the details with the ``comments`` of a query's columns added; ``names`` are the names of these
+    columns in the new relation. A comment in ``details`` has precedence."""
     given = dict(zip(names, comments, strict=False))
     own = dict(details.column_comments)
     return details.with_comments(
@@ -159,8 +160,9 @@ def _commented(
 
 
 def _give_way(run: StatementRun, statement: CreateTable | CreateView) -> None:
-    """Raise the error that passes the statement to Spark, if a temporary relation has to be Spark's: because
-    Spark has a view with the name, or all of Spark's sessions should see the relation."""
+    """Raise an error that passes the statement to Spark, if Spark has to make the temporary relation: because
+    Spark has a temporary view with the name, or because all of Spark's sessions should see the relation. The
+    errors are NotSupportedError and its subclass FoundElsewhere."""
     if run.spark is None:
         return
     if statement.scope is RelationScope.GLOBAL_TEMPORARY:
@@ -170,7 +172,8 @@ def _give_way(run: StatementRun, statement: CreateTable | CreateView) -> None:
 
 
 def _database(scope: RelationScope) -> tuple[str, ...]:
-    """The qualifier of the name of a relation with the scope: ``global_temp``, or empty."""
+    """Return the qualifier of a relation's name by its scope: ``global_temp`` for a global temporary
+    relation, else empty."""
     return GLOBAL_TEMP if scope is RelationScope.GLOBAL_TEMPORARY else ()
 
 
@@ -179,14 +182,15 @@ def _in_memory(statement: CreateTable) -> bool:
 
 
 def _is_placed(statement: CreateTable) -> bool:
-    """Whether the statement itself says where the table's rows are: in memory, or at a location. Other
-    tables are in the session's directory."""
+    """Return whether the statement itself says where the table's rows are stored: in memory, or at a
+    location. The rows of other tables are stored in the session's directory."""
     has_path = statement.location is not None or "path" in map(str.lower, statement.options)
     return has_path or _in_memory(statement)
 
 
 def _is_sparks(run: StatementRun, statement: CreateTable) -> bool:
-    """Whether Spark should keep the table, since sqlfront would drop its rows at the end of the session."""
+    """Return whether Spark should store the table: sqlfront would store its rows in a directory that is
+    removed at the end of the session."""
     if run.spark is None or run.context.config.warehouse is not None:
         return False
     return not statement.scope.is_temporary and (statement.format is None or not _is_placed(statement))
@@ -216,8 +220,9 @@ def _make(run: StatementRun, statement: CreateTable, schema: pa.Schema | None) -
 
 
 def _storable(schema: pa.Schema) -> pa.Schema:
-    """Return the schema, of a query's rows, as the schema of a new table. Raises
-    UNSUPPORTED_DATA_TYPE_FOR_DATASOURCE for a void column, as Spark does for files."""
+    """Return ``schema``, that of a query's rows, if a new table can have it. Raises
+    UNSUPPORTED_DATA_TYPE_FOR_DATASOURCE for a column that is always null (type void), as Spark does for
+    files."""
     for field in schema:
         if field.type == VOID:
             raise ProgrammingError(
@@ -234,16 +239,18 @@ def _fill(run: StatementRun, table: Table, name: str, query: LogicalPlan) -> int
 
 
 def _is_permuted(table: Table, query: LogicalPlan) -> bool:
-    """Whether the table has the query's columns in another order, because its partition columns come last."""
+    """Return whether the table has the query's columns in another order, as a table does whose partition
+    columns come last."""
     return list(table.schema.names) != list(query.schema.names) and sorted(table.schema.names) == sorted(
         query.schema.names
     )
 
 
 def create_view(run: StatementRun, statement: CreateView) -> CommandOutcome:
-    """CREATE VIEW: bind the view's query once, so that an invalid query is refused here, and add the view to
-    the catalog. Copies that read a replaced relation are dropped. Raises EXPECT_VIEW_NOT_TABLE for OR REPLACE
-    of a table."""
+    """CREATE VIEW: bind the view's query, so that an invalid query is refused now, and add the view to the
+    catalog. Copies that read a replaced view are dropped. Raises TABLE_OR_VIEW_ALREADY_EXISTS without OR
+    REPLACE or IF NOT EXISTS, EXPECT_VIEW_NOT_TABLE for OR REPLACE of a table, RECURSIVE_VIEW for a query that
+    reads the view, and the binder's errors."""
     catalog, query = run.context.catalog, with_arguments(statement.query, run.arguments)
     replaces = statement.mode is CreateMode.REPLACE
     if statement.scope.is_temporary:
@@ -293,8 +300,8 @@ def create_view(run: StatementRun, statement: CreateView) -> CommandOutcome:
 
 
 def _check_arity(view: ViewEntry, names: Sequence[str]) -> None:
-    """Raise CREATE_VIEW_COLUMN_ARITY_MISMATCH if the view names more or fewer columns than its query has,
-    which are called ``names``."""
+    """Raise CREATE_VIEW_COLUMN_ARITY_MISMATCH if the view has a list of columns that is shorter or longer
+    than ``names``, the columns of its query."""
     if view.columns and len(view.columns) != len(names):
         raise ProgrammingError(
             f"view `{view.name}` names {len(view.columns)} columns, its query gives {len(names)}",
@@ -303,9 +310,10 @@ def _check_arity(view: ViewEntry, names: Sequence[str]) -> None:
 
 
 def _stays(present: Entry, mode: CreateMode) -> bool:
-    """Whether the permanent relation ``present`` stays when a view of the same name is to be created in the
-    ``mode``. Raises TABLE_OR_VIEW_ALREADY_EXISTS without OR REPLACE or IF NOT EXISTS, EXPECT_VIEW_NOT_TABLE
-    for OR REPLACE of a table."""
+    """Return whether CREATE VIEW in this ``mode`` leaves the permanent relation ``present``, of the same
+    name, as it is: True for IF NOT EXISTS, False for OR REPLACE of a view. Raises
+    TABLE_OR_VIEW_ALREADY_EXISTS without OR REPLACE or IF NOT EXISTS, EXPECT_VIEW_NOT_TABLE for OR REPLACE of
+    a table."""
     if mode is CreateMode.ERROR:
         raise already_exists(present)
     if mode is CreateMode.REPLACE:
@@ -314,9 +322,9 @@ def _stays(present: Entry, mode: CreateMode) -> bool:
 
 
 def _add_view(catalog: Catalog, view: ViewEntry, *, replace: bool) -> Entry | None:
-    """Add the view to the catalog; return the entry that the view replaces. Raises the errors of
-    :meth:`~sqlfront_planner.catalog.Catalog.add`, and EXPECT_VIEW_NOT_TABLE for a permanent view in the place
-    of a table."""
+    """Add the view to the catalog; return the entry that the view replaces, None if the name was free. Raises
+    the errors of :meth:`~sqlfront_planner.catalog.Catalog.add`, and EXPECT_VIEW_NOT_TABLE if a permanent view
+    would replace a table."""
     while replace and not view.temporary and (present := catalog.own(view.parts, temporary=False)):
         _check_replaceable(present)
         if catalog.exchange(present, view):
@@ -325,7 +333,7 @@ def _add_view(catalog: Catalog, view: ViewEntry, *, replace: bool) -> Entry | No
 
 
 def _check_replaceable(present: Entry) -> None:
-    """Raise EXPECT_VIEW_NOT_TABLE for a table, whose place no view can take."""
+    """Raise EXPECT_VIEW_NOT_TABLE if ``present`` is a table, which CREATE OR REPLACE VIEW can't replace."""
     if isinstance(origin_of(present), TableEntry):
         raise _view_expected(present, "CREATE OR REPLACE VIEW")
 
@@ -336,10 +344,10 @@ def _view_expected(entry: Entry, operation: str) -> Error:
 
 
 def alter_view(run: StatementRun, statement: AlterView) -> CommandOutcome:
-    """ALTER VIEW ... AS: give a view another query; the columns have the query's names and comments, the
-    view's comment and properties stay. Copies of the view, and those that read it, are dropped. Raises
-    EXPECT_VIEW_NOT_TABLE for a table, RECURSIVE_VIEW for a query that reads the view, and the errors of
-    CREATE VIEW."""
+    """ALTER VIEW ... AS: give a view another query. The columns get the query's names and comments; the
+    view's own comment and properties stay. The view's copy is dropped, and so are copies that read the view.
+    Raises EXPECT_VIEW_NOT_TABLE for a table, RECURSIVE_VIEW for a query that reads the view, and the errors
+    of CREATE VIEW."""
     catalog, query = run.context.catalog, with_arguments(statement.query, run.arguments)
     while True:
         entry = own_entry(run, statement.name)
@@ -367,10 +375,10 @@ def alter_view(run: StatementRun, statement: AlterView) -> CommandOutcome:
 def _columns_of_view(
     run: StatementRun, query: Query, view: ViewEntry
 ) -> tuple[pa.Schema | tuple[str, ...], tuple[str, ...] | None]:
-    """The columns of the view's query, which is bound here, and the names of the temporary relations that the
-    query reads. If the view is temporary and only Spark can run the query, the columns' names alone, from
+    """Bind the view's query; return the columns of the query, and the names of the temporary relations that
+    it reads. If only Spark can run the query of a temporary view, return the names of the columns, from
     Spark, and None. Raises the binder's error, and FoundElsewhere for a permanent view that reads a copy of a
-    relation of Spark's."""
+    relation of Spark."""
     context = run.context
     try:
         bound = bind_query(query, context.catalog, context.bind_settings, run.arguments)
@@ -388,19 +396,21 @@ def _columns_of_view(
 
 
 def _check_temporary(view: ViewEntry, read: tuple[str, ...] | None) -> None:
-    """Raise INVALID_TEMP_OBJ_REFERENCE for a permanent view that reads temporary relations."""
+    """Raise INVALID_TEMP_OBJ_REFERENCE if the view is permanent and reads temporary relations; ``read``: the
+    names of these, None = unknown."""
     if read and not view.temporary:
         raise _refers_to_temporary(view, read[0])
 
 
 def _seen(view: ViewEntry, read: tuple[str, ...] | None) -> frozenset[str] | None:
-    """The temporary relations that the view's query is to see from now on, see
-    :class:`~sqlfront_planner.catalog.ViewEntry`."""
+    """Return the lower-case names of the temporary relations that a temporary view's query may see in later
+    statements; None for all (see :class:`~sqlfront_planner.catalog.ViewEntry`). ``read``: the names that the
+    query reads now, None = unknown."""
     return None if read is None or not view.temporary else frozenset(map(str.lower, read))
 
 
 def _check_reads_not_itself(run: StatementRun, query: Query, view: ViewEntry) -> None:
-    """Raise RECURSIVE_VIEW for a view that reads itself."""
+    """Raise RECURSIVE_VIEW if the ``query`` reads the view whose query it is to become."""
     context = run.context
     itself = _with_view(context.catalog, replace(view, schema=None, sees=None))
     if itself is not None:
@@ -408,9 +418,9 @@ def _check_reads_not_itself(run: StatementRun, query: Query, view: ViewEntry) ->
 
 
 def _with_view(catalog: Catalog, view: ViewEntry) -> Catalog | None:
-    """The catalog with the view in the place of the relation that the view replaces, and with cached views'
-    queries instead of their copies, so that a query that reads the view itself is refused. None if the view
-    replaces nothing."""
+    """Return the catalog in which the view has replaced its predecessor of the same name, and cached views
+    are read by their queries, not their copies: binding the view's query in this catalog raises
+    RECURSIVE_VIEW if the query reads the view. None if the view replaces nothing."""
     group = catalog.pinned() if view.temporary else catalog.without_temporary()
     replaced = group.own(view.parts, temporary=view.temporary)
     if replaced is None or replaced.temporary != view.temporary:
@@ -419,7 +429,7 @@ def _with_view(catalog: Catalog, view: ViewEntry) -> Catalog | None:
 
 
 def _uncopied(entry: Entry) -> Entry:
-    """The view behind a copy of a view; another entry as it is."""
+    """Return the view's own entry for a cached view; another entry itself."""
     origin = origin_of(entry)
     return origin if isinstance(origin, ViewEntry) else entry
 
@@ -436,7 +446,8 @@ def _refers_to_temporary(view: ViewEntry, name: str) -> Error:
 
 def drop(run: StatementRun, statement: Drop) -> CommandOutcome:
     """DROP TABLE or VIEW: remove the relation from the catalog, free its rows, and drop the copies that read
-    it. As in Spark, DROP TABLE drops a view, too; DROP VIEW of a table raises ProgrammingError."""
+    it. As in Spark, DROP TABLE drops a view, too; DROP VIEW of a table raises ProgrammingError. Raises
+    TABLE_OR_VIEW_NOT_FOUND unless IF EXISTS is given."""
     parts = name_parts(statement.name)
     entry = run.context.catalog.lookup(parts)
     if entry is None:
@@ -457,7 +468,9 @@ def drop(run: StatementRun, statement: Drop) -> CommandOutcome:
 
 
 def insert(run: StatementRun, statement: Insert) -> CommandOutcome:
-    """INSERT INTO or OVERWRITE: all rows or none. Copies of views over the table are refilled."""
+    """INSERT INTO or OVERWRITE: add the query's rows to the table, or replace the table's rows by them, all
+    or none; then refill the copies of views that read the table. The outcome has the number of rows
+    written."""
     entry = run.entry(statement.name)
     table = writable(entry)
     with following(run, lambda: table):
@@ -478,8 +491,9 @@ def insert(run: StatementRun, statement: Insert) -> CommandOutcome:
 
 
 def _turn(entry: Entry, *, overwrite: bool) -> AbstractContextManager[object]:
-    """A context that excludes other writers where needed: the query of an overwrite may read the overwritten
-    rows, and a cached table's copy takes the same rows as its origin in the same order."""
+    """A context for an INSERT into the entry's table that excludes other writers where that is needed: for
+    OVERWRITE, whose query may read the table itself, and for a cached table, so that its copy gets the rows
+    in the same order as the table."""
     origin = origin_of(entry)
     if isinstance(origin, TableEntry) and (overwrite or origin is not entry):
         return turn_of(origin.table)
@@ -487,6 +501,7 @@ def _turn(entry: Entry, *, overwrite: bool) -> AbstractContextManager[object]:
 
 
 def _forget(entry: Entry | None) -> None:
-    """Free the table of an entry that was removed from the catalog."""
+    """Free the rows of a table whose entry was removed from the catalog; do nothing for a view and for
+    None."""
     if isinstance(entry, TableEntry):
         entry.table.drop()

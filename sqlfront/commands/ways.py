@@ -1,4 +1,4 @@
-"""The way of statements other than queries, and of EXPLAIN."""
+"""The ways (lane and work) of EXPLAIN and of all statements other than queries."""
 
 from typing import TYPE_CHECKING
 
@@ -22,26 +22,27 @@ if TYPE_CHECKING:
 
 
 class _CommandWay(OwnWay, eq=False, gc=False):
-    """A way of a statement that is not a query."""
+    """The way of a statement that is not a query, in the lane ``command``; base class of this module's
+    ways."""
 
     @property
     def lane(self) -> Lane:
-        """See :meth:`~sqlfront.lanes.way.Way.lane`."""
+        """Return the lane ``command``; see :meth:`~sqlfront.lanes.way.Way.lane`."""
         return Lane.COMMAND
 
     @property
     def reason(self) -> str:
-        """See :meth:`~sqlfront.lanes.way.Way.reason`."""
+        """Return the fixed reason for the lane ``command``; see :meth:`~sqlfront.lanes.way.Way.reason`."""
         return COMMAND_REASON
 
 
 class CommandWay(_CommandWay, eq=False, gc=False):
-    """The way of a parsed statement."""
+    """The way of a parsed ``statement`` other than a query or EXPLAIN."""
 
     statement: "Statement"
 
     def run(self, request: StatementRequest) -> Result | Replan:
-        """See :meth:`~sqlfront.lanes.way.Way.run`."""
+        """Run the statement by :func:`sqlfront.commands.run`; see :meth:`~sqlfront.lanes.way.Way.run`."""
         context = self.context
         request = replace(request, query=request.query or context.begin(request.text))
         try:
@@ -52,29 +53,31 @@ class CommandWay(_CommandWay, eq=False, gc=False):
 
 
 class ChangeWay(_CommandWay, eq=False, gc=False):
-    """The way of a DELETE or UPDATE by a cached plan with these ``values`` of its parameters."""
+    """The way of a repeated DELETE or UPDATE, which runs by a cached plan with these ``values`` of its
+    parameters."""
 
     plan: "ChangePlan"
     values: "Sequence[object]"
 
     def run(self, request: StatementRequest) -> Result | Replan:
-        """See :meth:`~sqlfront.lanes.way.Way.run`."""
+        """Run the cached plan; see :meth:`~sqlfront.lanes.way.Way.run`."""
         return changes.change_again(StatementRun(self.context, request), self.plan, self.values)
 
 
 class ExplainWay(_CommandWay, eq=False, gc=False):
-    """The way of EXPLAIN, which asks ``way``, the way of the explained query, for the answer."""
+    """The way of EXPLAIN; ``way`` is that of the explained query, which gives the text."""
 
     statement: "Explain"
     way: "QueryWay"
 
     def run(self, request: StatementRequest) -> Result | Replan:
-        """See :meth:`~sqlfront.lanes.way.Way.run`."""
+        """Return the rows of EXPLAIN for the query; see :meth:`~sqlfront.lanes.way.Way.run`."""
         context = self.context
         request = replace(request, query=request.query or context.begin(request.text))
         with context.watched(request.query):
             return self.way.explain(request, self.statement)
 
     def after(self, error: Error, request: StatementRequest) -> Replan:
-        """See :meth:`~sqlfront.lanes.way.Way.after`."""
+        """Return the Replan of the explained query after ``error``; see
+        :meth:`~sqlfront.lanes.way.Way.after`."""
         return self.way.after(error, replace(request, text=self.statement.query.text))

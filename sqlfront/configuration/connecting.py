@@ -1,8 +1,9 @@
 """The configuration of a new connection, from all sources.
 
-An option counts from the first source that gives the option: the arguments, the URL, the environment, the
-named connection of ``sqlfront.toml``, the defaults of :class:`~sqlfront.config.Config`. The environment never
-changes the place of a connection that a URL, a name or an argument gives, nor the credentials for the place.
+If several sources give an option, the first of these counts: the arguments, the URL, the environment, the
+named connection of ``sqlfront.toml``, the defaults of :class:`~sqlfront.config.Config`. If a URL, a named
+connection or an argument says where the connection goes (which cluster, launcher or Spark session), the
+environment changes neither that nor the credentials.
 """
 
 import os
@@ -37,8 +38,8 @@ _ADDRESS: Final = ("sqlfront://", "sqlfront+cluster://")
 
 
 class Resolved(msgspec.Struct, frozen=True):
-    """The settings of a new connection: the session's ``config``, and the address of a Spark session beside
-    the session, None = none."""
+    """The settings of a new connection: the session's ``config``, and the address of the Spark session to use
+    beside it (``spark``), None = none."""
 
     config: Config
     spark: str | None = None
@@ -50,13 +51,13 @@ def resolve(
     config: Config | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Resolved:
-    """The settings of a connection. ``target``: a URL, or the name of a connection in ``sqlfront.toml``;
-    None = the one in the variable SQLFRONT_CONNECTION, if set. ``given``: the arguments by the names of
-    options or of Config's fields. ``config``: the settings that count as arguments where they differ from
-    the defaults; the environment is not read then.
+    """Return the settings of a new connection. ``target``: a URL, or the name of a connection in
+    ``sqlfront.toml``; None = the target in the variable SQLFRONT_CONNECTION, if set. ``given``: the caller's
+    arguments, by the names of options or of Config's fields. ``config``: a configuration whose fields count
+    as arguments where they differ from the defaults; with it, the environment is not read.
 
-    ``environment`` is ``os.environ`` unless given. Raises ProgrammingError for settings that are malformed
-    or don't fit together, and the errors of :func:`~sqlfront.configuration.file.load`.
+    ``environment`` is ``os.environ`` unless given. Raises ProgrammingError for settings that are malformed or
+    don't fit together, and the errors of :func:`~sqlfront.configuration.file.load`.
     """
     read = {} if config is not None else os.environ if environment is None else environment
     own = _expanded(given)
@@ -69,7 +70,7 @@ def resolve(
 
 
 def speaks(environment: Mapping[str, str]) -> bool:
-    """Whether a variable of the environment gives an option of connections.
+    """Return whether any of the variables that set options of connections is in the environment.
 
     >>> speaks({"HOME": "/home/ada", "SQLFRONT_TIMEOUT": "5"})
     True
@@ -78,7 +79,8 @@ def speaks(environment: Mapping[str, str]) -> bool:
 
 
 def _of_target(target: str | None) -> tuple[dict[str, object], dict[str, object]]:
-    """The options of a URL, and the options of a connection in the file; one of the two is empty."""
+    """Return the options that the target gives as a URL, and those that it gives as the name of a connection
+    in ``sqlfront.toml``; one of the two is empty, both for None."""
     if target is None:
         return {}, {}
     if ":" in target:
@@ -92,7 +94,8 @@ def _of_url(url: str) -> dict[str, object]:
 
 
 def _of_name(name: str) -> dict[str, object]:
-    """The options of the connection with the name in ``sqlfront.toml``."""
+    """Return the options of the connection ``name`` in ``sqlfront.toml``. Raises ProgrammingError for an
+    unknown name, and for an option given both in the connection's URL and as a key."""
     file = load()
     connection = file.connections.get(name)
     if connection is None:
@@ -114,7 +117,8 @@ def _of_name(name: str) -> dict[str, object]:
 
 
 def _expanded(options: Mapping[str, object]) -> dict[str, object]:
-    """The options, completed by the options in the address of the cluster."""
+    """Return the options, with those added that the address in the option ``cluster`` gives, such as a
+    secret. Raises ProgrammingError for a malformed address."""
     address = options.get("cluster")
     if not isinstance(address, str):
         return dict(options)
@@ -127,7 +131,7 @@ def _expanded(options: Mapping[str, object]) -> dict[str, object]:
 
 
 def _changed(config: Config | None) -> dict[str, object]:
-    """The fields of ``config`` that differ from the defaults."""
+    """Return the fields of ``config`` that differ from the defaults, as options; empty for None."""
     if config is None:
         return {}
     usual = asdict(Config())
@@ -138,9 +142,9 @@ def _of_environment(
     environment: Mapping[str, str], named: Mapping[str, object], *, placed: bool
 ) -> dict[str, object]:
     """Return the options that the environment gives to a connection. ``named``: the options of all other
-    sources. Omitted are options of the connection's place (:data:`_PLACES`) if another source gives the
-    place, and the options of :func:`_left_out`. ``placed``: whether the caller has a URL, or the name of a
-    connection in ``sqlfront.toml``. Raises ProgrammingError for a malformed value."""
+    sources. ``placed``: whether the caller gives a URL, or the name of a connection in ``sqlfront.toml``. If
+    another source says where the connection goes, the environment's options of :data:`_PLACES` are omitted;
+    so are those of :func:`_left_out`. Raises ProgrammingError for a malformed value."""
     placed = placed or bool(named.keys() & _PLACES)
     taken: dict[str, object] = {}
     for option in OPTIONS:
@@ -153,8 +157,10 @@ def _of_environment(
 
 
 def _left_out(options: Mapping[str, object], *, opened: bool) -> frozenset[str]:
-    """The options that the environment does not give for a place. ``opened``: whether the place comes with
-    credentials."""
+    """Return the names of the options that are not taken from the environment. These are options of a
+    session's own members if the session joins a cluster; and credentials if another source gives credentials,
+    or if the session has no members in other processes. ``options``: the options of all sources. ``opened``:
+    whether another source than the environment gives credentials."""
     joins = "cluster" in options or "credentials" in options
     own = frozenset(option.name for option in OPTIONS if option.scope is OptionScope.OWN)
     apart = options.get("launcher", Launcher.EMBEDDED.value) not in (

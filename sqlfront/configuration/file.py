@@ -33,9 +33,9 @@ class KeyBindings(Enum):
 
 
 class ShellOptions(msgspec.Struct, frozen=True):
-    """The section ``[shell]``; None = the shell's own default. ``format``: the name of the format of results.
-    ``pager``: the command that shows long results, empty = no pager. ``null``: the text for NULL.
-    ``prompt``: the text before a statement. ``keys``: the keys that edit a line."""
+    """The section ``[shell]`` of ``sqlfront.toml``; for None the shell chooses. ``format``: the name of the
+    output format. ``pager``: the command that shows long results, empty = no pager. ``null``: the text for
+    NULL. ``prompt``: the text before a statement. ``keys``: the keys that edit a line."""
 
     format: str | None = None
     pager: str | None = None
@@ -58,7 +58,7 @@ class NamedConnection(msgspec.Struct, frozen=True):
 
 
 class FileConfig(msgspec.Struct, frozen=True):
-    """The content of ``sqlfront.toml``. ``path`` is the file's path, None without a file."""
+    """The content of ``sqlfront.toml``. ``path``: the path of the file, None = there is no file."""
 
     shell: ShellOptions = ShellOptions()
     connections: Mapping[str, NamedConnection] = msgspec.field(default_factory=dict)
@@ -66,8 +66,9 @@ class FileConfig(msgspec.Struct, frozen=True):
 
 
 def load(path: str | os.PathLike[str] | None = None) -> FileConfig:
-    """Read ``sqlfront.toml``. ``path``: the file, None = the file of :func:`default_path`, which need not
-    exist unless the variable SQLFRONT_CONFIG names the file.
+    """Read ``sqlfront.toml``. ``path``: the file, None = the file of :func:`default_path`. If that file is
+    missing, the result has the defaults; a file named by ``path`` or by the variable SQLFRONT_CONFIG has to
+    exist.
 
     Raises OperationalError if the file can't be read, and ProgrammingError for text that is not TOML, for
     unknown sections and keys, and for values of a wrong type; the message names file and key.
@@ -81,9 +82,9 @@ def load(path: str | os.PathLike[str] | None = None) -> FileConfig:
 
 
 def default_path() -> Path | None:
-    """The path of the file: the variable SQLFRONT_CONFIG, else ``sqlfront/sqlfront.toml`` in the folder
-    XDG_CONFIG_HOME, else in ``~/.config``; None if the user has no home folder. An empty variable counts as
-    unset, and so does a relative XDG_CONFIG_HOME, as the XDG specification asks."""
+    """Return the path of the file: the value of the variable SQLFRONT_CONFIG, else ``sqlfront/sqlfront.toml``
+    in the folder XDG_CONFIG_HOME, else in ``~/.config``; None if the user has no home folder. An empty
+    variable counts as unset, and so does a relative XDG_CONFIG_HOME, as the XDG specification asks."""
     if given := os.environ.get(FILE_VARIABLE):
         return Path(os.path.expanduser(given))
     folder = os.environ.get("XDG_CONFIG_HOME", "")
@@ -93,7 +94,8 @@ def default_path() -> Path | None:
 
 
 def _read(path: Path, *, must_exist: bool) -> bytes | None:
-    """The content of the file; None if the file is missing and need not exist."""
+    """Return the content of the file; None if the file is missing and need not exist. Raises OperationalError
+    if the file can't be read, ProgrammingError for a file of more than 1 MiB."""
     try:
         with open(path, "rb") as file:
             content = file.read(_LARGEST + 1)
@@ -114,7 +116,8 @@ def _unreadable(path: Path, error: Exception) -> OperationalError:
 
 
 def _tables(content: bytes, path: Path) -> dict[str, object]:
-    """The content as TOML's tables."""
+    """Parse the content as TOML. Raises ProgrammingError if it is no TOML in UTF-8; the message names
+    ``path``."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -24,7 +24,8 @@ _SHOWN: Final = 60
 
 
 class OptionKind(Enum):
-    """The values that an option takes; the text is for messages and for the docs."""
+    """The kind of values that an option takes; each member's text describes the values in messages and in the
+    docs."""
 
     INTEGER = "an integer"
     NUMBER = "a number"
@@ -52,9 +53,10 @@ class OptionScope(Enum):
 
 
 class ConnectionOption(msgspec.Struct, frozen=True):
-    """An option of a connection. ``name`` is the field of :class:`~sqlfront.config.Config`, the keyword of
-    :func:`sqlfront.connect`, the option of a URL and the key in ``sqlfront.toml``; ``variable`` is the name
-    in the environment. The value of a ``secret`` option is never shown."""
+    """An option of a connection. ``name``: the field of :class:`~sqlfront.config.Config`, the keyword of
+    :func:`sqlfront.connect`, the option of a URL (if ``in_url``) and the key in ``sqlfront.toml``;
+    ``variable``: the name in the environment. ``kind`` and ``choices``: the values that the option takes.
+    ``meaning``: a text for the docs. The value of a ``secret`` option is never shown."""
 
     name: str
     kind: OptionKind
@@ -75,8 +77,8 @@ class ConnectionOption(msgspec.Struct, frozen=True):
         return f"one of {', '.join(self.choices)}" if self.choices else self.kind.value
 
     def parsed(self, text: str, place: str) -> OptionValue:
-        """The value of a text from a URL or the environment. ``place`` names the option in the message of the
-        ProgrammingError for a text that is no value.
+        """Return the value of a text from a URL or the environment. Raises ProgrammingError for a text that
+        is no value of the option; ``place`` names the option in the message.
 
         >>> option_named("memory_limit").parsed("4g", "SQLFRONT_MEMORY_LIMIT")
         4294967296
@@ -87,8 +89,8 @@ class ConnectionOption(msgspec.Struct, frozen=True):
         return value
 
     def accepted(self, value: object, place: str) -> OptionValue:
-        """The value of a typed value from TOML. ``place`` names the option in the message of the
-        ProgrammingError for a value of another type."""
+        """Return the option's value for a TOML value. Raises ProgrammingError for a TOML value that the
+        option does not take; ``place`` names the option in the message."""
         if isinstance(value, str):
             taken = self._parsed(value) if self.kind in _TEXTS else None
         else:
@@ -98,7 +100,8 @@ class ConnectionOption(msgspec.Struct, frozen=True):
         return taken
 
     def refused(self, value: object, place: str) -> ProgrammingError:
-        """The error for a value that the option does not take."""
+        """Return the error for a value that the option does not take; ``place`` names the option in the
+        message."""
         return ProgrammingError(f"{place} must be {self.expected}, not {self._shown(value)}")
 
     def _shown(self, value: object) -> str:
@@ -128,7 +131,8 @@ class ConnectionOption(msgspec.Struct, frozen=True):
                 return text or None
 
     def _typed(self, value: object) -> OptionValue | None:
-        """The value of a TOML value that is no text."""
+        """Return the option's value for a TOML value other than a text; None if the option does not take the
+        value."""
         match self.kind, value:
             case OptionKind.BOOLEAN, bool():
                 return value
@@ -235,10 +239,13 @@ def option_named(name: str) -> ConnectionOption | None:
 
 
 def did_you_mean(wanted: str, known: Sequence[str]) -> str:
-    """A half-sentence with the known name nearest to a wrong name, followed by all known names.
+    """Return a half-sentence for a message: the known name nearest to the wrong name ``wanted``, then all
+    known names.
 
     >>> did_you_mean("pagr", ["format", "pager"])
     "did you mean 'pager'? Known: format, pager"
+
+    Without known names it is "none is known".
     """
     if not known:
         return "none is known"

@@ -33,7 +33,8 @@ def without_secrets(url: str) -> str:
 
 
 def _place(place: str, *, has_authority: bool) -> str:
-    """The authority and the path, with the user and password hidden."""
+    """Return the authority and the path of a URL with ``***`` in place of user and password, and in place of
+    all else if its form isn't known. ``has_authority``: whether ``//`` precedes them."""
     user, at, rest = place.rpartition("@")
     if "@" in user:
         return HIDDEN
@@ -47,8 +48,8 @@ def _place(place: str, *, has_authority: bool) -> str:
 
 
 def _query(query: str) -> str:
-    """The options up to the first that has to be hidden: a secret may hold a raw ``&``, so that all
-    text behind the first secret may belong to the secret."""
+    """Return the options of a URL up to the first secret, and ``***`` for all that follows: a secret may
+    contain a raw ``&``, so that everything behind it may be part of it."""
     shown: list[str] = []
     for item in query.split("&") if query else ():
         name = item.partition("=")[0]
@@ -60,6 +61,7 @@ def _query(query: str) -> str:
 
 
 def _is_harmless(item: str) -> bool:
-    """Whether the item's value is one value: addresses of Spark servers hold tokens behind a semicolon."""
+    """Return whether an item ``name=value`` of a URL has one plain value, without characters behind which a
+    secret may stand, such as the semicolon in the address of a Spark server."""
     value = unquote_plus(item.partition("=")[2])
     return not set(value) & set("@;#?=")

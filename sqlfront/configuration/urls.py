@@ -38,8 +38,8 @@ _BAD_ENCODING: Final = re.compile(r"%(?![0-9A-Fa-f]{2})|%00|\0")
 
 
 class ParsedUrl(msgspec.Struct, frozen=True):
-    """The parts of a URL: the address of the ``cluster``, None = a session of its own, and the ``options``
-    by name, the warehouse and the secret of the URL's first part included."""
+    """The parts of a URL: the address of the ``cluster``, None = a new session without a cluster, and the
+    ``options`` by name. A warehouse and a secret before the question mark are among the options."""
 
     cluster: str | None
     options: Mapping[str, OptionValue]
@@ -81,8 +81,8 @@ def parse_url(url: str) -> ParsedUrl:
 
 
 def _options(query: str | None, url: str) -> dict[str, OptionValue]:
-    """The options behind the question mark. A raw ``&`` may cut a secret, so that no name behind a secret is
-    shown."""
+    """Return the options behind the question mark. Raises ProgrammingError for unknown or repeated options. A
+    raw ``&`` may cut a secret in two, so that the message shows no name that follows a secret."""
     options: dict[str, OptionValue] = {}
     for item in (query or "").split("&") if query else ():
         name, _, value = item.partition("=")
@@ -104,7 +104,8 @@ def _unknown(name: str, url: str, *, after_secret: bool) -> ProgrammingError:
 
 
 def _with(options: Mapping[str, OptionValue], name: str, value: str, url: str) -> dict[str, OptionValue]:
-    """The options and one more, which an empty value leaves out."""
+    """Return the options with the option ``name`` added, unless its value is empty. Raises ProgrammingError
+    if the options have it already."""
     if not value:
         return dict(options)
     if name in options:
@@ -113,7 +114,8 @@ def _with(options: Mapping[str, OptionValue], name: str, value: str, url: str) -
 
 
 def _password(user: str, url: str) -> str:
-    """The secret in ``:secret@``."""
+    """Return the secret from ``:secret``, the part of the URL before ``@``. Raises ProgrammingError if the
+    part has another form."""
     name, colon, password = user.partition(":")
     if name or not colon or set(password) & set("/@"):
         raise _malformed(
@@ -124,7 +126,8 @@ def _password(user: str, url: str) -> str:
 
 
 def _checked_authority(place: str, url: str) -> str:
-    """The authority ``host:port`` or ``[IPv6]:port``, or nothing for this machine's cluster."""
+    """Return ``place`` without a final slash: ``host:port`` or ``[IPv6]:port``, or empty for this machine's
+    cluster. Raises ProgrammingError for another form."""
     if place.endswith("/"):
         place = place[:-1]
     if place:
@@ -139,7 +142,9 @@ def _checked_authority(place: str, url: str) -> str:
 
 
 def _at_path(path: str, options: Mapping[str, OptionValue], url: str, *, is_cluster: bool) -> ParsedUrl:
-    """The session or cluster at an absolute path."""
+    """Return the parts of a URL with an absolute path: of a folder, which is a new session's warehouse, or of
+    a cluster's socket. ``is_cluster``: whether the URL says that the path is a cluster's. Raises
+    OperationalError if the path is neither."""
     address = _CLUSTER + quote(path)
     if is_cluster:
         return ParsedUrl(address, options)

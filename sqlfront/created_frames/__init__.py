@@ -1,6 +1,6 @@
-"""``createDataFrame`` without Spark: rows of Python values, or a frame, as a table of Arrow's.
+"""``createDataFrame`` without Spark: rows of Python values, or a frame, become an Arrow table.
 
-In: what PySpark's method takes, as far as it is rows or a frame. Out: an Arrow table, and the query that
-reads it. ``forms`` tells the forms apart; ``inference`` finds the types of rows, ``values`` makes their
-values fit the types.
+In: the data and the schema that PySpark's method takes. Out: an Arrow table, and the query that reads the
+table. Reading order: ``forms`` (recognizes the form of the data), ``inference`` (finds the types of rows),
+``values`` (converts the rows' values to their types).
 """

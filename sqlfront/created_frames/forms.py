@@ -27,8 +27,9 @@ _SCHEMAS: Final = "None, a list of names, a text such as 'a INT, b STRING', or a
 
 
 class CreatedFrame(msgspec.Struct, frozen=True):
-    """The rows of a frame: a table whose columns are ``c0``, ``c1`` ..., their names, and the ordinals of the
-    columns without a time zone that are timestamps of the session's zone."""
+    """The rows that ``createDataFrame`` was given: a ``table`` whose columns are ``c0``, ``c1`` ..., and the
+    ``names`` of these columns for the user. ``zoned``: the ordinals of timestamp columns without a time zone
+    whose values are in the session's time zone."""
 
     table: pa.Table
     names: tuple[str, ...]
@@ -36,7 +37,8 @@ class CreatedFrame(msgspec.Struct, frozen=True):
 
     @property
     def query(self) -> str:
-        """The query that reads the frame ``{data}``, the table: braces in names are doubled."""
+        """The query that reads the table, which it calls ``{data}``, and gives the columns their names;
+        braces in names are doubled."""
         items = ", ".join(
             f"{f'CAST(c{place} AS TIMESTAMP)' if place in self.zoned else f'c{place}'} AS {quoted((name,))}"
             for place, name in enumerate(self.names)
@@ -45,17 +47,17 @@ class CreatedFrame(msgspec.Struct, frozen=True):
 
 
 class _Schema(msgspec.Struct, frozen=True):
-    """The names of the columns, or their names and types (``type``: a struct, or the type of single values),
-    as the caller gives them; None: not given."""
+    """The schema that the caller gives. ``names``: the names of the columns, None = not given. ``type``: the
+    type of the rows (a struct), or the type of single values; None = not given."""
 
     names: tuple[str, ...] | None = None
     type: pa.DataType | None = None
 
 
 def created(data: object, schema: object, zone: str | None) -> CreatedFrame:
-    """The data as a table; ``zone`` is that of datetimes without one, None = this machine's. Raises
-    ProgrammingError for data and schemas of other forms, DataError for values that don't fit the schema, and
-    NotSupportedError for types that can't be made of Python values."""
+    """Return the data of ``createDataFrame`` as a table. ``zone``: the time zone of datetimes that have none,
+    None = this machine's. Raises ProgrammingError for data or a schema of an unknown form, DataError for
+    values that don't fit the schema, and NotSupportedError for types that can't be made of Python values."""
     said = _schema(schema)
     if type(data).__module__.partition(".")[0] == "pandas":
         return _of_table(_from_pandas(data), said)
@@ -82,7 +84,8 @@ def _schema(schema: object) -> _Schema:
 
 
 def _text_of(schema: object) -> str | None:
-    """The type as a text if the schema is one of PySpark's types."""
+    """Return the text of the type (``simpleString``) if the schema is an object of a PySpark type, else None.
+    Raises NotSupportedError for a field that is NOT NULL."""
     text = getattr(schema, "simpleString", None)
     if isinstance(schema, type) or not callable(text):
         return None
@@ -98,7 +101,9 @@ def _not_null() -> NotSupportedError:
 
 
 def _type(text: str) -> pa.DataType:
-    """The type of a text: columns, as in CREATE TABLE or with colons, or one type."""
+    """Parse a schema that is a text: columns, as in CREATE TABLE or as ``name: type``, which become a struct;
+    or one type. Raises ProgrammingError for another text, NotSupportedError for NOT NULL and for intervals
+    other than DAY TO SECOND."""
     kinds = tokens_of(text).kinds
     if ("NOT", "NULL") in itertools.pairwise(kinds):
         raise _not_null()
@@ -114,7 +119,7 @@ def _type(text: str) -> pa.DataType:
 
 
 def _declared(written: str) -> pa.DataType | None:
-    """The type that is written as in CREATE TABLE; None if this isn't the text of a type."""
+    """Parse the text of a type as in CREATE TABLE; return None if the text is no type."""
     try:
         parsed = parse(f"CREATE TABLE t ({_VALUE} {written})")
     except ProgrammingError as error:
@@ -127,7 +132,8 @@ def _declared(written: str) -> pa.DataType | None:
 
 
 def _only_day_time(kind: pa.DataType) -> bool:
-    """Whether a type, or the types of its columns, are no intervals but those of days to seconds."""
+    """Return whether the type contains no intervals other than INTERVAL DAY TO SECOND; such an interval may
+    be the type itself, or the type of one of its columns."""
     kinds = [each.type for each in kind] if pa.types.is_struct(kind) else [kind]
     return all(each == DAY_TIME_INTERVAL or not holds_interval(each) for each in kinds)
 
@@ -136,7 +142,8 @@ def _only_day_time(kind: pa.DataType) -> bool:
 
 
 def _from_pandas(frame: object) -> pa.Table:
-    """The columns of a pandas frame, without the index, as in PySpark."""
+    """Return the columns of a pandas DataFrame as a table, without the index, as in PySpark. Raises
+    ProgrammingError for another object of pandas."""
     if type(frame).__name__ != "DataFrame":
         raise ProgrammingError(f"createDataFrame takes {_FORMS}; not a {type(frame).__name__}")
     return _arrow(lambda: pa.Table.from_pandas(frame, preserve_index=False))
@@ -166,7 +173,8 @@ def _of_table(table: pa.Table, said: _Schema) -> CreatedFrame:
 
 
 def _source(kind: pa.DataType) -> pa.DataType:
-    """The type of Arrow data for a type of Spark's."""
+    """Return the Arrow type in which values of the Spark type ``kind`` are given: another type for intervals,
+    ``kind`` itself for all others."""
     return INTERVAL if kind == DAY_TIME_INTERVAL else kind
 
 
@@ -196,7 +204,9 @@ def _of_rows(rows: Sequence[object], said: _Schema, zone: str | None) -> Created
 
 
 def _inferred(rows: Sequence[object], names: tuple[str, ...] | None) -> pa.StructType:
-    """The type of the rows, by PySpark's rules."""
+    """Return the type of the rows, inferred by PySpark's rules. ``names``: the caller's names for the first
+    columns, for messages. Raises ProgrammingError if a column's type can't be inferred, DataError if the
+    values of a column have no common type."""
     kinds = (row_type(row, f"row {number}") for number, row in enumerate(rows, 1))
     kind = common_type(kinds, "the rows")
     if not pa.types.is_struct(kind):
@@ -211,7 +221,9 @@ def _inferred(rows: Sequence[object], names: tuple[str, ...] | None) -> pa.Struc
 
 
 def _items(row: object, kind: pa.StructType, number: int) -> Sequence[object]:
-    """The values of a row: those of a dict by name, others in order."""
+    """Return the values of a row in the order of the fields of ``kind``; those of a dict are found by name.
+    ``number``: the row's number from 1, for messages. Raises DataError for a row of another form or
+    length."""
     if isinstance(row, dict):
         return [row.get(each.name) for each in kind]
     if not isinstance(row, tuple | list):
@@ -224,7 +236,7 @@ def _items(row: object, kind: pa.StructType, number: int) -> Sequence[object]:
 
 
 def _arrow(make: Callable[[], pa.Table]) -> pa.Table:
-    """The table that ``make`` makes. Raises DataError for what Arrow refuses."""
+    """Return the table that ``make`` makes; its errors, for values that Arrow refuses, become DataError."""
     try:
         return make()
     except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:

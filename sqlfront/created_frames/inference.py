@@ -31,9 +31,9 @@ _TYPES: Final[tuple[tuple[tuple[type, ...], pa.DataType], ...]] = (
 
 
 def row_type(row: object, place: str) -> pa.StructType:
-    """The type of a row, or of a struct: the fields of a dict in the order of their names, those of a Row or
-    named tuple by its names, those of others are ``_1``, ``_2`` ... Raises ProgrammingError for other
-    classes."""
+    """Return the type of a row, or of a struct. A dict gives its fields in the order of their names, a Row or
+    named tuple by its field names; fields of other tuples and lists are ``_1``, ``_2`` ... ``place`` says in
+    messages where the row stands. Raises ProgrammingError for an object of another class."""
     match row:
         case dict() if all(isinstance(name, str) for name in row):
             return _struct(sorted(row), [row[name] for name in sorted(row)], place)
@@ -52,8 +52,8 @@ def _struct(names: Sequence[str], values: Sequence[object], place: str) -> pa.St
 
 
 def common_type(kinds: Iterable[pa.DataType], place: str) -> pa.DataType:
-    """The type of values of all the types; void for none. ``place`` names the column for errors. Raises
-    DataError if they have no common type."""
+    """Return the type that has the values of all given types; void if there are no types. ``place`` names the
+    column in messages. Raises DataError if the types have no common type."""
     return reduce(lambda left, right: _merged(left, right, place), kinds, VOID)
 
 
@@ -103,12 +103,12 @@ def _merged(left: pa.DataType, right: pa.DataType, place: str) -> pa.DataType:
 
 
 def type_name(kind: pa.DataType) -> str:
-    """Spark's name of the type."""
+    """Return Spark's name of the type, such as ``array<int>``."""
     return ddl(logical_schema(pa.schema([("value", kind)])).field(0).type)
 
 
 def has_void(kind: pa.DataType) -> bool:
-    """Whether a type, or one inside of it, isn't known, since there are no values but None.
+    """Return whether the type, or a type inside of it, is void: unknown, since all values were None.
 
     >>> has_void(pa.list_(pa.null())), has_void(pa.struct([("a", pa.int64())]))
     (True, False)

@@ -1,4 +1,4 @@
-"""Python values in the form in which Arrow takes them for a type of Spark's."""
+"""Conversion of Python values to the form that Arrow takes for a type of Spark."""
 
 from datetime import date, datetime, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal
@@ -27,9 +27,10 @@ _EXACT: Final = Context(prec=80)
 
 
 def fitted(value: object, kind: pa.DataType, place: str, zone: str | None) -> object:
-    """The value as Arrow takes it for the type. As in PySpark, a value has to be of a class that belongs to
-    the type (an int, Decimal or bool serves as a text, too). A datetime without a zone is in ``zone``; None =
-    this machine's. ``place`` names the column for errors. Raises DataError."""
+    """Return the value in the form that Arrow takes for the type ``kind``. As in PySpark, the value's class
+    has to belong to the type (an int, Decimal or bool also serves as a text). ``zone``: the time zone of a
+    datetime that has none, None = this machine's. ``place`` says in messages where the value stands. Raises
+    DataError for a value of another class or out of range."""
     if value is None:
         return None
     if pa.types.is_struct(kind):
@@ -44,7 +45,8 @@ def fitted(value: object, kind: pa.DataType, place: str, zone: str | None) -> ob
 
 
 def _struct(value: object, kind: pa.StructType, place: str, zone: str | None) -> dict[str, object]:
-    """The values of the fields: those of a dict by the fields' names, others in order."""
+    """Return the fields of a struct by name, each fitted to its type: of a dict by the fields' names, of a
+    list or tuple in order. Raises DataError for another object."""
     if isinstance(value, dict):
         items = [value.get(each.name) for each in kind]
     elif isinstance(value, list | tuple) and len(value) == kind.num_fields:
@@ -103,7 +105,8 @@ def _atom(value: object, kind: pa.DataType, place: str, zone: str | None) -> obj
 
 
 def _decimal(value: Decimal, kind: pa.DataType, place: str) -> Decimal:
-    """The value, rounded to the type's digits as Spark rounds."""
+    """Return the value rounded half up to the type's scale, as Spark rounds. Raises DataError if the result
+    has more digits than the type, or for NaN and infinity."""
     if not value.is_finite():
         raise _refusal(value, kind, place)
     rounded = value.quantize(Decimal(1).scaleb(-kind.scale), ROUND_HALF_UP, _EXACT)

@@ -16,7 +16,8 @@ _NUMBERS: Final = {"members": int, "workers": int, "memory-limit": int, "query-t
 
 
 def _number(text: str) -> tuple[bool, str | None]:
-    """Harlequin's check of an option: whether the text is a number, and else the complaint."""
+    """Return whether the text of an option is a number or empty, and the complaint for Harlequin to show
+    (None for a number)."""
     return (True, None) if not text or text.replace(".", "", 1).isdigit() else (False, "expected a number")
 
 
@@ -36,8 +37,8 @@ _KEYWORDS: Final = {"query-timeout": "timeout"}
 
 
 class SqlfrontAdapter(HarlequinAdapter):  # type: ignore[misc]
-    """The adapter that Harlequin loads for ``-a sqlfront``. The connection string is a URL or a name of
-    ``sqlfront.toml``; without one the session is a new one in this process."""
+    """The adapter that Harlequin loads for ``-a sqlfront``. The connection string is a URL or the name of a
+    connection in ``sqlfront.toml``; without a connection string, a new session opens in this process."""
 
     ADAPTER_OPTIONS: ClassVar[list[TextOption]] = list(OPTIONS)
     IMPLEMENTS_CANCEL = True
@@ -46,7 +47,8 @@ class SqlfrontAdapter(HarlequinAdapter):  # type: ignore[misc]
 
     def __init__(self, conn_str: Sequence[str], read_only: bool = False, **options: object) -> None:
         """Take the connection string and the options; options of other adapters are ignored. Raises
-        HarlequinConfigError for several connection strings and for a value of a wrong type."""
+        HarlequinConfigError for more than one connection string, for ``read_only``, and for a value of a
+        wrong type."""
         if len(conn_str) > 1:
             raise HarlequinConfigError(
                 msg=f"expected one URL or name of a connection, but there are {len(conn_str)}",
@@ -61,12 +63,12 @@ class SqlfrontAdapter(HarlequinAdapter):  # type: ignore[misc]
 
     @property
     def connection_id(self) -> str | None:
-        """The name under which Harlequin keeps editors and history; a target may hold secrets, so that
-        Harlequin makes the name of a session with a target itself, by a hash."""
+        """The name under which Harlequin stores editors and history; None if there is a connection string:
+        Harlequin then makes the name by a hash, so that no secret in the string is stored."""
         return "sqlfront" if self._target is None else None
 
     def connect(self) -> SqlfrontConnection:
-        """Open the connection. Raises HarlequinConnectionError."""
+        """Open the connection, and return it. Raises HarlequinConnectionError if that fails."""
         try:
             return SqlfrontConnection(api.connect(self._target, **self._keywords))  # type: ignore[arg-type]
         except (Error, OSError) as error:
@@ -76,8 +78,8 @@ class SqlfrontAdapter(HarlequinAdapter):  # type: ignore[misc]
 
 
 def _keywords(options: dict[str, object]) -> dict[str, object]:
-    """The keywords of :func:`sqlfront.connect` for the options. Harlequin writes names with underscores, and
-    gives texts for numbers."""
+    """Return the keyword arguments of :func:`sqlfront.connect` for Harlequin's options, whose names have
+    underscores and whose numbers are texts. Raises HarlequinConfigError for a text that is no number."""
     found: dict[str, object] = {}
     for option in OPTIONS:
         value = options.get(option.name.replace("-", "_"), options.get(option.name))

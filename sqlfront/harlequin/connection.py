@@ -1,4 +1,4 @@
-"""A connection of Harlequin: statements with a limit and a cancellation, the catalog, completions."""
+"""A connection of Harlequin: statements that can be limited and cancelled, the catalog, completions."""
 
 import threading
 from collections.abc import Iterator
@@ -28,7 +28,8 @@ _FUNCTION_PRIORITY: Final = 1000
 
 
 class SqlfrontConnection(HarlequinConnection):  # type: ignore[misc]
-    """A session, as Harlequin asks it; several threads may call the methods."""
+    """A session in the form that Harlequin requires of a connection; several threads may call the methods.
+    ``init_message``: a text that Harlequin shows when the connection opens."""
 
     def __init__(self, connection: Connection, init_message: str = "") -> None:
         self.init_message = init_message
@@ -38,8 +39,8 @@ class SqlfrontConnection(HarlequinConnection):  # type: ignore[misc]
         self._running: set[QueryRun] = set()
 
     def execute(self, query: str) -> "SqlfrontCursor | None":
-        """Run one statement; return a cursor, or None if the statement gives no rows or was cancelled. Raises
-        HarlequinQueryError."""
+        """Run one statement; return a cursor over its rows, or None if the statement gives no rows or was
+        cancelled. Raises HarlequinQueryError for an error of the statement."""
         session = self._connection.session
         run = session.begin(query)
         with self._lock:
@@ -58,7 +59,7 @@ class SqlfrontConnection(HarlequinConnection):  # type: ignore[misc]
         return None if result is None or not len(result.columns) else SqlfrontCursor(self, result, run)
 
     def forget(self, run: QueryRun) -> None:
-        """Note that the run has ended."""
+        """Remove a run that has ended from those that :meth:`cancel` cancels."""
         with self._lock:
             self._running.discard(run)
 
@@ -70,12 +71,14 @@ class SqlfrontConnection(HarlequinConnection):  # type: ignore[misc]
             run.cancel()
 
     def get_catalog(self) -> Catalog:
-        """The tree of catalogs, whose inner levels are loaded when they are opened."""
+        """Return the tree of catalogs and schemas; the items below a schema are read when Harlequin opens the
+        schema."""
         with query_errors():
             return Catalog(items=catalog_items(self._connection))
 
     def get_completions(self) -> list[HarlequinCompletion]:
-        """Spark's keywords, and the functions that can be called, with their meanings as labels."""
+        """Return the completions: Spark's keywords, and the functions that can be called, each labelled with
+        its call."""
         words = (kind for kind in spark_grammar().kinds if kind.isidentifier() and kind.isupper())
         keywords = [
             HarlequinCompletion(word.lower(), "kw", word.lower(), _KEYWORD_PRIORITY, None)
@@ -87,7 +90,8 @@ class SqlfrontConnection(HarlequinConnection):  # type: ignore[misc]
         ]
 
     def validate_sql(self, text: str) -> str:
-        """The text if Spark's grammar accepts all its statements, else an empty text."""
+        """Return the text if Spark's grammar accepts all its statements, else an empty text; no names are
+        looked up."""
         statements = split_statements(text)
         try:
             for statement in statements:
@@ -103,24 +107,26 @@ class SqlfrontConnection(HarlequinConnection):  # type: ignore[misc]
 
 
 class SqlfrontCursor(HarlequinCursor):  # type: ignore[misc]
-    """The rows of one statement."""
+    """The rows of one statement, in the form that Harlequin requires of a cursor."""
 
     def __init__(self, connection: SqlfrontConnection, result: Result, run: QueryRun) -> None:
         self._connection, self._result, self._run = connection, result, run
         self._limit: int | None = None
 
     def columns(self) -> list[tuple[str, str]]:
-        """The names and the short type labels of the columns."""
+        """Return the columns, each with its name and the short label of its type; see
+        :func:`~sqlfront.harlequin.tree.type_label`."""
         return [(name, type_label(kind)) for name, kind in self._result.dtypes]
 
     def set_limit(self, limit: int) -> "SqlfrontCursor":
-        """Limit the rows that :meth:`fetchall` reads; the rest is never computed."""
+        """Limit the number of rows that :meth:`fetchall` reads, and return this cursor; further rows are not
+        computed."""
         self._limit = limit
         return self
 
     def fetchall(self) -> pa.Table | None:
-        """The rows as an Arrow table; None if there are none or the statement was cancelled. Raises
-        HarlequinQueryError."""
+        """Return the rows as an Arrow table; None if there are no rows, or if the statement was cancelled.
+        Raises HarlequinQueryError for an error of the statement."""
         try:
             with query_errors():
                 table = pa.Table.from_batches(self._batches(), schema=self._result.arrow_schema)
@@ -142,12 +148,13 @@ class SqlfrontCursor(HarlequinCursor):  # type: ignore[misc]
 
 
 class _Cancelled(Exception):
-    """The end of a statement that the user has cancelled."""
+    """The error by which :func:`query_errors` reports that the user has cancelled the statement."""
 
 
 @contextmanager
 def query_errors() -> Iterator[None]:
-    """A context that turns errors of sqlfront into Harlequin's, which Harlequin shows in a window."""
+    """A context that turns errors of sqlfront into HarlequinQueryError, which Harlequin shows in a window; a
+    cancellation becomes :class:`_Cancelled`."""
     try:
         yield
     except OperationalError as error:
@@ -164,6 +171,7 @@ def _shown(error: Error) -> HarlequinQueryError:
 
 
 def _signature(name: str) -> str:
-    """The first call in Spark's description of the function, such as ``abs(expr)``."""
+    """Return the first call in Spark's description of the function ``name``, such as ``abs(expr)``; the name
+    itself if there is no such call."""
     text = function_text(name)
     return text.call if text is not None and text.call.startswith(name) else name

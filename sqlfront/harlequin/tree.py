@@ -1,5 +1,5 @@
-"""The catalog as Harlequin's tree: catalogs, schemas, relations, columns; each level is read when it is
-opened."""
+"""The catalog as Harlequin's tree: catalogs, schemas, relations, columns. The relations of a schema, and the
+columns of a relation, are read when Harlequin opens the item above them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ _TYPE_LABELS: Final = {
 
 
 def type_label(kind: str) -> str:
-    """The short label of a type with Spark's name ``kind``.
+    """Return the short label of the type with Spark's name ``kind``.
 
     >>> type_label("decimal(10,2)"), type_label("array<int>"), type_label("interval day to second")
     ('#.#', '[]', '|-|')
@@ -58,8 +58,8 @@ def type_label(kind: str) -> str:
 
 
 def _with_comment(label: str, comment: object) -> str:
-    """The label of a type with the comment of the table or column behind it: the tree shows both beside the
-    name, and as a tool-tip if they don't fit."""
+    """Return the type label followed by the comment of the table or column, if there is one. The tree shows
+    the text beside the name; what doesn't fit appears in a tool-tip."""
     return f"{label} {one_line(str(comment), _LONGEST_COMMENT)}" if comment else label
 
 
@@ -69,13 +69,15 @@ def _quoted(*parts: str) -> str:
 
 @dataclass
 class _Level(InteractiveCatalogItem):  # type: ignore[misc]
-    """An item whose children are read by a query. ``path``: the names from the catalog on."""
+    """An item of the tree whose children are read by a query on ``source`` when the item is opened. ``path``:
+    the names of the items from the catalog down to this one."""
 
     path: tuple[str, ...] = ()
     source: Connection | None = None
 
     def fetch_children(self) -> Sequence[CatalogItem]:
-        """The items below this one; none if the relation is gone meanwhile."""
+        """Return the items below this one; an empty list if the query fails, for example since the relation
+        was dropped meanwhile."""
         assert self.source is not None
         try:
             return self._children(self.source)
@@ -87,7 +89,7 @@ class _Level(InteractiveCatalogItem):  # type: ignore[misc]
 
 
 class _SchemaItem(_Level):
-    """A schema, above its tables and views."""
+    """The item of a schema; its children are the tables and views."""
 
     def _children(self, source: Connection) -> Sequence[CatalogItem]:
         rows = source.execute(_TABLES, self.path).fetchall()
@@ -97,7 +99,7 @@ class _SchemaItem(_Level):
 
 
 class _RelationItem(_Level):
-    """A table or view, above its columns."""
+    """The item of a table or view; its children are the columns."""
 
     def _children(self, source: Connection) -> Sequence[CatalogItem]:
         rows = source.execute(_COLUMNS, self.path).fetchall()
@@ -114,7 +116,8 @@ class _RelationItem(_Level):
 
 
 def _relation(source: Connection, path: tuple[str, ...], kind: str, comment: object) -> CatalogItem:
-    """A relation. A name that needs no qualifier goes into the editor without one."""
+    """Return the item of a table or view. Choosing the item puts its name into the editor: without a
+    qualifier if the name is found without one."""
     is_short = path[-2] in ("default", "session")
     written = _quoted(path[-1]) if is_short else _quoted(*path[1:])
     return _RelationItem(
@@ -129,7 +132,8 @@ def _relation(source: Connection, path: tuple[str, ...], kind: str, comment: obj
 
 
 def catalog_items(source: Connection) -> list[CatalogItem]:
-    """The catalogs, with their schemas; the rest is read later."""
+    """Return the items of the catalogs, with their schemas below them; further levels are read when they are
+    opened."""
     catalogs: dict[str, list[CatalogItem]] = {}
     for catalog, schema in source.execute(_SCHEMAS).fetchall():
         path = str(catalog), str(schema)

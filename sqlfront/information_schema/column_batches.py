@@ -1,7 +1,7 @@
 """The rows of ``information_schema.columns`` for many relations at once, column by column.
 
-A thousand tables have some ten thousand columns, but few types: what a type says is worked out once for each,
-and spread over the rows by number.
+A thousand tables have some ten thousand columns, but few types: the values that depend on a column's type are
+computed once for each type, and then copied to the rows of that type.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,7 +40,7 @@ _Numbers = npt.NDArray[np.int64]
 
 
 def columns_batch(relations: Sequence[DescribedColumns]) -> pa.RecordBatch:
-    """The rows for all columns of the relations, in order, with the columns of COLUMNS."""
+    """Return the rows of ``information_schema.columns`` for all columns of the ``relations``, in order."""
     counts = np.array([len(schema) for _, schema in relations], np.int64)
     total = int(counts.sum())
     owners = np.repeat(np.arange(len(relations)), counts)
@@ -64,12 +64,13 @@ def columns_batch(relations: Sequence[DescribedColumns]) -> pa.RecordBatch:
 
 
 def _spread(values: pa.Array, numbers: _Numbers) -> pa.Array:
-    """The values by their numbers."""
+    """Return an array that has, for each of the ``numbers``, the value with this index."""
     return _TAKE.call([values, from_numpy(numbers, BIGINT)])
 
 
 def _facts(kinds: Sequence[pa.DataType]) -> list[pa.Array]:
-    """The columns from ``data_type`` to ``interval_type``, for columns of these types."""
+    """Return the output columns from ``data_type`` to ``interval_type``; their rows describe these types, in
+    order."""
     known: dict[pa.DataType, int] = {}
     plain: dict[int, int] = {}
     numbers: list[int] = []
@@ -97,7 +98,8 @@ def _sparse(
     values_of: Callable[[Described], dict[str, object]],
     usual: object,
 ) -> pa.Array:
-    """The values by columns' names that few relations have; ``usual`` for other columns."""
+    """Return an output column of the type ``kind`` whose value is ``usual`` for most rows. ``values_of``
+    gives a relation's other values, by its columns' names. ``total``: the number of rows."""
     found = [values_of(relation) for relation, _ in relations]
     if not any(found):
         return repeat(usual, kind, total)

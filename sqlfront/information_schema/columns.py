@@ -1,5 +1,5 @@
-"""The columns of the tables in ``information_schema``: the standard's, as far as they say something here, and
-the ones that Databricks adds (``full_data_type``, ``data_source_format``, ``storage_path``, ``comment``)."""
+"""The columns of the tables in ``information_schema``: those of the SQL standard that have a meaning here,
+and those that Databricks adds (``full_data_type``, ``data_source_format``, ``storage_path``, ``comment``)."""
 
 from collections.abc import Mapping
 from typing import Final

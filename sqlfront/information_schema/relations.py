@@ -1,5 +1,5 @@
-"""The relations that ``information_schema`` describes: this session's, Spark's beside it, and the system
-tables."""
+"""The relations that ``information_schema`` describes: this session's, those of the Spark session beside it,
+and the system tables."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
@@ -42,7 +42,7 @@ def own_entries(context: "Context") -> tuple[Entry, ...]:
 
 
 def described(entry: Entry) -> Described:
-    """The description of a relation of this session, without its columns."""
+    """Return the description of a relation of this session, to which the columns do not belong."""
     catalog, database = _place(entry)
     name = entry.name if entry.temporary else entry.name.lower()
     origin = entry
@@ -67,8 +67,8 @@ def described(entry: Entry) -> Described:
 
 
 def _place(entry: Entry) -> tuple[str, str]:
-    """The catalog and the schema of a relation. Temporary views belong to Spark's schema
-    ``system.session``."""
+    """Return the catalog and the schema of a relation. A temporary view belongs to ``system.session``, as in
+    Spark."""
     if not entry.temporary:
         return DEFAULT_CATALOG, DEFAULT_DATABASE
     if entry.database == GLOBAL_TEMP:
@@ -77,10 +77,11 @@ def _place(entry: Entry) -> tuple[str, str]:
 
 
 def columns_of(entry: Entry, context: "Context") -> tuple[pa.Schema | None, Lookups | None]:
-    """The columns of a relation of this session, and the lookups of names on which they depend. The columns
-    of a view whose query is no longer valid are those that it had when it was made; None if they aren't
-    known. The lookups are None if the columns may change at any time, such as those of a view over
-    ``parquet.`path```."""
+    """Return the columns of a relation of this session, and the lookups of names on which the columns depend.
+
+    Columns: for a view whose query is no longer valid, the columns that it had when it was made; None if
+    these aren't known. Lookups: empty for a table, None if the columns may change at any time, such as those
+    of a view over ``parquet.`path```."""
     if isinstance(entry, TableEntry):
         return entry.table.schema, {}
     catalog = context.catalog.seen_by(entry)
@@ -95,15 +96,16 @@ def columns_of(entry: Entry, context: "Context") -> tuple[pa.Schema | None, Look
 
 
 def system_relations(schemas: Mapping[str, Mapping[str, pa.Schema]]) -> Iterator[tuple[Described, pa.Schema]]:
-    """The system tables of ``schemas``, with their columns."""
+    """Yield the description and the columns of each system table; ``schemas``: the tables' columns by the
+    names of schema and table."""
     for database, tables in schemas.items():
         for name, schema in tables.items():
             yield Described(DEFAULT_CATALOG, database, name, SYSTEM_VIEW), schema
 
 
 def sparks_relations(spark: "SparkBeside") -> Iterator[Described]:
-    """The tables and views of Spark's current catalog. Raises NotStarted if Spark isn't started, so that the
-    statement is tried again with Spark."""
+    """Yield the descriptions of the tables and views in Spark's current catalog. Raises NotStarted if Spark
+    isn't started; the statement is then decided anew, with Spark."""
     catalog, _ = spark.link.database
     temporary: set[Described] = set()
     for database in (*spark.link.schemas, *GLOBAL_TEMP):
@@ -120,7 +122,8 @@ def sparks_relations(spark: "SparkBeside") -> Iterator[Described]:
 
 
 def sparks_columns(spark: "SparkBeside", relation: Described) -> pa.Schema | None:
-    """The columns of a relation of Spark's, which Spark analyses; None if Spark can't."""
+    """Return the columns of a relation of Spark, as Spark analyses it; None if Spark can't, as for an invalid
+    view."""
     is_temporary = (relation.catalog, relation.database) == SESSION_SCHEMA
     table: Table = spark.entry((relation.name,) if is_temporary else relation.key).table
     try:

@@ -1,4 +1,5 @@
-"""Rows that describe relations, schemas and functions, in the order of the columns in ``columns``."""
+"""Rows that describe relations, schemas and functions; their values are in the order of the columns that the
+module ``columns`` defines."""
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -61,12 +62,13 @@ class Described(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """The catalog, the schema and the name."""
+        """The catalog, the schema and the name of the relation."""
         return self.catalog, self.database, self.name
 
 
 def table_row(relation: Described, owner: str) -> Row:
-    """The row of ``tables``, for a relation that the user ``owner`` has made."""
+    """Return the relation's row of ``information_schema.tables``; ``owner``: the user who counts as the
+    relation's owner."""
     insertable = "YES" if relation.insertable else "NO"
     return (
         *relation.key,
@@ -80,13 +82,14 @@ def table_row(relation: Described, owner: str) -> Row:
 
 
 def view_row(relation: Described) -> Row:
-    """The row of ``views``."""
+    """Return the relation's row of ``information_schema.views``."""
     return (*relation.key, relation.definition, "NONE", "NO", "NO")
 
 
 @lru_cache(maxsize=4096)
 def type_facts(kind: pa.DataType) -> Row:
-    """The values of the columns from ``data_type`` to ``interval_type`` in ``information_schema.columns``."""
+    """Return the values that a row of ``information_schema.columns`` has from ``data_type`` to
+    ``interval_type``, for a column of the type ``kind``."""
     full = ddl(kind)
     if is_interval(kind):
         return ("INTERVAL", full, None, None, None, None, None, None, full.partition(" ")[2].upper())
@@ -96,7 +99,7 @@ def type_facts(kind: pa.DataType) -> Row:
 
 
 def _number_facts(kind: pa.DataType) -> tuple[int | None, int | None, int | None]:
-    """Precision, radix and scale; nulls for a type that isn't numeric."""
+    """Return precision, radix and scale of a numeric type; three times None for another type."""
     if is_decimal(kind):
         return kind.precision, 10, kind.scale
     bits, scale = _BINARY_NUMBERS.get(kind, (None, None))
@@ -104,13 +107,14 @@ def _number_facts(kind: pa.DataType) -> tuple[int | None, int | None, int | None
 
 
 def schema_rows(catalog: str, schemas: Sequence[tuple[str, str | None]]) -> list[Row]:
-    """The rows of ``schemata``, for the schemas of a catalog with their comments."""
+    """Return the rows of ``information_schema.schemata`` for the ``schemas`` of a catalog, given as pairs of
+    name and comment."""
     owner = process_user()
     return [(catalog, name, owner, comment) for name, comment in schemas]
 
 
 def routine_rows() -> Iterator[Row]:
-    """The rows of ``routines``: the functions that SHOW FUNCTIONS lists."""
+    """Yield the rows of ``information_schema.routines``: the functions that SHOW FUNCTIONS lists."""
     texts = function_texts()
     for name in function_names():
         whole = (_SYSTEM, _BUILTIN, name)

@@ -22,8 +22,8 @@ SYSTEM_SCHEMAS: Final[Mapping[str, Mapping[str, pa.Schema]]] = {
 
 
 def system_schema(qualifier: tuple[str, ...]) -> str | None:
-    """The name of the schema of system tables that the qualifier of a dotted name stands for; None for other
-    qualifiers.
+    """Return the schema of system tables that the qualifier of a dotted name stands for; None for another
+    qualifier.
 
     >>> system_schema(("SYS",)), system_schema(("spark_catalog", "sys")), system_schema(("default",))
     ('sys', 'sys', None)

@@ -1,8 +1,8 @@
 """The tables of ``information_schema``, made when a statement names them.
 
-Rows that are still right are kept: the tables as long as the catalog's version stays, and the rows of a
-relation's columns as long as the names that they depend on stand for the same relations. So a lookup among a
-thousand tables takes the time of a scan.
+Rows that are still right are reused: a table's rows until the catalog's version changes, and the rows of a
+relation's columns until a name that they depend on stands for another relation. So a lookup among a thousand
+tables takes no longer than a scan of the rows.
 """
 
 import threading
@@ -40,8 +40,9 @@ if TYPE_CHECKING:
 
 
 class _ColumnRows(msgspec.Struct, frozen=True):
-    """The rows of one relation's columns: ``count`` rows of ``batch`` from ``start`` on. ``lookups``: the
-    names that the columns depend on; None: the rows have to be made anew each time."""
+    """The rows of one relation's columns: ``count`` rows of ``batch`` from the row ``start`` on. ``lookups``:
+    the lookups of names that the columns depend on; None = the rows have to be made anew for each
+    statement."""
 
     entry: Entry
     lookups: Lookups | None
@@ -55,10 +56,10 @@ _Fresh = tuple[Entry, Lookups | None, DescribedColumns]
 
 
 class InformationSchema:
-    """The tables of one session. Any thread may call the methods."""
+    """The tables of ``information_schema`` for one session. Any thread may call the methods."""
 
     def __init__(self, context: "weakref.ref[Context]") -> None:
-        """``context``: the state of the session that the tables describe."""
+        """Take a weak reference to the state of the session that the tables describe."""
         self._context = context
         self._lock = threading.RLock()
         # Guarded by the lock: whether a table is being made, each table with the state that it shows, and the
@@ -68,8 +69,9 @@ class InformationSchema:
         self._columns: dict[int, _ColumnRows] = {}
 
     def table(self, name: str) -> ArrowTable:
-        """The table ``information_schema.name`` with its current rows. A view over the table that is bound
-        only to learn its columns sees no rows. Raises TABLE_OR_VIEW_NOT_FOUND if there is no such table."""
+        """Return the table ``information_schema.<name>`` with its current rows. If the rows are just being
+        made, and that binds a view over the table, the view gets the table without rows. Raises
+        TABLE_OR_VIEW_NOT_FOUND for an unknown name."""
         key = name.lower()
         schema = INFORMATION_TABLES.get(key)
         if schema is None:
@@ -99,7 +101,7 @@ class InformationSchema:
         return table
 
     def _batches(self, name: str, schema: pa.Schema, context: "Context") -> Sequence[pa.RecordBatch]:
-        """The rows of a table, in one batch."""
+        """Return the current rows of the table ``name``, in one batch."""
         if name != "columns":
             return (rows_batch(schema, _MAKERS[name](context)),)
         parts = self._own_columns(context)
@@ -109,8 +111,8 @@ class InformationSchema:
         return (whole,)
 
     def _own_columns(self, context: "Context") -> list[_ColumnRows]:
-        """The rows of the columns of this session's relations. Rows that are known and still right are not
-        made again."""
+        """Return the rows of the columns of this session's relations, a part for each relation. Parts that
+        are still right are reused."""
         kept: dict[int, _ColumnRows] = {}
         fresh: list[_Fresh] = []
         entries = relations.own_entries(context)
@@ -127,13 +129,15 @@ class InformationSchema:
 
 
 def _is_right(known: _ColumnRows, context: "Context") -> bool:
-    """Whether the rows still describe the relation."""
+    """Return whether the rows still describe the relation: the names that its columns depend on stand for the
+    same relations as when the rows were made."""
     lookups = known.lookups
     return lookups is not None and (not lookups or context.catalog.agrees(lookups))
 
 
 def _made(fresh: list[_Fresh]) -> Iterator[_ColumnRows]:
-    """The rows of several relations as Arrow data, which are made in one go."""
+    """Yield the rows of the columns of each relation; all relations share one batch, which is made at
+    once."""
     whole = columns_batch([columns for *_, columns in fresh])
     start = 0
     for entry, lookups, (_, schema) in fresh:
@@ -142,7 +146,7 @@ def _made(fresh: list[_Fresh]) -> Iterator[_ColumnRows]:
 
 
 def _joined(parts: list[_ColumnRows]) -> Iterator[pa.RecordBatch]:
-    """The rows of all parts in order, in as few batches as their places allow."""
+    """Yield the rows of all parts in order, with neighbouring parts of one batch as a single slice."""
     for _, run in groupby(parts, key=lambda part: id(part.batch)):
         begin = end = 0
         for part in run:
@@ -155,7 +159,8 @@ def _joined(parts: list[_ColumnRows]) -> Iterator[pa.RecordBatch]:
 
 
 def _placed(parts: list[_ColumnRows], whole: pa.RecordBatch) -> dict[int, _ColumnRows]:
-    """The parts, by the identities of their entries, as rows of ``whole``, which begins with them."""
+    """Return the parts, by the ``id`` of their entries, as slices of ``whole``, a batch that begins with the
+    rows of all parts in order."""
     placed, start = {}, 0
     for part in parts:
         placed[id(part.entry)] = _ColumnRows(part.entry, part.lookups, whole, start, part.count)
@@ -164,12 +169,13 @@ def _placed(parts: list[_ColumnRows], whole: pa.RecordBatch) -> dict[int, _Colum
 
 
 def _spark(context: "Context") -> "SparkBeside | None":
-    """The Spark session whose names are visible, too."""
+    """Return the Spark session whose relations the tables describe, too; None without a Spark session, or if
+    ``SET sqlfront.lane = light`` hides it."""
     return None if context.options.lane == Lane.LIGHT else context.spark
 
 
 def _described(context: "Context") -> list[Described]:
-    """All relations: the session's, Spark's, the system tables."""
+    """Return the descriptions of all relations: the session's, Spark's, and the system tables."""
     spark = _spark(context)
     own = map(relations.described, relations.own_entries(context))
     sparks = () if spark is None else relations.sparks_relations(spark)
@@ -178,7 +184,7 @@ def _described(context: "Context") -> list[Described]:
 
 
 def _other_columns(context: "Context") -> list[DescribedColumns]:
-    """The relations that aren't the session's own, with their columns."""
+    """Return the descriptions and columns of the system tables and of Spark's relations."""
     spark = _spark(context)
     found = list(relations.system_relations(SYSTEM_SCHEMAS))
     if spark is not None:
@@ -198,7 +204,8 @@ def _view_rows(context: "Context") -> list[Row]:
 
 
 def _schema_rows(context: "Context") -> list[Row]:
-    """The rows of ``schemata``: Spark's schemas beside Spark, and this session's."""
+    """Return the rows of ``information_schema.schemata``: this session's schemas, and Spark's if there is a
+    Spark session."""
     spark = _spark(context)
     theirs = {} if spark is None else dict.fromkeys(spark.link.schemas)
     catalog = DEFAULT_CATALOG if spark is None else spark.link.database[0]

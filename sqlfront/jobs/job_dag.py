@@ -1,8 +1,9 @@
-"""The DAG of a durable job: the DAG of a query, joined with the DAGs of the rows that the query shares.
+"""The DAG of a durable job: the DAG of a query, joined with the DAGs of its shared rows.
 
-A light job has the shared rows computed before, by jobs of their own, and kept in memory. In the DAG of a
-durable job the shared rows are the output of a vertex; distributed edges lead from the vertex to each reader.
-So the shared rows are a stage of their own, whose spool file all readers read.
+Shared rows are the rows that several parts of a query read. For a light job, jobs of their own compute the
+shared rows beforehand, and hold them in memory. In the DAG of a durable job the shared rows are the output of
+a vertex; distributed edges lead from this vertex to each reader. So the shared rows are a stage of their own,
+whose spool file all readers read.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,8 +25,8 @@ from sqlfront_values.settings import Settings
 def job_dag(
     plan: QueryPlan, values: Sequence[object], settings: Settings
 ) -> tuple[DAG, Mapping[str, object]]:
-    """The DAG of a run of the plan, and the objects for the DAG's sources, by key; ``values``: those of the
-    query's parameters."""
+    """Return the DAG for one run of the plan, and the objects that the DAG's sources need, by key.
+    ``values``: the values of the query's parameters."""
     run_values = RunValues(settings)
     dag, resources = plan.bind(values, run_values)
     if not plan.shared:
@@ -40,8 +41,8 @@ def job_dag(
 
 
 class _JoinedDAG:
-    """A DAG under construction, into which other DAGs are copied: those of shared rows before their
-    readers."""
+    """A DAG under construction, into which other DAGs are copied; the DAGs of shared rows have to be copied
+    before the DAGs that read the rows."""
 
     def __init__(self) -> None:
         self.dag = DAG()
@@ -49,13 +50,14 @@ class _JoinedDAG:
         self._shared: dict[str, tuple[Vertex, pa.Schema]] = {}
 
     def add_shared(self, dag: DAG, part: SharedPlan) -> None:
-        """Copy a DAG whose result is the rows of the part."""
+        """Copy a DAG that computes the shared rows ``part``."""
         end = self.add(dag, f"shared rows {part.name}")
         self._shared[part.key] = (end, part.optimized.schema)
 
     def add(self, dag: DAG, shared: str | None = None) -> Vertex:
-        """Copy a DAG; return the copy of its last vertex. ``shared``: the name of a vertex in the place of
-        the result, None = the result stays."""
+        """Copy a DAG; return the copy of its last vertex, which emits the result. ``shared``: the name of a
+        vertex that replaces the result's sink so that other vertices can read the rows; None = the sink is
+        copied."""
         copies = {vertex.name: self._copy(vertex, shared) for vertex in dag}
         for edge in dag.edges:
             assert edge.destination is not None
@@ -73,7 +75,8 @@ class _JoinedDAG:
                 return self.dag.add(replace(vertex, name=self.dag.unique_name(vertex.name)))
 
     def _reader(self, name: str, key: str, columns: tuple[int, ...]) -> Vertex:
-        """Add a vertex that emits columns of shared rows."""
+        """Add and return a vertex ``name`` that reads the shared rows with the ``key``, and emits their
+        ``columns`` (ordinals)."""
         source, schema = self._shared[key]
         fields = [schema.field(column) for column in columns]
         row = tuple(

@@ -21,16 +21,16 @@ _SECONDS: Final = {"ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0}
 
 
 class JobSettings(msgspec.Struct, frozen=True):
-    """The settings of a job: those of its tasks, and those of its log."""
+    """The settings of a job: ``tasks`` for running its tasks, ``log`` for writing its log."""
 
     tasks: JobOptions = JobOptions()
     log: LogSettings = LogSettings()
 
 
 class JobOption(msgspec.Struct, frozen=True):
-    """An option of CREATE JOB: its ``name``, the ``field`` of the job's settings that takes the value (of
-    ``log`` if ``of_log``, else of ``tasks``), the ``kind`` of values, the least and the greatest value, and
-    the meaning in words."""
+    """An option of CREATE JOB. ``field``: the field of the job's settings that takes the value, in ``log`` if
+    ``of_log``, else in ``tasks``. ``kind``: count, size, duration or policy. ``least`` and ``most``: the
+    bounds of the value. ``meaning``: a text for the docs."""
 
     name: str
     field: str
@@ -41,7 +41,8 @@ class JobOption(msgspec.Struct, frozen=True):
     of_log: bool = False
 
     def value(self, text: str) -> object:
-        """The value of a text. Raises ProgrammingError for a text that is no value."""
+        """Return the value that the text means for this option. Raises ProgrammingError for a text that isn't
+        a value of the option, or out of bounds."""
         value = _parsed(self.kind, text)
         if isinstance(value, FailurePolicy):
             return value
@@ -59,7 +60,7 @@ class JobOption(msgspec.Struct, frozen=True):
 
     @property
     def default(self) -> str:
-        """The default, as a text that the option takes."""
+        """The default value, written as a text that the option takes."""
         settings = LogSettings() if self.of_log else JobOptions()
         value = getattr(settings, self.field)
         return value.value if isinstance(value, FailurePolicy) else self._shown(value)
@@ -120,8 +121,8 @@ _BY_NAME: Final = {option.name: option for option in JOB_OPTIONS}
 
 
 def job_settings(options: Mapping[str, str]) -> JobSettings:
-    """The settings that the options give. Raises ProgrammingError for an unknown option, one that is given
-    twice, or a value out of range.
+    """Return the settings that the options of CREATE JOB give. Raises ProgrammingError for an unknown option,
+    an option that is given twice, or a value out of range.
 
     >>> job_settings({"Task-Size": "1m", "job-event.store.flush-interval": "500 ms"}).log.flush_interval
     0.5

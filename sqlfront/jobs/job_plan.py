@@ -1,4 +1,4 @@
-"""The plan of a durable job: the part of a job's log by which any process can run the job."""
+"""The plan of a durable job, which the job's log stores so that any process can run the job."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,8 +39,8 @@ class SourceFile(msgspec.Struct, frozen=True, array_like=True):
 class JobPlan(msgspec.Struct, frozen=True, array_like=True):
     """The plan of a job. ``dag``: the encoded DAG of the statement's query, with the values of the query's
     parameters. ``schema``: the logical schema of the query's rows. ``files``: the files that the DAG reads.
-    ``held``: the names of the memory tables that the DAG reads, whose rows are in the process that planned
-    the job."""
+    ``held``: the names of the memory tables that the DAG reads; only the process that planned the job has
+    their rows."""
 
     dag: bytes
     schema: pa.Schema
@@ -48,21 +48,21 @@ class JobPlan(msgspec.Struct, frozen=True, array_like=True):
     held: tuple[str, ...]
 
     def encoded(self) -> bytes:
-        """The plan as bytes."""
+        """Return the plan as bytes, for :func:`decode_job_plan`."""
         return codec.encode(self)
 
     @property
     def fingerprint(self) -> str:
-        """The hash of the DAG."""
+        """A hash of the encoded DAG."""
         return sha256(self.dag).hexdigest()
 
     def stages(self) -> StagePlan:
-        """The stages of the DAG."""
+        """Cut the DAG into stages, and return them."""
         return cut(decode_dag(self.dag))
 
     def check_files(self) -> None:
         """Raise OperationalError (40001) if a file that the job reads has changed since the job was planned:
-        rows of two versions would be mixed."""
+        the job would mix rows of two versions."""
         for file in self.files:
             if _source_file(file.path) != file:
                 raise OperationalError(
@@ -73,23 +73,24 @@ class JobPlan(msgspec.Struct, frozen=True, array_like=True):
 
 
 def decode_job_plan(data: bytes) -> JobPlan:
-    """The plan of :meth:`JobPlan.encoded`. Raises OperationalError for other bytes."""
+    """Decode the bytes of :meth:`JobPlan.encoded`. Raises OperationalError for other bytes."""
     return codec.decode(data, JobPlan)
 
 
 def schema_of(submitted: JobSubmitted) -> pa.Schema:
-    """The logical schema of a job's rows."""
+    """Return the logical schema of the rows of the job that the event ``submitted`` has stored."""
     return decode_job_plan(submitted.plan).schema
 
 
 def settings_of(submitted: JobSubmitted) -> Settings:
-    """The settings for evaluation under which a job was created."""
+    """Return the evaluation settings under which the job was created; ``submitted``: the event that stored
+    it."""
     return Settings(**submitted.settings)
 
 
 class PlannedJob(msgspec.Struct, frozen=True):
-    """A statement's query, planned as a durable job. ``resources``: the rows of memory tables, by key; they
-    exist in this process only."""
+    """A statement's query, planned as a durable job. ``resources``: the rows of the memory tables that the
+    job reads, by key; only this process has these rows."""
 
     plan: JobPlan
     stages: StagePlan
@@ -99,10 +100,10 @@ class PlannedJob(msgspec.Struct, frozen=True):
 def plan_job(
     bound: LogicalPlan, values: Sequence[object], settings: Settings, collect_rows: float
 ) -> PlannedJob:
-    """Plan a bound query as a durable job; ``values``: those of the query's parameters; ``collect_rows``: as
-    of :class:`~sqlfront_planner.planning.PlanTarget`. Raises NotSupportedError for a query that no durable
-    job can run: one that reads rows which are neither in files nor in a memory table of this process, or that
-    has the user's code."""
+    """Plan a bound query as a durable job. ``values``: the values of the query's parameters;
+    ``collect_rows``: as of :class:`~sqlfront_planner.planning.PlanTarget`. Raises NotSupportedError for a
+    query that no durable job can run: a query that calls Python functions of the user, or reads rows that are
+    neither in files nor in a memory table of this process."""
     tables = [*_tables(bound)]
     for name, table in tables:
         _check_durable(name, table)
@@ -115,8 +116,8 @@ def plan_job(
 
 
 def _tables(bound: LogicalPlan) -> Iterator[tuple[str, Table]]:
-    """The name and the table of each scan of a bound query; of a cached table the copy, whose rows are
-    read."""
+    """Yield the name and the table of each scan of a bound query; for a cached table, yield the copy that the
+    scan reads."""
     for plan in (bound, *(rows.plan for rows in shared_rows(bound))):
         for node in all_nodes(plan):
             if isinstance(node, LogicalScan):

@@ -1,4 +1,4 @@
-"""The facts about a durable job that its user sees."""
+"""The status of a durable job, as its user sees it."""
 
 from datetime import UTC, datetime
 from enum import Enum
@@ -40,12 +40,13 @@ _PHASES = {
 class DurableJobStatus(msgspec.Struct, frozen=True):
     """The facts about a job at one moment.
 
-    ``statement``: the text behind AS. ``stages`` and ``tasks`` count those that have begun, ``stages_done``
-    and ``tasks_done`` those that are finished. ``restored``: tasks that the last coordinator has taken over
-    as finished; ``rerun``: finished tasks that had to run again, since their files were lost. ``epoch``: the
-    number of coordinators that the job has had. ``rows``: the rows of the finished job; ``bytes``: those of
+    ``statement``: the statement of CREATE JOB ... AS. ``stages`` and ``tasks``: the numbers that have begun;
+    ``stages_done`` and ``tasks_done``: the numbers that are finished. ``restored``: the number of finished
+    tasks that the present coordinator has taken over from its predecessors; ``rerun``: the number of finished
+    tasks that had to run again, since their files were lost. ``epoch``: the number of coordinators that the
+    job has had. ``rows``: the number of rows of the finished job, None = not finished; ``bytes``: the size of
     the spool files of finished tasks. ``created``: microseconds since 1970, UTC; None = unknown. ``error``:
-    the error that ended the job, or for which the log can't be read."""
+    the error that ended the job, or the error of reading its log; None = no error."""
 
     id: str
     name: str
@@ -71,7 +72,8 @@ class DurableJobStatus(msgspec.Struct, frozen=True):
 
 
 def status_of(submitted: JobSubmitted, state: JobState, *, coordinated: bool) -> DurableJobStatus:
-    """The status of a job by the sum of its events. ``coordinated``: a coordinator runs the job."""
+    """Return the status of a job from the state that its events add up to. ``coordinated``: whether a
+    coordinator runs the job."""
     stages, finished, ended = state.stages.copy(), state.finished.copy(), state.ended
     return DurableJobStatus(
         id=submitted.job,
@@ -94,20 +96,21 @@ def status_of(submitted: JobSubmitted, state: JobState, *, coordinated: bool) ->
 
 
 def unreadable(job: str, error: Error) -> DurableJobStatus:
-    """The status of a job whose log can't be read because of the error; the id stands for the name."""
+    """Return the status of a job whose log can't be read because of ``error``. The name is unknown, so that
+    the id ``job`` serves as the name."""
     reason = JobError(type(error).__name__, str(error), error.condition, error.sqlstate)
     return DurableJobStatus(job, job, JobPhase.UNREADABLE, error=reason)
 
 
 def as_error(error: JobError) -> Error:
-    """The error of a job, as its log has it."""
+    """Return the error of a job, which its log stores as data, as an exception to raise."""
     kind = getattr(errors, error.kind, errors.OperationalError)
     made: Error = kind(error.message, condition=error.condition, sqlstate=error.sqlstate)
     return made
 
 
 def job_time(microseconds: int | None) -> datetime | None:
-    """The time of microseconds since 1970, UTC."""
+    """Convert microseconds since 1970 to a datetime in UTC; None stays None."""
     return None if microseconds is None else datetime.fromtimestamp(microseconds / 1_000_000, UTC)
 
 

@@ -86,8 +86,9 @@ def stages(service: "JobService") -> list[Row]:
 
 
 def tasks(service: "JobService") -> list[Row]:
-    """The rows of ``sys.job_tasks``: the tasks of the stages that have begun, by job, stage and number. A
-    task without a finish that counts has neither epoch nor member."""
+    """Return the rows of ``sys.job_tasks``: the tasks of the stages that have begun, by job, stage and
+    number. A task that isn't finished, or has to run again, has the state ``waiting``, and no epoch, attempt,
+    member, rows and bytes."""
     rows: list[Row] = []
     for job in service.stored():
         finished = {(task.stage, task.task): event for task, event in job.state.finished.items()}
@@ -105,7 +106,8 @@ def tasks(service: "JobService") -> list[Row]:
 
 
 def events(service: "JobService") -> list[Row]:
-    """The rows of ``sys.job_events``: the records that count in the logs, by job and number."""
+    """Return the rows of ``sys.job_events``: the events of each log that count, by job and number. Events
+    that a coordinator wrote after its successor had taken over don't count."""
     return [
         (job.id, record.sequence, record.epoch, record.name, record.content)
         for job in service.stored()

@@ -1,4 +1,4 @@
-"""Tasks of durable jobs on the members of a cluster."""
+"""A runner of durable jobs' tasks on the members of a cluster."""
 
 import logging
 import secrets
@@ -33,13 +33,13 @@ _PERIOD: Final = 0.005
 
 
 class Named(Protocol):
-    """A thing with a name."""
+    """An object with a name, such as a member."""
 
     name: str
 
 
 class TaskMembers(Protocol):
-    """The members of a cluster as a runner of tasks sees them."""
+    """The members of a cluster, with the methods that a runner of tasks needs."""
 
     @property
     def coordinator(self) -> "Named":
@@ -47,17 +47,19 @@ class TaskMembers(Protocol):
 
     @property
     def member_list(self) -> MemberList:
-        """The current members."""
+        """The present member list."""
 
     def ask(self, service: str, questions: Mapping[str, bytes]) -> Mapping[str, bytes | memoryview]:
-        """Ask a service of members, each its own question; return the answers by the members' names. Raises
-        OperationalError if a member is gone."""
+        """Send each member its question for the named service; return the answers by the members' names.
+        ``questions``: encoded questions by the members' names. Raises OperationalError if a member is
+        gone."""
 
 
 class MemberRunner(ClosingContext):
-    """A runner of a job's tasks on the members of a cluster: each task on the member with the fewest. The
-    tasks of a member that is gone end with an OperationalError. Every member needs the directory of the
-    spool files. ``dag``: the encoded DAG of the job; ``threads``: the tasks of a member at a time."""
+    """A runner of a job's tasks on the members of a cluster: each task runs on the member with the fewest
+    tasks. The tasks of a lost member end with an OperationalError. Every member needs access to the directory
+    of the spool files. ``dag``: the encoded DAG of the job; ``threads``: the number of tasks that a member
+    runs at a time; ``member`` and ``incarnation``: the name and the unique id of this process."""
 
     def __init__(
         self,
@@ -93,7 +95,8 @@ class MemberRunner(ClosingContext):
         return [info.name for info in self._members.member_list.members if not info.lite]
 
     def start(self, run: TaskRun, ended: Callable[[TaskEnd], None]) -> None:
-        """Begin a run on a member, and return."""
+        """Begin the run of a task on a member, and return at once; ``ended`` is called with the task's end,
+        on any thread, even before this method returns."""
         with self._lock:
             busy = Counter(member for member, _, _ in self._tasks.values())
             present = self._present()
@@ -155,7 +158,8 @@ class MemberRunner(ClosingContext):
                 ended(each.end(run))
 
     def _lose(self, member: str, error: Error) -> None:
-        """End the tasks of a member that does not answer."""
+        """End the tasks of a member that does not answer because of ``error``: each with an
+        OperationalError."""
         with self._lock:
             self._taught.discard(member)
             self._silent.add(member)
@@ -167,7 +171,7 @@ class MemberRunner(ClosingContext):
             ended(TaskEnd(run, None, OperationalError(f"the task on {member} is lost: {error}")))
 
     def stop(self) -> None:
-        """Have all runs end soon."""
+        """Ask the members to end all runs; return before the runs have ended."""
         with self._lock:
             taught = list(self._taught)
         for member in taught:
@@ -177,7 +181,7 @@ class MemberRunner(ClosingContext):
                 self._lose(member, error)
 
     def close(self) -> None:
-        """End the questions; members forget the job."""
+        """Stop asking members for ended tasks, and tell the members to forget the job."""
         self._closed.set()
         self._thread.join()
         for member in self._taught:

@@ -17,8 +17,8 @@ logger: Final = logging.getLogger(__name__)
 
 
 class RunningJob:
-    """The run of a job by this process's coordinator. ``forget`` is called on the coordinator's thread when
-    the run is over."""
+    """The run of a job by a coordinator in this process. ``forget`` is called on the coordinator's thread,
+    with this object, when the run is over."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class RunningJob:
         self._thread = threading.Thread(target=self._run, name=f"sqlfront-{submitted.job}", daemon=True)
 
     def start(self) -> None:
-        """Begin the run."""
+        """Begin the run on the coordinator's thread, and return."""
         self._thread.start()
 
     def _run(self) -> None:
@@ -53,19 +53,22 @@ class RunningJob:
 
     @property
     def status(self) -> DurableJobStatus:
-        """The present status."""
+        """The job's present status."""
         return status_of(self.submitted, self._coordinator.state, coordinated=self.lost is None)
 
     def cancel(self, request: CancelRequested) -> bool:
-        """Cancel the job durably; False if the job is about to end, or has ended."""
+        """Cancel the job durably, and return True; return False if the job has ended, or if it is too late to
+        stop its end."""
         return self._coordinator.cancel(request)
 
     def wait(self, timeout: float | None) -> bool:
-        """Wait for the end of the run, ``timeout`` seconds at most; return whether it has come."""
+        """Wait for the end of the run, but at most ``timeout`` seconds (None: without a limit); return
+        whether the run has ended."""
         self._thread.join(timeout)
         return not self._thread.is_alive()
 
     def suspend(self) -> None:
-        """End the run, and leave the job to a successor."""
+        """End the run before the job is done, and return when the run has ended; another coordinator can take
+        the job over."""
         self._coordinator.suspend()
         self._thread.join()

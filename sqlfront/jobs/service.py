@@ -1,4 +1,4 @@
-"""The durable jobs of a session's store, and a job as its user sees it."""
+"""The service for the durable jobs of a session's store, and the user's handle of a job."""
 
 import os
 import secrets
@@ -55,7 +55,7 @@ _SPOOL: Final = "spool"
 
 
 class DurableJob:
-    """A durable job of a store. The job goes on when this object, or the session, is gone."""
+    """A user's handle of a durable job. The job goes on when this object, or the session, is gone."""
 
     def __init__(self, service: "JobService", job: str, name: str) -> None:
         self._service = service
@@ -65,24 +65,27 @@ class DurableJob:
         self.name = name
 
     def status(self) -> DurableJobStatus:
-        """The present status."""
+        """Return the job's present status."""
         return self._service.status(self.id)
 
     def wait(self, timeout: float | None = None) -> DurableJobStatus:
-        """Wait for the end of the job, ``timeout`` seconds at most (None: without a limit); return the status
-        then. Raises OperationalError if the coordinator has lost the job."""
+        """Wait for the end of a job that this process runs, but at most ``timeout`` seconds (None: without a
+        limit); return the job's status then. A job that another process runs is not waited for, so that the
+        status may be that of a running job. Raises OperationalError if the coordinator has lost the job, for
+        example since the log can't be written."""
         return self._service.wait(self.id, timeout)
 
     def result(self) -> "Result":
-        """The rows of a finished job without a target, as a result of a statement; waits for the end of the
-        job. Raises the error that ended the job; OperationalError for a cancelled job, and for one that has
-        put its rows into a target."""
+        """Return the rows of the finished job as a result, after waiting for the end of a job that this
+        process runs. Raises the error that ended the job, and OperationalError for a cancelled job, for a job
+        that another process still runs, and for a job that has put its rows into a target (INSERT, CREATE
+        TABLE)."""
         self.wait()
         return self._service.read(self.id)
 
     def cancel(self) -> bool:
-        """Cancel the job; the request is durable when this returns. False if the job has ended, or is about
-        to."""
+        """Cancel the job, and return True when the request is durable; return False if the job has ended, or
+        if it is too late to stop its end."""
         return self._service.cancel(self.id)
 
     def __repr__(self) -> str:
@@ -90,7 +93,8 @@ class DurableJob:
 
 
 class StoredJob(msgspec.Struct, frozen=True):
-    """A job that was accepted, as its log has it."""
+    """A job as its log stores it: the event ``submitted`` by which the job was accepted, the ``state`` that
+    its events add up to, and the events themselves (``replay``)."""
 
     submitted: JobSubmitted
     state: JobState
@@ -103,8 +107,9 @@ class StoredJob(msgspec.Struct, frozen=True):
 
 
 class JobService(ClosingContext):
-    """The durable jobs of the store at ``address``, a directory. The store is opened, and its owner asked,
-    when a job needs it; one process owns a store at a time, others read it. Safe to use from several threads.
+    """The durable jobs of the store at ``address``, a directory. One process owns a store at a time, and
+    changes its jobs; others only read the store. This process becomes the owner when it first has to change a
+    job. Safe to use from several threads.
     """
 
     def __init__(
@@ -115,9 +120,9 @@ class JobService(ClosingContext):
         target: "Callable[[JobSubmitted], JobTarget | None]",
         members: TaskMembers | None = None,
     ) -> None:
-        """``engine``: runs the tasks, unless ``members`` of a cluster do. ``read``: runs a plan in the
-        session. ``target``: makes the target of a job, None = the rows stay in the job's files. Raises
-        NotSupportedError for a URL."""
+        """``engine``: runs the tasks, unless there are ``members`` of a cluster to run them. ``read``: runs a
+        plan in the session. ``target``: returns the target for a job's rows, None = the rows stay in the
+        job's files. Raises NotSupportedError if ``address`` is a URL other than ``file://``."""
         if "://" in address.removeprefix("file://"):
             raise NotSupportedError(f"a job store that is no directory: {address}")
         self._store = JobStore.open(address, clock=engine.clock)
@@ -154,9 +159,10 @@ class JobService(ClosingContext):
         settings: Settings,
         options: Mapping[str, str],
     ) -> DurableJob:
-        """Accept a job, durably, and begin to run it. ``statement``: the text behind AS. ``options``: those
-        of CREATE JOB. Raises ProgrammingError for a wrong option, and for a name that another job of the
-        store has; OperationalError if the store can't be written, or another process owns it."""
+        """Accept a job, durably, and begin to run it; return its handle. ``statement``: the text of the
+        statement of CREATE JOB ... AS. ``options``: the options of CREATE JOB. Raises ProgrammingError for a
+        wrong option, and for a name that another job of the store has; OperationalError if the store can't be
+        written, or another process owns it."""
         chosen = job_settings(options)
         with self._changing():
             self._remove_unaccepted()
@@ -188,10 +194,11 @@ class JobService(ClosingContext):
             return DurableJob(self, job, name)
 
     def resume(self, job: str, cancel: CancelRequested | None = None) -> bool:
-        """Run a job whose coordinator is gone; do nothing for a job that runs or has ended. ``cancel``: the
-        job ends as cancelled instead, unless its rows may be in the target already. Return whether the job
-        was resumed, or cancelled. Raises OperationalError if files that the job reads have changed, or the
-        rows of a memory table are gone."""
+        """Take over a job whose coordinator is gone, and run it to its end; do nothing for a job that runs
+        here or has ended. ``cancel``: a request to cancel, by which the job ends as cancelled instead, unless
+        its rows may be in the target already. Return whether the job was resumed, or with ``cancel``, whether
+        it was cancelled. Raises OperationalError if files that the job reads have changed, or if the job
+        reads a memory table of a process that has ended."""
         stored = self._read(job)
         if stored.state.ended is not None:
             return False
@@ -228,15 +235,16 @@ class JobService(ClosingContext):
     def _coordinator(
         self, submitted: JobSubmitted, state: JobState, log: EventLog, stages: StagePlan
     ) -> tuple[Coordinator, ThreadRunner | MemberRunner]:
-        """The coordinator of a job's next epoch, and the runner of the job's tasks."""
+        """Return a coordinator for a job, and the runner of the job's tasks. ``state`` and ``log``: of the
+        epoch that the coordinator has claimed."""
         runner = self._runner(submitted, stages)
         options, folder = job_settings(submitted.options).tasks, self._folder(submitted.job)
         target = self._target(submitted)
         return Coordinator(stages, state, log, runner, folder, options, target), runner
 
     def _runner(self, submitted: JobSubmitted, stages: StagePlan) -> ThreadRunner | MemberRunner:
-        """The runner of a job's tasks: the members of the cluster, or threads of this process if there are no
-        members, or the job reads rows that this process holds."""
+        """Return a runner of a job's tasks: on the members of the cluster, or on threads of this process if
+        there is no cluster, or if the job reads memory tables of this process."""
         settings, plan = settings_of(submitted), decode_job_plan(submitted.plan)
         me = {"member": self._member, "incarnation": self._incarnation}
         if self._members is not None and not plan.held:
@@ -267,7 +275,7 @@ class JobService(ClosingContext):
                 self._held.pop(run.submitted.job, None)
 
     def _remove_unaccepted(self) -> None:
-        """Remove what is left of jobs that were never accepted, since their process died before."""
+        """Remove from the store what is left of jobs whose process died before they were accepted."""
         for job in self._store.jobs():
             found = self._found(job)
             if found is None:
@@ -281,18 +289,19 @@ class JobService(ClosingContext):
     # ---- the jobs of the store
 
     def jobs(self) -> list[DurableJobStatus]:
-        """The status of each job, in the order of creation, then those of jobs whose logs can't be read."""
+        """Return the status of each job, in the order of creation, followed by the jobs whose logs can't be
+        read."""
         found = [(job, self._found(job)) for job in self._store.jobs()]
         unread = [unreadable(job, each) for job, each in found if isinstance(each, Error)]
         return [self._status(job) for job in _in_order(each for _, each in found)] + unread
 
     def stored(self) -> list[StoredJob]:
-        """The jobs whose logs can be read, in the order of creation."""
+        """Return the jobs whose logs can be read, in the order of creation."""
         return _in_order(self._found(job) for job in self._store.jobs())
 
     def _found(self, job: str) -> StoredJob | Error | None:
-        """The job with the id, or the error for which its log can't be read; None if no such job was
-        accepted."""
+        """Return the stored job with the id ``job``, or the error of reading its log; None if no job with the
+        id was accepted."""
         known = self._ended.get(job)
         if known is not None:
             return known
@@ -311,20 +320,21 @@ class JobService(ClosingContext):
         return None
 
     def log(self, job: str) -> Replay:
-        """The log of the job with the id. Raises OperationalError for a log in a form that this version of
-        sqlfront doesn't know."""
+        """Read the log of the job with the id ``job``. Raises OperationalError for a log in a form that this
+        version of sqlfront doesn't know."""
         return self._store.read(job)
 
     def find(self, name: str) -> DurableJob | None:
-        """The job with the name, in any case of letters, or with the id; None if there is none."""
+        """Return the job with this name, in any case of letters, or with this id; None if there is no such
+        job."""
         for job in reversed(self.jobs()):
             if name == job.id or job.name.lower() == name.lower():
                 return DurableJob(self, job.id, job.name)
         return None
 
     def status(self, job: str) -> DurableJobStatus:
-        """The present status of a job. Raises OperationalError if there is no such job, InterfaceError in a
-        forked process."""
+        """Return the present status of the job with the id ``job``. Raises OperationalError if there is no
+        such job, InterfaceError in a forked process."""
         self._check_process()
         run = self._running.get(job)
         if run is not None:
@@ -339,11 +349,13 @@ class JobService(ClosingContext):
         return status_of(job.submitted, job.state, coordinated=self._is_coordinated())
 
     def _is_coordinated(self) -> bool:
-        """Whether another process may run the jobs that don't run here."""
+        """Return whether another process owns the store, and so may run the jobs that don't run here."""
         return self._ownership is None and self._store.owner() is not None
 
     def wait(self, job: str, timeout: float | None) -> DurableJobStatus:
-        """Wait for the end of a job, ``timeout`` seconds at most; return the status then."""
+        """Wait for the end of a job that runs here, but at most ``timeout`` seconds (None: without a limit);
+        return the job's status then. A job that doesn't run here is not waited for. Raises OperationalError
+        if the coordinator has lost the job."""
         self._check_process()
         run = self._running.get(job)
         if run is not None:
@@ -354,7 +366,8 @@ class JobService(ClosingContext):
         return self.status(job)
 
     def cancel(self, job: str) -> bool:
-        """Cancel a job, durably; False if the job has ended, or is about to."""
+        """Cancel the job durably, and return True; return False if the job has ended, or if it is too late to
+        stop its end."""
         request = CancelRequested(process_user(), time.time_ns() // 1000)
         with self._changing():
             run = self._running.get(job)
@@ -363,7 +376,8 @@ class JobService(ClosingContext):
         return run.cancel(request)
 
     def remove(self, job: str) -> None:
-        """Remove an ended job with its files and its log. Raises OperationalError for a job that runs."""
+        """Remove a job that doesn't run here, with its files and its log. Raises OperationalError for a job
+        that runs here."""
         with self._changing():
             if job in self._running:
                 raise OperationalError(f"the job {job} runs; CANCEL JOB first")
@@ -373,8 +387,9 @@ class JobService(ClosingContext):
             self._ended.pop(job, None)
 
     def rows(self, job: str) -> SpooledRows:
-        """The rows of a finished job. Raises the error of a failed job, OperationalError for a job that is
-        not finished, and for one that has put its rows into a target."""
+        """Return the rows of the finished job with the id ``job``, as a table. Raises the error of a failed
+        job, and OperationalError for a job that has not finished, was cancelled, or has put its rows into a
+        target."""
         stored = self._read(job)
         submitted, ended = stored.submitted, stored.state.ended
         if ended is None:
@@ -389,20 +404,21 @@ class JobService(ClosingContext):
         return SpooledRows(f"job.`{submitted.name}`", schema_of(submitted), ended.result.files)
 
     def table(self, name: str) -> SpooledRows:
-        """The rows of the finished job with the name or id, as :meth:`rows`. Raises
-        TABLE_OR_VIEW_NOT_FOUND if there is no such job."""
+        """Return the rows of the finished job with this name or id, as a table. Raises
+        TABLE_OR_VIEW_NOT_FOUND if there is no such job, and the errors of :meth:`rows`."""
         job = self.find(name)
         if job is None:
             raise spark_error("TABLE_OR_VIEW_NOT_FOUND", f"There is no job `{name}` in {self.address}.")
         return self.rows(job.id)
 
     def read(self, job: str) -> "Result":
-        """The rows of a finished job as a result; raises the errors of :meth:`rows`."""
+        """Return the rows of the finished job with the id ``job`` as a result; raises the errors of
+        :meth:`rows`."""
         return self._read_plan(self.rows(job).plan())
 
     def submitted(self, job: str) -> JobSubmitted:
-        """The event by which a job was accepted. Raises OperationalError if there is no such job, or its log
-        can't be read."""
+        """Return the event by which the job with the id ``job`` was accepted. Raises OperationalError if
+        there is no such job, or its log can't be read."""
         return self._read(job).submitted
 
     def _read(self, job: str) -> StoredJob:
@@ -419,7 +435,8 @@ class JobService(ClosingContext):
     @contextmanager
     def _changing(self) -> Iterator[None]:
         """A context in which no other thread changes jobs, and this process owns the store. Raises
-        InterfaceError after :meth:`close`, and in a forked process."""
+        InterfaceError after :meth:`close` and in a forked process, OperationalError if another process owns
+        the store."""
         self._check_process()
         with self._lock:
             if self._closed:
@@ -432,7 +449,8 @@ class JobService(ClosingContext):
             raise InterfaceError(f"{inherited('the session')}; open one here")
 
     def close(self) -> None:
-        """Leave the running jobs to a successor, and give the store up."""
+        """Stop the coordinators of this process, and give up the ownership of the store; another process can
+        resume the jobs."""
         with self._lock:
             self._closed = "the session is closed"
             running = list(self._running.values())
@@ -448,7 +466,7 @@ def _in_order(found: "Iterable[StoredJob | Error | None]") -> list[StoredJob]:
 
 
 def _reads_again(stages: StagePlan, state: JobState) -> bool:
-    """Whether a task of the job has to run, and so may read the job's sources."""
+    """Return whether a task of the job still has to run, so that the job's sources may be read again."""
     return not state.is_complete(stages.stages[-1].number) or bool(reset_after_loss(stages, state).tasks)
 
 

@@ -10,8 +10,8 @@ from sqlfront_values.expressions import Expr
 
 
 class SpooledRows:
-    """The rows of a finished job as a table; the table is its own only snapshot. ``schema``: the logical
-    schema. ``files``: the files with the rows, in order."""
+    """The rows of a finished job as a table with a single version, which is also the table's snapshot.
+    ``schema``: the logical schema. ``files``: the files with the rows, in order."""
 
     #: The name of the format, ``spooled``.
     format = "spooled"
@@ -26,19 +26,19 @@ class SpooledRows:
 
     @property
     def statistics(self) -> base.TableStatistics:
-        """The number of rows."""
+        """The statistics of the table: the number of rows."""
         return base.TableStatistics(rows=sum(file.rows for file in self._files))
 
     def snapshot(self) -> "SpooledRows":
-        """The table itself."""
+        """Return the table itself, which never changes."""
         return self
 
     def exact_filters(self, filters: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        """Return no filter: the scan applies none exactly."""
+        """Return no filter: :meth:`scan` applies none of them."""
         return ()
 
     def scan(self, request: base.ScanRequest) -> base.ScanPlan:
-        """Plan a source that reads the files, one after the other."""
+        """Plan a source that reads the requested columns from the files, one after the other."""
         buckets = max((len(file.bucket_rows) for file in self._files), default=1)
         return base.ScanPlan(SpoolScan(self._files, 0, buckets, columns=request.columns))
 
@@ -46,5 +46,5 @@ class SpooledRows:
         """Do nothing: the files belong to the job."""
 
     def plan(self) -> LogicalScan:
-        """A scan of all columns."""
+        """Return a plan that reads all columns."""
         return LogicalScan(self.name, self, self, tuple(range(len(self.schema))))

@@ -1,4 +1,5 @@
-"""The door of a member to the tasks of durable jobs; what is behind loads with the first question."""
+"""A member's service for tasks of durable jobs that loads the modules for its answers with the first
+question."""
 
 from collections.abc import Callable
 from threading import Lock
@@ -18,8 +19,8 @@ TASKS: Final = "durable tasks"
 
 
 class TaskDoor(RequestService):
-    """A member's service for questions about tasks, see
-    :class:`~sqlfront.jobs.task_service.TaskService`."""
+    """A member's service for the tasks of durable jobs, which loads and makes a
+    :class:`~sqlfront.jobs.task_service.TaskService` when the first question comes."""
 
     def __init__(self) -> None:
         self._engine: Engine | None = None
@@ -27,11 +28,12 @@ class TaskDoor(RequestService):
         self._service: task_service.TaskService | None = None
 
     def attach(self, engine: Engine) -> None:
-        """Have the tasks run on the engine of the member."""
+        """Set the member's engine, on which tasks will run; needed before the first question."""
         self._engine = engine
 
     def answer(self, content: bytes) -> bytes:
-        """See :meth:`~sqlfront_cluster.members.requests.RequestService.answer`."""
+        """Answer an encoded question by the :class:`~sqlfront.jobs.task_service.TaskService`; see
+        :meth:`~sqlfront_cluster.members.requests.RequestService.answer`."""
         with self._lock:
             if self._service is None:
                 assert self._engine is not None
@@ -39,6 +41,7 @@ class TaskDoor(RequestService):
         return self._service.answer(content)
 
     def keep_present(self, is_present: Callable[[str], bool]) -> None:
-        """Stop the tasks of coordinators that are not in the member list any more."""
+        """Stop the tasks of coordinators that have left the cluster; ``is_present`` tells whether the member
+        list has a name."""
         if self._service is not None:
             self._service.keep_present(is_present)

@@ -1,6 +1,7 @@
-"""The tasks of durable jobs on a member: a service that begins tasks, and tells which have ended.
+"""A service that runs tasks of durable jobs on a member, and reports their ends to the coordinator.
 
-The coordinator asks, the service answers at once; :mod:`.member_runner` has the coordinator's side.
+The coordinator (:mod:`.member_runner`) sends questions; the service answers each at once, without waiting for
+a task.
 """
 
 from collections.abc import Callable
@@ -30,8 +31,9 @@ from sqlfront_values.settings import Settings
 
 
 class LearnJob(msgspec.Struct, frozen=True, tag=True):
-    """Coordinator: tasks of this job will come. ``run``: the id of the coordinator's run of the job, which
-    the other questions name. ``coordinator``: the name of the coordinator's member."""
+    """The coordinator's announcement of a job whose tasks will follow. ``run``: the id of this run of the
+    job, which the other questions name. ``coordinator``: the name of the coordinator's member. ``dag``: the
+    encoded DAG of the job."""
 
     run: str
     coordinator: str
@@ -40,7 +42,8 @@ class LearnJob(msgspec.Struct, frozen=True, tag=True):
 
 
 class StartTask(msgspec.Struct, frozen=True, tag=True):
-    """Coordinator: begin a task. ``number`` comes back with its end; the other fields are those of a
+    """The coordinator's request to begin a task. ``run``: the id from :class:`LearnJob`. ``number``: a number
+    by which the task's end will be reported; the other fields are those of a
     :class:`~sqlfront_engine.durable.tasks.TaskRun`."""
 
     run: str
@@ -54,7 +57,8 @@ class StartTask(msgspec.Struct, frozen=True, tag=True):
     folder: str
 
     def task_run(self, plan: StagePlan) -> TaskRun:
-        """The run of the task. Raises OperationalError for a stage that the plan doesn't have."""
+        """Return the task to run, with its stage from ``plan``. Raises OperationalError for a stage that the
+        plan doesn't have."""
         if not 0 <= self.stage < len(plan.stages):
             raise OperationalError(f"a durable job has no stage {self.stage}")
         tasks = StageTasks(plan.stages[self.stage], self.ranges, self.buckets)
@@ -62,19 +66,19 @@ class StartTask(msgspec.Struct, frozen=True, tag=True):
 
 
 class AskEnds(msgspec.Struct, frozen=True, tag=True):
-    """Coordinator: which tasks have ended since the last question?"""
+    """The coordinator's question which tasks of the ``run`` have ended since its last question."""
 
     run: str
 
 
 class StopTasks(msgspec.Struct, frozen=True, tag=True):
-    """Coordinator: let all tasks end soon."""
+    """The coordinator's request that all tasks of the ``run`` end soon."""
 
     run: str
 
 
 class ForgetJob(msgspec.Struct, frozen=True, tag=True):
-    """Coordinator: no further question about the job will come."""
+    """The coordinator's message that no further question about the ``run`` will come."""
 
     run: str
 
@@ -83,8 +87,9 @@ TaskQuestion = LearnJob | StartTask | AskEnds | StopTasks | ForgetJob
 
 
 class EndedTask(msgspec.Struct, frozen=True):
-    """The end of a task: its files or its error; ``damaged``: the path and the problem of a spool file by
-    which it failed."""
+    """The end of the task with this ``number``: its files (``output``) or its ``error``. ``damaged``: the
+    path of a spool file that the task could not read, and the problem with the file; None = the task has no
+    such error."""
 
     number: int
     output: Manifest | None = None
@@ -93,7 +98,7 @@ class EndedTask(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, number: int, end: TaskEnd) -> "EndedTask":
-        """The end of the run with the number, as data."""
+        """Encode the ``end`` of the task with this number as data for the coordinator."""
         if end.error is None:
             return cls(number, end.output)
         error = end.error
@@ -101,14 +106,15 @@ class EndedTask(msgspec.Struct, frozen=True):
         return cls(number, None, ErrorData.of(error), damaged)
 
     def end(self, run: TaskRun) -> TaskEnd:
-        """The end of the run."""
+        """Decode the end of ``run``, the task that this object's ``number`` stands for."""
         if self.damaged is not None:
             return TaskEnd(run, None, SpoolDamaged(*self.damaged))
         return TaskEnd(run, self.output, None if self.error is None else self.error.error())
 
 
 class TaskEnds(msgspec.Struct, frozen=True):
-    """The answer to every question: the tasks that have ended, empty unless the coordinator asked."""
+    """The service's answer to every question: for :class:`AskEnds` the tasks that have ended, for other
+    questions nothing."""
 
     ends: tuple[EndedTask, ...] = ()
 
@@ -117,7 +123,7 @@ _decode_question: Final = make_decoder(TaskQuestion, codec.decode_hook)
 
 
 def _decode(content: bytes) -> TaskQuestion:
-    """Decode a question. Raises OperationalError for other bytes."""
+    """Decode a question of the coordinator. Raises OperationalError for bytes that are no question."""
     try:
         question: TaskQuestion = _decode_question(content)  # type: ignore[assignment]
     except Exception as error:
@@ -129,7 +135,7 @@ def _decode(content: bytes) -> TaskQuestion:
 
 
 class _JobTasks:
-    """The tasks of one coordinator's run of a job."""
+    """The tasks of one coordinator's run of a job, and the ends that the coordinator has not fetched yet."""
 
     def __init__(self, engine: Engine, learned: LearnJob) -> None:
         self.coordinator = learned.coordinator
@@ -155,16 +161,18 @@ class _JobTasks:
 
 
 class TaskService(RequestService):
-    """The tasks of durable jobs that run on a member."""
+    """The service that runs tasks of durable jobs on a member, and answers the coordinators' questions."""
 
     def __init__(self, engine: Engine) -> None:
-        """``engine``: that of the member."""
+        """``engine``: the member's engine, which runs the tasks."""
         self._engine = engine
         self._lock = Lock()
         self._jobs: dict[str, _JobTasks] = {}
 
     def answer(self, content: bytes) -> bytes:
-        """See :meth:`~sqlfront_cluster.members.requests.RequestService.answer`."""
+        """Decode a question, act on it, and return the encoded :class:`TaskEnds`; see
+        :meth:`~sqlfront_cluster.members.requests.RequestService.answer`. Raises OperationalError for a task
+        or a run that this member doesn't know."""
         question = _decode(content)
         return codec.encode(TaskEnds(self._answered(question)))
 
@@ -195,7 +203,8 @@ class TaskService(RequestService):
         return job
 
     def keep_present(self, is_present: Callable[[str], bool]) -> None:
-        """Stop the tasks of coordinators that are not in the member list any more."""
+        """Stop the tasks of coordinators that have left the cluster; ``is_present`` tells whether the member
+        list has a name."""
         with self._lock:
             gone = [run for run, job in self._jobs.items() if not is_present(job.coordinator)]
             stopped = [self._jobs.pop(run) for run in gone]

@@ -1,4 +1,4 @@
-"""Names of tables and columns for a cell with SQL."""
+"""Completion of the names of tables and columns in a cell with SQL."""
 
 import re
 from typing import Final
@@ -33,9 +33,10 @@ def is_sql(text: str, line: int) -> bool:
 
 
 def completions(text: str, token: str, session: Session) -> list[str]:
-    """The texts that may stand in the place of ``token``: names of tables, and of the columns of tables that
-    the cell's ``text`` names, that begin as the token does behind its last dot. A name that is no identifier
-    gets backticks. Beside a Spark session only this session's names are offered."""
+    """Return the texts that can replace ``token``, the name being typed. They are the names of tables, and of
+    columns of the tables that the cell's ``text`` mentions, that begin with the last part of the token. A
+    name that is no identifier gets backticks. With a Spark session beside, only this session's names are
+    offered."""
     head, dot, begun = token.rpartition(".")
     words = {word.lower() for word in _WORD.findall(text)}
     found = set[str]()
@@ -52,7 +53,8 @@ def completions(text: str, token: str, session: Session) -> list[str]:
 
 
 def _written(before: str, names: set[str]) -> list[str]:
-    """The names as a statement writes them, behind the text ``before``."""
+    """Return ``before`` followed by each of the names, as a statement writes it, in order; only the first
+    names if there are many."""
     shown = sorted(names, key=str.lower)[:_MOST]
     return [
         before + (name if name.isidentifier() and name.isascii() else f"`{name.replace('`', '``')}`")

@@ -1,4 +1,4 @@
-"""The parts of a call of ``%sql``: options, the name of a variable for the result, and the statement."""
+"""Parsing of a call of ``%sql``: options, the name of a variable for the result, and the statements."""
 
 import re
 from typing import Final
@@ -23,9 +23,9 @@ In a statement `:name` is a variable of the notebook as a value, `{name}` a vari
 
 
 class MagicCall(msgspec.Struct, frozen=True):
-    """The parts of a call. ``connect``: the target of ``--connect``, empty without one, None without the
-    option. ``variable``: the name of the variable for the result, None without one. ``text``: the
-    statements."""
+    """The parts of a call of ``%sql``. ``connect``: the argument of ``--connect``, empty if the option has no
+    argument, None without the option. ``close``: whether ``--close`` is given. ``variable``: the name of the
+    variable for the result, None = no variable. ``text``: the statements."""
 
     connect: str | None = None
     close: bool = False
@@ -34,7 +34,7 @@ class MagicCall(msgspec.Struct, frozen=True):
 
 
 def read_call(line: str, cell: str | None = None) -> MagicCall:
-    """Return the parts of a call with the text ``line`` behind the magic's name; ``cell`` is the text below,
+    """Parse a call of the magic: ``line`` is the text behind the magic's name; ``cell`` is the text below,
     None for a line magic. Raises ProgrammingError for an unknown option.
 
     >>> read_call("--connect here x << select 1")

@@ -28,7 +28,7 @@ _MATCHER: Final = "sqlfront_matcher"
 
 @magics_class
 class SqlMagics(Magics):
-    """The magics of one notebook, with the connection that ``--connect`` has chosen."""
+    """The magics of one notebook; ``--connect`` chooses the connection that runs their statements."""
 
     def __init__(self, shell: InteractiveShell) -> None:
         super().__init__(shell)
@@ -39,7 +39,8 @@ class SqlMagics(Magics):
     @no_var_expand  # braces are frames of SQL
     @line_cell_magic
     def sql(self, line: str, cell: str | None = None) -> Result | None:
-        """Run SQL; `%sql` alone shows how."""
+        """Run SQL statements, and return the last result; None if it has no columns, or is stored in a
+        variable. ``%sql`` alone prints how to use the magic. Raises the statements' errors."""
         try:
             return self._run(read_call(line, cell))
         except Error as error:
@@ -65,7 +66,8 @@ class SqlMagics(Magics):
         return result if len(result.columns) else None
 
     def _results(self, text: str) -> Result:
-        """Run all statements of a text, and return the last result. The results of the others are shown."""
+        """Run all statements of a text, show the results of all but the last, and return the last result.
+        Raises ProgrammingError for a text without statements, and the errors of the statements."""
         session, statements = self.session, split_statements(text)
         if not statements:
             raise ProgrammingError("there is no statement, only comments")
@@ -85,8 +87,10 @@ class SqlMagics(Magics):
         return self._chosen
 
     def _connect(self, target: str) -> None:
-        """Choose the connection for the statements from now on: a variable, a URL, or a name; empty: the
-        session of :func:`sqlfront.sql`."""
+        """Choose the connection that runs statements from now on. ``target``: the name of a variable with a
+        connection or session, a URL, or the name of a connection in ``sqlfront.toml``; empty = the session of
+        :func:`sqlfront.sql`. Raises ProgrammingError for a variable of another class, and the errors of
+        connecting."""
         held = self._notebook.user_ns.get(target) if target.isidentifier() else None
         opened = None if held is not None or not target else api.connect(target)
         chosen = held if opened is None else opened
@@ -97,15 +101,15 @@ class SqlMagics(Magics):
         self._chosen = chosen if chosen is None or isinstance(chosen, Session) else chosen.session
 
     def close(self) -> None:
-        """Close the connection that ``--connect`` has opened; the session of :func:`sqlfront.sql` runs the
-        next statements."""
+        """Close the connection that ``--connect`` has opened, if any; from now on, the session of
+        :func:`sqlfront.sql` runs the statements."""
         opened, self._opened, self._chosen = self._opened, None, None
         if opened is not None:
             opened.close()
 
 
 class _Rendered:
-    """The lines that IPython prints in the place of a traceback."""
+    """A callable that returns the lines which IPython prints for an error instead of a traceback."""
 
     def __init__(self, error: Error) -> None:
         self._lines = f"{type(error).__name__}: {error}".splitlines()
@@ -115,21 +119,22 @@ class _Rendered:
 
 
 def _progress_line(shell: InteractiveShell) -> Show:
-    """The place for the progress of a statement: in a notebook a line of the cell's output that changes, in a
-    terminal the last line; nowhere if the output is neither. The line is empty in the end."""
+    """Return the function that shows a statement's progress: on a line of the cell's output in a notebook, on
+    the last line in a terminal; the function does nothing for other outputs. Showing None empties the
+    line."""
     if hasattr(shell, "kernel"):
         return _NotebookLine().show
     return _terminal_line if sys.stderr.isatty() else _nowhere
 
 
 class _NotebookLine:
-    """A line in the output of a cell."""
+    """A line in the output of a notebook's cell whose text can be replaced."""
 
     def __init__(self) -> None:
         self._handle: DisplayHandle | None = None
 
     def show(self, text: str | None) -> None:
-        """Show the text in the place of the last one."""
+        """Replace the text of the line; None empties the line."""
         data = {"text/plain": text or ""}
         if self._handle is not None:
             self._handle.update(data, raw=True)  # type: ignore[no-untyped-call]
@@ -144,7 +149,7 @@ def _terminal_line(text: str | None) -> None:
 
 
 def _nowhere(_: str | None) -> None:
-    """Show nothing."""
+    """Do nothing; for outputs on which no progress can be shown."""
 
 
 def load(shell: InteractiveShell) -> None:
@@ -157,7 +162,8 @@ def load(shell: InteractiveShell) -> None:
 
 
 def _matcher(magics: SqlMagics) -> "Matcher":
-    """The matcher of names in cells and lines with SQL, which keeps Python's names out of these."""
+    """Return the matcher by which IPython completes names in cells and lines with SQL; names of Python are
+    not offered there."""
 
     @context_matcher(identifier=_MATCHER)  # type: ignore[untyped-decorator]
     def sqlfront_matcher(context: CompletionContext) -> SimpleMatcherResult:

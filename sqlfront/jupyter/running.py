@@ -23,11 +23,13 @@ Show = Callable[[str | None], None]
 
 
 def run(session: Session, text: str, variables: Mapping[str, object], show: Show) -> Result:
-    """Run one statement, and return its result, of which the first rows have arrived. ``variables`` are the
-    notebook's; ``show`` shows the progress.
+    """Run one statement, and return its result when the first rows have arrived. ``variables``: the
+    notebook's variables, by name, for parameters and frames of the statement; ``show`` is called with a line
+    of progress now and then, and with None in the end.
 
-    Raises the statement's error, OperationalError (HY008) after an interrupt; KeyboardInterrupt if the
-    interrupted statement has ended without an error nevertheless.
+    Raises the statement's error. An interrupt of the kernel cancels the statement, whose error is then
+    OperationalError (HY008); raises KeyboardInterrupt if the statement has nevertheless ended without an
+    error.
     """
     query = session.begin(text)
     work = _Work(session, text, variables, query)
@@ -51,13 +53,13 @@ def run(session: Session, text: str, variables: Mapping[str, object], show: Show
 
 
 def _progress(query: QueryRun, seconds: float) -> str:
-    """A line about the run so far."""
+    """Return a line about the progress of the run, which has taken ``seconds`` so far."""
     found = query.progress()
     return f"running, {seconds:.1f} s" if found is None else f"spark: {found}, {seconds:.1f} s"
 
 
 class _Work:
-    """The run of one statement on a thread of its own."""
+    """The run of one statement on a thread of its own; ``variables`` as of :func:`run`."""
 
     def __init__(self, session: Session, text: str, variables: Mapping[str, object], query: QueryRun) -> None:
         self._session, self._text, self._query = session, text, query
@@ -67,15 +69,16 @@ class _Work:
         self._error: BaseException | None = None
 
     def start(self) -> None:
-        """Begin the statement."""
+        """Begin the statement on its thread, and return."""
         threading.Thread(target=self._run, name="sqlfront-notebook", daemon=True).start()
 
     def wait(self, seconds: float) -> bool:
-        """Wait until the statement has ended, but at most so long; return whether it has."""
+        """Wait until the statement has ended, but at most ``seconds``; return whether the statement has
+        ended."""
         return self._ended.wait(seconds)
 
     def outcome(self) -> Result:
-        """The result of the ended statement. Raises its error."""
+        """Return the result of the statement, which must have ended, or raise the statement's error."""
         if self._error is not None:
             raise self._error
         assert self._result is not None

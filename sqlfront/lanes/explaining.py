@@ -1,4 +1,4 @@
-"""EXPLAIN: the answers of the lanes of this session."""
+"""The results of EXPLAIN for queries that this session runs without Spark."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -33,8 +33,8 @@ _PLAN: Final = pa.schema([("plan", STRING)])
 
 
 def answer(context: "Context", found: Explanation, statement: Explain, began: float) -> Result:
-    """The result of EXPLAIN: one row with the text of ``found`` in the statement's format. ``began``: the
-    start of the statement (``perf_counter``)."""
+    """Return the result of EXPLAIN: one row with the text of the explanation ``found``, in the format that
+    the statement asks for. ``began``: the start of the statement (``perf_counter``)."""
     batches = [rows_batch(_PLAN, [(shown(found, statement.format),)])]
     result = command_result(_PLAN, batches, context.settings, time.perf_counter() - began)
     if statement.mode is ExplainMode.ANALYZE and statement.format is ExplainFormat.TEXT:
@@ -45,9 +45,9 @@ def answer(context: "Context", found: Explanation, statement: Explain, began: fl
 def of_rows(
     context: "Context", plan: RowPlan, values: Sequence[object], bound: LogicalPlan, statement: Explain
 ) -> Result:
-    """The result of EXPLAIN for a query that a row program answers; EXPLAIN ANALYZE runs the program.
-    ``bound`` is the query's logical plan, planned as a job for the logical plans that EXPLAIN EXTENDED
-    shows. Raises NotByRows if the query has to run as a job after all."""
+    """Return the result of EXPLAIN for a query that a row program answers; EXPLAIN ANALYZE runs the program.
+    ``bound``: the query's logical plan, from which EXPLAIN EXTENDED makes the logical plans that it shows.
+    Raises NotByRows if the rows are too many for a row program, so that a job has to run the query."""
     began, mode = time.perf_counter(), statement.mode
     owners = () if context.cluster is None else context.cluster.member_list.owners
     found = explained_rows(plan, values, context.settings, analyze=mode.is_analyze, owners=owners)
@@ -64,8 +64,8 @@ def of_job(
     request: StatementRequest,
     statement: Explain,
 ) -> Result:
-    """The result of EXPLAIN for a query that runs as a job. EXPLAIN ANALYZE runs the job; other modes only
-    check the plan's files, and raise the errors of :func:`~sqlfront.lanes.file_checks.check_files`."""
+    """Return the result of EXPLAIN for a query that runs as a job. EXPLAIN ANALYZE runs the job; other modes
+    only check the plan's files, and raise the errors of :func:`~sqlfront.lanes.file_checks.check_files`."""
     began, mode = time.perf_counter(), statement.mode
     if not mode.is_analyze:
         check_files(context, plan)
@@ -80,9 +80,9 @@ def explained_plan(
     mode: ExplainMode,
     began: float | None = None,
 ) -> Explanation:
-    """Explain a plan with these values of its parameters. If the ``mode`` is that of EXPLAIN ANALYZE, run
-    the query to its end for the statistics. ``began``: the start of the query (``perf_counter``), None =
-    now."""
+    """Return the explanation of a plan with these ``values`` of its parameters. In the ``mode`` of EXPLAIN
+    ANALYZE, run the query to its end, and include its statistics. ``began``: the start of the query
+    (``perf_counter``), None = now."""
     cluster = context.cluster
     runs = _statistics(context, plan, values, request, began) if mode.is_analyze else None
     return explanation(
@@ -101,8 +101,9 @@ def _statistics(
     request: StatementRequest,
     began: float | None,
 ) -> Mapping[str, JobStatistics]:
-    """Run the query to its end. Return the statistics of the query's job under ``""``, and the statistics of
-    shared rows by their keys. The job's elapsed time counts from ``began`` (``perf_counter``; None = now)."""
+    """Run the query to its end, and return the statistics of its jobs: those of the main job under the key
+    ``""``, those of the jobs that compute shared rows under the keys of the rows. The elapsed time of the
+    main job counts from ``began`` (``perf_counter``; None = now)."""
     began = began or time.perf_counter()
     dag, config = jobs.prepared(
         context, plan, values, timeout=request.timeout, query=request.query, statistics=True

@@ -1,4 +1,5 @@
-"""Checks before a plan runs that its files can be read here: for EXPLAIN and for ``sqlfront check``."""
+"""Checks, without running a plan, that sqlfront can read the plan's files: for EXPLAIN and for ``sqlfront
+check``."""
 
 from typing import TYPE_CHECKING
 
@@ -10,9 +11,9 @@ if TYPE_CHECKING:
 
 
 def check_files(context: "Context", plan: "QueryPlan") -> None:
-    """Raise the errors that reading the plan's files would raise, as far as the files' metadata and the first
-    part of text files show: NotSupportedError for unsupported features, OperationalError or DataError for
-    broken files."""
+    """Raise the error that reading the plan's files would raise, as far as it shows in the files' metadata or
+    in the first part of text files: NotSupportedError for unsupported features, OperationalError or DataError
+    for broken files."""
     for dag in (plan.dag, *(part.template.dag for part in plan.shared)):
         for vertex in dag:
             if isinstance(vertex.processor, FileScan):

@@ -1,4 +1,4 @@
-"""Light jobs of a session: the submission of plans."""
+"""Submission of a session's plans as light jobs."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def plan_job(context: "Context", query: Query, arguments: Arguments) -> QueryPlan:
-    """Plan a query as a job, even if a row program could run the query."""
+    """Plan a query as a job, even if a row program could answer the query; return the plan."""
     return plan_query(query, context.catalog, context.bind_settings, arguments, context.target)
 
 
@@ -33,9 +33,10 @@ def submit(
     timeout: float | None = None,
     query: QueryRun | None = None,
 ) -> "LightJob":
-    """Submit a plan as a light job, with the values of its parameters bound and the versions of its tables
-    pinned. The query's shared rows are computed first, by this call, within the same timeout and memory.
-    ``timeout`` in seconds, None = the session's; ``query``: the run of the statement, None = a new run."""
+    """Submit a plan as a light job, and return the job. ``values``: the values of the plan's parameters. This
+    call first computes the query's shared rows, within the same timeout and memory. ``timeout`` in seconds,
+    None = the session's; ``query``: the run of the statement, None = a new run. The job reads the versions of
+    the tables that the plan was made with."""
     dag, config = prepared(context, plan, values, timeout=timeout, query=query)
     return runner_of(context, plan.template)(dag, config)
 
@@ -49,9 +50,9 @@ def prepared(
     query: QueryRun | None = None,
     statistics: bool = False,
 ) -> "tuple[DAG, JobConfig]":
-    """Compute the query's shared rows; return the DAG and the configuration of the job of :func:`submit`. The
-    shared rows are among the job's resources, by key. ``statistics``: see
-    :class:`~sqlfront_engine.engine.JobConfig`."""
+    """Compute the query's shared rows, and return the DAG and the configuration of the query's job;
+    :func:`submit` has the parameters. The shared rows are among the job's resources, by key. ``statistics``:
+    see :class:`~sqlfront_engine.engine.JobConfig`."""
     run_values, query = RunValues(context.settings), query or context.begin("")
     config = JobConfig(
         settings=context.settings,
@@ -71,7 +72,7 @@ def prepared(
 
 
 def runner_of(context: "Context", template: Template) -> "Callable[[DAG, JobConfig], LightJob]":
-    """The function that runs the template's DAGs: on all members, or in this process alone."""
+    """Return the function that runs DAGs of the template: on all members, or in this process alone."""
     if template.distributed:
         assert context.cluster is not None
         return context.cluster.submit

@@ -1,4 +1,4 @@
-"""The way of queries as light jobs."""
+"""The way of a query that runs as a light job."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -25,28 +25,29 @@ else:
 
 
 class LightWay(OwnWay, eq=False, gc=False):
-    """The way of a query plan with these ``values`` of its parameters."""
+    """The way of a query that runs as a light job: its ``plan``, with these ``values`` of the plan's
+    parameters."""
 
     plan: QueryPlan
     values: Sequence[object]
 
     @property
     def lane(self) -> Lane:
-        """See :meth:`~sqlfront.lanes.way.Way.lane`."""
+        """The plan's lane; see :meth:`~sqlfront.lanes.way.Way.lane`."""
         return self.plan.lane
 
     @property
     def reason(self) -> str:
-        """See :meth:`~sqlfront.lanes.way.Way.reason`."""
+        """The plan's reason for its lane; see :meth:`~sqlfront.lanes.way.Way.reason`."""
         return self.plan.reason
 
     def run(self, request: StatementRequest) -> Result | Replan:
-        """See :meth:`~sqlfront.lanes.way.Way.run`."""
+        """Run the plan as a light job, and return its result; see :meth:`~sqlfront.lanes.way.Way.run`."""
         query = request.query or self.context.begin(request.text)
         return run_plan(self.context, self.plan, self.values, timeout=request.timeout, query=query)
 
     def explain(self, request: StatementRequest, statement: "Explain") -> Result | Replan:
-        """See :meth:`~sqlfront.lanes.way.Way.explain`."""
+        """Return the result of EXPLAIN for the job; see :meth:`~sqlfront.lanes.way.Way.explain`."""
         return explaining.of_job(self.context, self.plan, self.values, request, statement)
 
 
@@ -59,8 +60,8 @@ def run_plan(
     query: QueryRun | None = None,
     began: float | None = None,
 ) -> Result:
-    """Submit a plan as a light job; return a result that reads from the job. Waits for the first batch, so
-    that an error in the batch is raised here. ``values`` are the values of the plan's parameters;
+    """Submit a plan as a light job, wait for its first batch, and return a result that reads the job's rows.
+    An error before or in the first batch is raised here. ``values``: the values of the plan's parameters;
     ``timeout`` and ``query`` as of :func:`sqlfront.lanes.jobs.submit`. ``began``: the start of the statement
     (``perf_counter``), None = now."""
     began = began or time.perf_counter()

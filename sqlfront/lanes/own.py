@@ -1,4 +1,4 @@
-"""The part that the lanes of this session share: failed statements may go to Spark."""
+"""The base class of the ways of this session, whose failed statements may go to Spark."""
 
 from typing import TYPE_CHECKING
 
@@ -12,12 +12,14 @@ if TYPE_CHECKING:
 
 
 class OwnWay(msgspec.Struct, eq=False, gc=False):
-    """The base of the ways that don't go through Spark."""
+    """The base class of the ways in which this session runs a statement without Spark."""
 
     context: "Context"
 
     def after(self, error: Error, request: StatementRequest) -> Replan:
-        """See :meth:`~sqlfront.lanes.way.Way.after`."""
+        """Return the Replan by which Spark runs the statement after ``error``; see
+        :meth:`~sqlfront.lanes.way.Way.after`. Raises ``error`` if there is no Spark session, or if Spark
+        can't help."""
         spark = self.context.spark
         if spark is None:
             raise error

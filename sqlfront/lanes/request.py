@@ -1,4 +1,4 @@
-"""A request to run a statement, and the outcome that asks for another way."""
+"""A request to run a statement, and the outcome of a way that doesn't serve."""
 
 from enum import Enum
 from typing import TYPE_CHECKING, Final
@@ -38,7 +38,7 @@ class StatementRequest(msgspec.Struct, frozen=True, eq=False, gc=False):
 
 
 class Cause(Enum):
-    """The causes of a :class:`Replan`."""
+    """The causes for which a statement needs another way (:class:`Replan`)."""
 
     NOT_BY_ROWS = "not by rows"
     """The rows are too many for a row program; a job may run the query."""
@@ -55,8 +55,8 @@ class Cause(Enum):
 
 
 class Replan(msgspec.Struct, frozen=True):
-    """The outcome of a way that doesn't serve: the statement needs another way, for this ``reason``.
-    ``error``: the error that the way ended with, if any."""
+    """The outcome of a way that couldn't run its statement: the statement needs another way, for this
+    ``reason``. ``error``: the error that the way ended with, None = no error."""
 
     cause: Cause
     reason: str

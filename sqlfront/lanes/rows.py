@@ -1,4 +1,4 @@
-"""The way of queries over a few rows: a program over Python tuples, on the caller's thread."""
+"""The way of a query over a few rows: a program over Python tuples, on the caller's thread."""
 
 import time
 from collections.abc import Sequence
@@ -23,8 +23,8 @@ _MANY: "Replan" = Replan(Cause.NOT_BY_ROWS, "the rows are too many for a row pro
 
 
 class RowsWay(OwnWay, eq=False, gc=False):
-    """The way of a row plan with these ``values`` of its parameters; ``bound`` is the query's logical plan,
-    for EXPLAIN."""
+    """The way of a query that a row program answers: its ``plan``, with these ``values`` of the plan's
+    parameters; ``bound``: the query's logical plan, for EXPLAIN."""
 
     plan: RowPlan
     values: Sequence[object]
@@ -32,16 +32,17 @@ class RowsWay(OwnWay, eq=False, gc=False):
 
     @property
     def lane(self) -> Lane:
-        """The direct lane, or the light lane for programs that stand for small jobs."""
+        """The lane of the plan: direct, or light for a row program that replaces a small job."""
         return self.plan.lane
 
     @property
     def reason(self) -> str:
-        """See :meth:`~sqlfront.lanes.way.Way.reason`."""
+        """The plan's reason for its lane; see :meth:`~sqlfront.lanes.way.Way.reason`."""
         return self.plan.reason
 
     def run(self, request: StatementRequest) -> Result | Replan:
-        """See :meth:`~sqlfront.lanes.way.Way.run`."""
+        """Run the row program, and return its rows as a result; a Replan if the rows are too many for a row
+        program. See :meth:`~sqlfront.lanes.way.Way.run`."""
         began, settings = time.perf_counter(), self.context.options.settings
         try:
             rows = self.plan.rows(self.values, settings, request.query)
@@ -52,7 +53,8 @@ class RowsWay(OwnWay, eq=False, gc=False):
         return RowsResult(self.plan, self.values, rows, settings, time.perf_counter() - began)
 
     def explain(self, request: StatementRequest, statement: "Explain") -> Result | Replan:
-        """See :meth:`~sqlfront.lanes.way.Way.explain`."""
+        """Return the result of EXPLAIN for the row program; a Replan if the rows are too many for a row
+        program. See :meth:`~sqlfront.lanes.way.Way.explain`."""
         assert self.bound is not None
         try:
             return explaining.of_rows(self.context, self.plan, self.values, self.bound, statement)

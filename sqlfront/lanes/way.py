@@ -1,4 +1,4 @@
-"""The interface of lanes: the way of a statement."""
+"""The interface of a statement's way: the lane, the reason for the lane, and the work."""
 
 from typing import TYPE_CHECKING, Protocol
 
@@ -16,24 +16,24 @@ class Way(Protocol):
 
     @property
     def lane(self) -> Lane:
-        """The lane."""
+        """The lane that answers the statement."""
 
     @property
     def reason(self) -> str:
         """The reason for the lane, in words that EXPLAIN shows."""
 
     def run(self, request: StatementRequest) -> "Result | Replan":
-        """Run the statement, and return its result; or a Replan if this way doesn't serve. Raises the
-        statement's error."""
+        """Run the statement, and return its result; return a Replan if the statement needs another way.
+        Raises the statement's error."""
 
     def after(self, error: Error, request: StatementRequest) -> Replan:
-        """Return the Replan after :meth:`run`, or EXPLAIN, raised ``error``. Raises the error if no other
-        way may serve."""
+        """Return the Replan for another way after :meth:`run`, or EXPLAIN, has raised ``error``. Raises the
+        error itself if no other way can help."""
 
 
 class QueryWay(Way, Protocol):
     """The way of a query, which can also answer EXPLAIN of the query."""
 
     def explain(self, request: StatementRequest, statement: "Explain") -> "Result | Replan":
-        """Return the result of EXPLAIN for the query, or a Replan if this way doesn't serve. ``request`` and
-        ``statement`` are those of EXPLAIN."""
+        """Return the result of EXPLAIN for the query; return a Replan if the query needs another way.
+        ``request`` and ``statement`` are those of EXPLAIN."""

@@ -1,13 +1,14 @@
-"""The view of operators on a session's statements: ``sys.queries``, log lines, metrics and spans.
+"""What operators see of a session's statements: ``sys.queries``, log lines, metrics and spans.
 
-A session that is asked for any of these (:class:`~sqlfront.config.Config`) has an observer, all others have
-none, and do no work for it. Statements come in; each has one observation, which every watcher hears of twice:
-when the statement begins, and when its last row was given, its result was closed, or it has failed.
+A session whose configuration (:class:`~sqlfront.config.Config`) asks for one of these has an observer; other
+sessions have no observer, and do no work for one. Each statement has one observation, a record of its facts.
+The observer passes the observation to every watcher twice: when the statement begins, and when it has ended:
+its last row was given, its result was closed, or it has failed.
 
-Reading order: ``observation`` (a statement's facts), ``account`` (the rows that a result gives), ``masking``
-(texts without literals), ``observer`` (tells the watchers), ``watching`` (makes a session's watchers); then
-the watchers: ``history`` (``sys.queries``), ``statement_log`` (loggers), ``metrics`` (Prometheus),
-``tracing`` (OpenTelemetry).
+Reading order: ``observation`` (a statement's facts), ``account`` (counts the rows that a result gives),
+``masking`` (texts without literals), ``observer`` (calls the watchers), ``watching`` (makes a session's
+watchers); then the watchers: ``history`` (``sys.queries``), ``statement_log`` (loggers), ``metrics``
+(Prometheus), ``tracing`` (OpenTelemetry).
 """
 
 from sqlfront_values.lazy_modules import lazy_submodules

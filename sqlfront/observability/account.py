@@ -1,4 +1,4 @@
-"""The account of the rows that a statement's result gives to its reader."""
+"""A count of the rows that a statement's result gives to its reader."""
 
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
@@ -11,8 +11,8 @@ RowT = TypeVar("RowT")
 
 
 class RowAccount:
-    """The account of one result's rows, for its observation. A row counts once, when it is first given: the
-    account keeps the place of the furthest row."""
+    """A count of the rows that one result gives to its reader, for the statement's observation. A row that is
+    read twice counts once: the account has the position of the furthest row that was given."""
 
     __slots__ = ("_bytes", "_complete", "_error", "_furthest", "_observation", "_piece", "_rows")
 
@@ -31,7 +31,8 @@ class RowAccount:
     # ---- from the source
 
     def batches(self, source: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the batches of ``source``, and count them. A new source begins with the first row."""
+        """Yield the batches of ``source``, and count the rows and bytes that arrive. Each call starts again
+        from the result's first row."""
         self._rows, self._bytes, self._complete, self._error = 0, 0, False, None
         observation = self._observation
         while True:
@@ -51,27 +52,29 @@ class RowAccount:
             yield batch
 
     def written(self, rows: int | None) -> None:
-        """Record the number of rows that the statement wrote; None: it writes none."""
+        """Record the number of rows that the statement wrote; None = the statement writes no rows."""
         self._observation.rows_written = rows
 
     def all_there(self, rows: int) -> None:
-        """Record that all rows of the result are there, as Python values, whose bytes aren't counted."""
+        """Record that the result has all its ``rows`` (their number) in memory as Python values, whose bytes
+        aren't counted."""
         self._rows, self._complete = rows, True
 
     # ---- to the reader
 
     def given(self, place: int) -> None:
-        """Record that the first ``place`` rows have been given."""
+        """Record that the first ``place`` rows of the result have been given to the reader."""
         self._settle()
         self._furthest = max(self._furthest, min(place, self._rows))
 
     def gives(self, rows: int) -> None:
-        """Record that ``rows`` rows behind the furthest row are given now."""
+        """Record that the next ``rows`` rows (a number), behind the furthest row so far, have been given to
+        the reader."""
         self.given(self.rows_given + rows)
 
     def piece(self, rows: Sequence[RowT]) -> Iterator[RowT]:
-        """Return an iterator of ``rows``, the rows behind the furthest row, whose progress counts as rows
-        given."""
+        """Return an iterator over ``rows``, the result's next rows behind the furthest row given so far; each
+        row counts as given when it is taken from the iterator."""
         self._settle()
         iterator = iter(rows)
         self._piece = (self._furthest, len(rows), iterator)
@@ -87,8 +90,8 @@ class RowAccount:
 
     @property
     def bytes_given(self) -> int | None:
-        """The bytes of the rows given so far, as their part of the bytes of all rows that came; None if bytes
-        aren't counted."""
+        """The bytes of the rows given so far, estimated as their share of the bytes of all rows that have
+        arrived; None if bytes aren't counted."""
         return self._bytes * self.rows_given // self._rows if self._bytes and self._rows else None
 
     def _settle(self) -> None:
@@ -97,11 +100,12 @@ class RowAccount:
     # ---- the end
 
     def failed(self, error: BaseException) -> None:
-        """Record the error with which the reader's call ends."""
+        """Record the error that ends the reader's call; :meth:`close` passes the error to the observation."""
         self._error = error
 
     def close(self, *, completed: bool = False, later: bool = False) -> None:
-        """End the observation. ``completed``: the result's job has ended by itself. ``later``: see
+        """End the observation, as finished, closed early or failed; do nothing if it has ended.
+        ``completed``: whether the result's job has come to its end. ``later``: see
         :meth:`Observation.end`."""
         observation = self._observation
         if observation.state is not StatementState.RUNNING:
@@ -118,8 +122,8 @@ class RowAccount:
 
 
 class Reading:
-    """A result's hold on its account: once no result and no iterator of rows holds the reading any more, the
-    observation ends."""
+    """A reference of a result, and of its iterators, to the account of the rows: when the last such reference
+    is gone, the observation ends."""
 
     __slots__ = ("account",)
 
@@ -127,7 +131,8 @@ class Reading:
         self.account = account
 
     def counted(self, rows: Sequence[RowT]) -> Iterator[RowT]:
-        """Yield the rows of a result whose rows are all there; the last row ends the observation."""
+        """Yield the rows of a result that has all its rows in memory, and count them; the end of the
+        iteration ends the observation."""
         try:
             yield from self.account.piece(rows)
         finally:

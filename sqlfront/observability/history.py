@@ -1,4 +1,5 @@
-"""``sys.queries``: the statements of this process's sessions, running and ended, and queries elsewhere."""
+"""``sys.queries``: the statements of this process's sessions, running and ended, and running queries of other
+sessions."""
 
 import os
 import weakref
@@ -83,8 +84,9 @@ _histories: "Final[weakref.WeakValueDictionary[int, History]]" = weakref.WeakVal
 
 
 class History:
-    """The running statements of one session, and the last ``size`` ended ones. ``literals``: whether
-    texts keep their literals. ``runner`` runs the session's jobs."""
+    """The watcher that stores a session's running statements and its last ``size`` ended ones for
+    ``sys.queries``. ``literals``: whether shown texts keep their literals. ``runner``: the engine or member
+    that runs the session's jobs."""
 
     def __init__(self, size: int, observer: Observer, runner: Engine | Member, *, literals: bool) -> None:
         self._coordinator = runner.name if isinstance(runner, Member) else EMBEDDED
@@ -96,23 +98,25 @@ class History:
         _histories[observer.number] = self
 
     def is_of(self, runner: Engine | Member) -> bool:
-        """Whether the history is that of the session whose jobs ``runner`` runs."""
+        """Return whether ``runner`` runs the jobs of this history's session."""
         return self._runner() is runner
 
     def begun(self, observation: Observation) -> None:
-        """See :meth:`~sqlfront.observability.observer.StatementWatcher.begun`."""
+        """Do nothing: the observer has the running statements; see
+        :meth:`~sqlfront.observability.observer.StatementWatcher.begun`."""
 
     def ended(self, observation: Observation) -> None:
-        """Keep the statement, and forget the oldest one if there are too many."""
+        """Store the ended statement, and discard the oldest one if there are more than ``size``."""
         self._last.append(observation)
 
     def close(self) -> None:
-        """Forget all statements."""
+        """Discard all statements."""
         _histories.pop(self._observer.number, None)
         self._last.clear()
 
     def rows(self) -> list[Row]:
-        """The rows of the session's statements for ``sys.queries``; none in a forked copy of the session."""
+        """Return the rows of ``sys.queries`` for the session's statements; no rows in a forked copy of the
+        session."""
         if self._process != os.getpid():
             return []
         number, running = self._observer.number, self._observer.running()
@@ -152,9 +156,9 @@ class History:
 
 
 def rows(runner: Engine | Member, running: Sequence[JobSummary]) -> list[Row]:
-    """The rows of ``sys.queries``, oldest first, for the session whose jobs ``runner`` runs: the statements
-    of this process's sessions with a history, and the queries ``running`` without one, of which only text
-    and age are known."""
+    """Return the rows of ``sys.queries``, oldest first, for the session whose jobs ``runner`` runs. These are
+    the statements of all sessions of this process with a history; and those of the queries ``running`` that
+    no history has, for which most columns are null."""
     histories = [history for kept in _histories.valuerefs() if (history := kept()) is not None]
     found = [row for history in histories for row in history.rows()]
     known = {row[0] for row in found}
@@ -166,7 +170,8 @@ def rows(runner: Engine | Member, running: Sequence[JobSummary]) -> list[Row]:
 
 
 def _elsewhere(job: JobSummary) -> Row:
-    """The row of a query that another process runs, or a session without a history."""
+    """Return the row of ``sys.queries`` for a running query of another process, or of a session without a
+    history."""
     known = {
         "id": job.id,
         "coordinator": job.coordinator,

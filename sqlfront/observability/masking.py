@@ -36,13 +36,14 @@ _QUERY: Final = re.compile("[?;]")
 
 
 def kept(text: str) -> str:
-    """The beginning of a statement's text that is kept for operators; a cut text ends with ``…``."""
+    """Return the beginning of a statement's text, as long as operators may see it; ``…`` marks a text that
+    was cut."""
     return text if len(text) <= TEXT_LENGTH else f"{text[: TEXT_LENGTH - 1]}…"
 
 
 def masked(text: str) -> str:
-    """The text with ``?`` in the place of every literal and of the value of SET, without comments, users and
-    passwords of addresses. The text may be any text, also one that is cut or is no SQL.
+    """Return the text with ``?`` in place of every literal, of the value of SET, and of users and passwords
+    in addresses, and without comments. Any text is accepted, even one that was cut or is no SQL.
 
     >>> masked("SELECT 'a', x1 FROM t WHERE k = 17 -- secret")
     'SELECT ?, x1 FROM t WHERE k = ? '
@@ -69,7 +70,8 @@ def masked(text: str) -> str:
 
 
 def _masked_name(name: str) -> str:
-    """A quoted name, which may be an address; a name without the closing quote is cut."""
+    """Return a name in backticks with the secrets masked if it is an address. A name without the closing
+    backtick was cut; of an address then only the scheme is shown."""
     before, mark, rest = name.partition("://")
     if not mark:
         return name
@@ -77,8 +79,8 @@ def _masked_name(name: str) -> str:
 
 
 def _masked_address(address: str) -> str:
-    """An address, from its ``:`` on, without user, password and query. Of an address with an ``@`` behind
-    the beginning of its query, which may belong to a password, nothing is shown."""
+    """Return an address, given from its ``://`` on, with ``?`` in place of user and password, and of the
+    query. If there is an ``@`` in the query, where it may end a password, all of the address is replaced."""
     scheme_end, rest = address[:3], address[3:]
     place, query, hidden = rest, "", ""
     if (mark := _QUERY.search(rest)) is not None:
@@ -90,8 +92,8 @@ def _masked_address(address: str) -> str:
 
 
 def masked_reason(reason: str) -> str:
-    """The reason for a lane with ``?`` in the place of quoted values, which may be literals of the statement:
-    a reason may be the text of an error.
+    """Return the reason for a lane with ``?`` in place of quoted values: a reason may be the text of an error
+    that quotes literals of the statement.
 
     >>> masked_reason("the value 'abc' is no number; 3 rows")
     'the value ? is no number; 3 rows'
@@ -100,8 +102,8 @@ def masked_reason(reason: str) -> str:
 
 
 def _end_of_comment(text: str, place: int) -> int:
-    """The end of the comment whose beginning ends at ``place``; comments may hold comments. The end of the
-    text ends every comment."""
+    """Return the position behind the comment that begins before ``place``; a comment may contain others.
+    Without an end of the comment, return the length of the text."""
     depth = 1
     while depth:
         mark = _COMMENT_MARK.search(text, place)

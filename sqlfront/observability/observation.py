@@ -1,4 +1,4 @@
-"""A statement's facts for operators, from its begin to its end."""
+"""A statement's facts for operators, from its beginning to its end."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ from sqlfront_values.errors import Error
 
 
 class StatementState(Enum):
-    """The state of a statement."""
+    """The state of an observed statement."""
 
     RUNNING = "running"
     """The statement runs, or its result has rows left to read."""
@@ -32,7 +32,7 @@ class StatementState(Enum):
 
 
 class Phase(IntEnum):
-    """The phases of a statement's time."""
+    """The phases into which an observation divides a statement's time."""
 
     PARSE = 0
     """The text becomes a statement."""
@@ -57,7 +57,7 @@ BUSY: Final = (Phase.PARSE, Phase.PLAN, Phase.WAIT, Phase.RUN, Phase.FETCH)
 
 
 class DecidedWay(Protocol):
-    """The parts of a way (:mod:`sqlfront.lanes.way`) that an observation shows."""
+    """The attributes of a way (:mod:`sqlfront.lanes.way`) that an observation records."""
 
     @property
     def lane(self) -> str:
@@ -69,8 +69,8 @@ class DecidedWay(Protocol):
 
 
 class JobFigures(msgspec.Struct, frozen=True):
-    """The figures of a statement's jobs; see :class:`Observation`. None = there was no job, and for
-    ``rows_read`` no row program."""
+    """What a statement's jobs have read and used; the fields are those of :class:`Observation`. None = the
+    statement had no job, and for ``rows_read`` no row program either."""
 
     rows_read: int | None = None
     bytes_read: int | None = None
@@ -79,7 +79,8 @@ class JobFigures(msgspec.Struct, frozen=True):
 
 
 class RowCounts(Protocol):
-    """The counts of the rows that a result gives; :class:`~sqlfront.observability.account.RowAccount`."""
+    """The counts of the rows that a result gives, as an observation reads them; implemented by
+    :class:`~sqlfront.observability.account.RowAccount`."""
 
     @property
     def rows_given(self) -> int:
@@ -87,7 +88,7 @@ class RowCounts(Protocol):
 
     @property
     def bytes_given(self) -> int | None:
-        """The bytes of these rows; None if bytes aren't counted."""
+        """The bytes of the rows given so far; None if bytes aren't counted."""
 
     def close(self) -> None:
         """End the observation of the result's statement."""
@@ -96,14 +97,13 @@ class RowCounts(Protocol):
 class Observation:
     """The facts about one statement. The statement's threads write the facts; any thread may read them.
 
-    ``began`` is in seconds since the epoch. Times of phases are in seconds. ``rows_read`` and ``bytes_read``
-    count the rows that scans of tables gave to the statement's jobs; ``rows_read`` counts those that a row
-    program has read as well. ``rows_given`` and ``bytes_given`` count the rows that the reader got. Bytes are
-    the sizes of Arrow batches in memory, None = not counted.
-    ``rows_written`` is None for a statement that writes none. ``memory_peak``: the most bytes that the
-    statement's operators held, on other members at most. An error is kept as the name of its class, Spark's
-    condition and the SQLSTATE (empty = none), never as its text, which may quote literals and values of
-    parameters.
+    ``began`` is in seconds since the epoch, times of phases are in seconds. ``rows_read`` and ``bytes_read``
+    count the rows that scans of tables gave to the statement's jobs; ``rows_read`` also counts the rows that
+    a row program has read. ``rows_given`` and ``bytes_given`` count the rows that the reader got. Bytes are
+    the sizes of Arrow batches in memory, None = not counted. ``rows_written`` is None for a statement that
+    writes no rows. ``memory_peak``: the most bytes that the statement's operators held at a time; for other
+    members, an upper bound. Of an error, only the name of its class, Spark's condition and the SQLSTATE are
+    stored (empty = none): its text may quote literals and values of parameters.
     """
 
     __slots__ = (
@@ -137,8 +137,8 @@ class Observation:
     )
 
     def __init__(self, text: str, query: QueryRun, tell: "Callable[[Observation, bool], None]") -> None:
-        """``tell`` is called once, when the statement has ended; its second argument is the ``later`` of
-        :meth:`end`."""
+        """Begin the observation of the statement ``text``, which ``query`` runs. ``tell`` is called once,
+        when the statement has ended, with the observation and the ``later`` of :meth:`end`."""
         self.id = query.id
         self.text = masking.kept(text)
         #: The statement's run; None once the statement has ended.
@@ -173,7 +173,7 @@ class Observation:
     # ---- the way of the statement
 
     def enter(self, phase: Phase) -> Phase:
-        """Begin a phase, which ends the phase before; return the phase before."""
+        """End the present phase and begin the given one; return the phase that has ended."""
         now, before = time.perf_counter(), self._phase
         self.phases[before] += now - self._since
         self._since, self._phase = now, phase
@@ -195,11 +195,11 @@ class Observation:
             self.enter(before)
 
     def plans(self) -> None:
-        """Begin to decide the way of the statement."""
+        """Begin the phase PLAN, in which the way of the statement is decided."""
         self.enter(Phase.PLAN)
 
     def runs(self, way: DecidedWay) -> None:
-        """Begin to run the statement on its way."""
+        """Record the lane and reason of the statement's way, and begin the phase RUN."""
         self.lane, self.reason = str(way.lane), way.reason
         if self.plan_cached is None and getattr(way, "plan", None) is not None:
             self.plan_cached = True
@@ -209,11 +209,12 @@ class Observation:
 
     @property
     def busy(self) -> float:
-        """Seconds that sqlfront has worked on the statement; the reader's own time is not among them."""
+        """The seconds that sqlfront has worked on the statement; the time in which the reader does other
+        things is not included."""
         return sum(self.times().values())
 
     def times(self) -> dict[Phase, float]:
-        """The seconds of each phase so far."""
+        """Return the seconds of each phase so far; the phase IDLE is not included."""
         found, phase, since = {each: self.phases[each] for each in BUSY}, self._phase, self._since
         if self.state is StatementState.RUNNING and phase in found:
             found[phase] += max(0.0, time.perf_counter() - since)
@@ -221,7 +222,7 @@ class Observation:
 
     @property
     def age(self) -> float:
-        """Seconds from the begin to the end, or to now."""
+        """The seconds from the statement's beginning to its end; for a running statement, to now."""
         return time.perf_counter() - self._start if self.seconds is None else self.seconds
 
     def figures(self) -> JobFigures:
@@ -238,8 +239,9 @@ class Observation:
     # ---- the end
 
     def end(self, state: StatementState, *, later: bool = False) -> None:
-        """End the observation; only the first call counts. ``later``: the caller is a finalizer, which must
-        not run the watchers' code."""
+        """End the observation in this state, record the final figures, and report the end; only the first
+        call has an effect. ``later``: whether the caller is a finalizer, in which no watcher may run; the
+        watchers are then called later."""
         if not self._ended.acquire(blocking=False):
             return
         self.enter(Phase.IDLE)
@@ -254,7 +256,8 @@ class Observation:
         self._tell(self, later)
 
     def fail(self, error: BaseException, *, later: bool = False) -> None:
-        """End the observation with the error that ended the statement."""
+        """End the observation in the state that :func:`state_after` gives for ``error``, and record the
+        error. ``later`` as of :meth:`end`."""
         if self.state is StatementState.RUNNING:
             self.error_class = type(error).__name__
             if isinstance(error, Error):
@@ -268,7 +271,7 @@ class Observation:
 
 
 def state_after(error: BaseException) -> StatementState:
-    """The state of a statement that ended with ``error``."""
+    """Return the state of a statement that has ended with ``error``: cancelled, timed out or failed."""
     if not isinstance(error, Exception):  # Ctrl-C, and the end of a task
         return StatementState.CANCELLED
     if isinstance(error, Error):
@@ -280,7 +283,8 @@ def state_after(error: BaseException) -> StatementState:
 
 
 def _figures(runs: Sequence[tuple[JobStatistics, frozenset[str]]]) -> JobFigures:
-    """The figures of jobs, each with the names of its vertices that read tables."""
+    """Return the figures of a statement's jobs. ``runs``: the statistics of each job, with the names of its
+    vertices that read tables."""
     scanned = [_scanned(found, scans) for found, scans in runs]
     return JobFigures(
         sum(rows for rows, _ in scanned),
@@ -292,11 +296,12 @@ def _figures(runs: Sequence[tuple[JobStatistics, frozenset[str]]]) -> JobFigures
 
 
 def _scanned(found: JobStatistics, scans: frozenset[str]) -> tuple[int, int]:
-    """The rows and bytes that the job's vertices ``scans`` have emitted, on all members that report."""
+    """Return the numbers of rows and bytes that the job's vertices with the names ``scans`` have emitted, on
+    all members that report their numbers."""
     vertices = [vertex for vertex in found.vertices() if vertex.name in scans]
     return sum(each.rows_out for each in vertices), sum(each.bytes_out or 0 for each in vertices)
 
 
 def _elsewhere(found: JobStatistics) -> int:
-    """The most bytes that the job's operators can have held on other members."""
+    """Return an upper bound of the bytes that the job's operators have held at a time on other members."""
     return sum(tasklet.memory_peak for tasklets in found.others.values() for tasklet in tasklets)

@@ -1,4 +1,4 @@
-"""The observer of a session's statements, which tells the session's watchers."""
+"""The observer of a session's statements, which calls the session's watchers."""
 
 import itertools
 import os
@@ -15,31 +15,32 @@ _NUMBERS: Final = itertools.count(1)
 
 
 class StatementWatcher(Protocol):
-    """A party that hears of a session's statements. Any thread may call the methods, several at once; a
-    method must not raise."""
+    """A receiver of the beginnings and ends of a session's statements, such as a logger. Any thread may call
+    the methods, several threads at once; a method must not raise an error."""
 
     def begun(self, observation: Observation) -> None:
-        """Hear of a statement that begins."""
+        """Note that the statement of ``observation`` begins."""
 
     def ended(self, observation: Observation) -> None:
-        """Hear of a statement that has ended."""
+        """Note that the statement of ``observation`` has ended; its facts are final."""
 
     def close(self) -> None:
-        """End the watcher with its session; closing twice is no error."""
+        """Close the watcher at the end of its session; closing twice is no error."""
 
 
 class ObservedResult(Protocol):
-    """A result: the part of :class:`~sqlfront.results.result.Result` that an observer knows."""
+    """The method of a result (:class:`~sqlfront.results.result.Result`) that an observer calls."""
 
     def count_rows(self, reading: Reading) -> None:
-        """Count the rows that the result gives, from now on."""
+        """Begin to count the rows that the result gives, by the account of ``reading``."""
 
 
 ResultT = TypeVar("ResultT", bound=ObservedResult)
 
 
 class Observer:
-    """The observer of one session, with a ``number`` unique in this process."""
+    """The observer of one session, which makes the statements' observations. ``number``: its number, unique
+    in this process."""
 
     def __init__(self) -> None:
         self.number = next(_NUMBERS)
@@ -52,12 +53,12 @@ class Observer:
         self._late: deque[Observation] = deque()
 
     def add(self, watcher: StatementWatcher) -> None:
-        """Add a watcher, which hears of each statement after the watchers that were added before."""
+        """Add a watcher; the watchers are called in the order in which they were added."""
         self._watchers = (*self._watchers, watcher)
 
     def observe(self, text: str, query: QueryRun, run: Callable[[QueryRun, Observation], ResultT]) -> ResultT:
-        """Run a statement by ``run``, observe it until its result has been read or closed, and return the
-        result. Raises the statement's error."""
+        """Run a statement by ``run``, and return its result. The observation of the statement lasts until the
+        result has been read, closed or dropped. Raises the statement's error, which ends the observation."""
         self.settle()
         observation = Observation(text, query, self._ended)
         self._running[id(observation)] = observation
@@ -72,12 +73,12 @@ class Observer:
         return answer
 
     def running(self) -> list[Observation]:
-        """The statements that have not ended, oldest first."""
+        """Return the observations of the statements that have not ended, oldest first."""
         self.settle()
         return list(self._running.values())
 
     def settle(self) -> None:
-        """Tell the watchers of statements that ended in finalizers."""
+        """Call the watchers for the statements that ended in finalizers, where no watcher may be called."""
         while self._late:
             try:
                 observation = self._late.popleft()
@@ -96,7 +97,7 @@ class Observer:
             watcher.ended(observation)
 
     def close(self) -> None:
-        """End the observation of results that nobody is reading, then the watchers."""
+        """End the observations of results that are still open, and close the watchers."""
         for observation in self.running():
             if observation.account is not None:
                 observation.account.close()

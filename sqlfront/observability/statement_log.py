@@ -1,5 +1,5 @@
-"""Log lines about statements: slow ones by the logger ``sqlfront.slow_query``, failed ones by
-``sqlfront.queries``; at most one line for each statement."""
+"""Log lines about statements: slow ones by the logger ``sqlfront.slow_query``; failed and cancelled ones by
+``sqlfront.queries``. A statement has at most one line."""
 
 import logging
 from typing import Final
@@ -29,19 +29,20 @@ FIELDS: Final = (
 
 
 class StatementLog:
-    """The watcher that logs statements. ``threshold``: seconds of work above which a statement is slow;
-    ``literals``: whether texts keep their literals. Texts of errors are never logged: they may quote values
-    of parameters."""
+    """The watcher that logs slow, failed and cancelled statements. ``threshold``: seconds of work above which
+    a statement is slow; ``literals``: whether logged texts keep their literals. Texts of errors are never
+    logged: they may quote values of parameters."""
 
     def __init__(self, threshold: float, *, literals: bool) -> None:
         self._threshold = threshold
         self._literals = literals
 
     def begun(self, observation: Observation) -> None:
-        """See :meth:`~sqlfront.observability.observer.StatementWatcher.begun`."""
+        """Do nothing: only ended statements are logged; see
+        :meth:`~sqlfront.observability.observer.StatementWatcher.begun`."""
 
     def ended(self, observation: Observation) -> None:
-        """Log the statement if it has failed or was slow."""
+        """Log the statement if it has failed, was cancelled or was slow."""
         match observation.state:
             case StatementState.FAILED | StatementState.TIMED_OUT:
                 self._log(FAILED, logging.ERROR, observation)
@@ -64,7 +65,7 @@ class StatementLog:
             logger.log(level, "%.3f s in lane %s: %s", seconds, lane, text, extra=extra)
 
     def fields(self, observation: Observation) -> dict[str, object]:
-        """The values of :data:`FIELDS`."""
+        """Return the values of the log record's extra fields, by the names in :data:`FIELDS`."""
         text = observation.text
         phases = {phase.name.lower(): seconds for phase, seconds in observation.times().items()}
         values = (
@@ -85,4 +86,4 @@ class StatementLog:
         return {name: value for (name, _), value in zip(FIELDS, values, strict=True)}
 
     def close(self) -> None:
-        """Do nothing: loggers belong to the process."""
+        """Do nothing: the loggers belong to the process, not to the session."""

@@ -1,4 +1,4 @@
-"""The watchers that a session's configuration asks for."""
+"""The function that makes the watchers for which a session's configuration asks."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -26,9 +26,10 @@ else:
 def observer_of(
     config: Config, runner: Engine | Member, plans: "PlanCache[Plan]", settings: Callable[[], Settings]
 ) -> Observer:
-    """Make the observer of a new session, with its watchers. ``runner`` runs the session's jobs, ``plans`` is
-    its plan cache, ``settings`` returns its current settings. Raises ProgrammingError or OperationalError if
-    a watcher can't be made."""
+    """Make the observer of a new session, with the watchers for which ``config`` asks. ``runner``: the engine
+    or member that runs the session's jobs; ``plans``: the plan cache; ``settings`` returns the session's
+    current settings. Raises ProgrammingError or OperationalError if a watcher can't be made, for example
+    since a library is missing."""
     observer, literals = Observer(), config.show_literals
     if config.query_history:
         observer.add(History(config.query_history, observer, runner, literals=literals))

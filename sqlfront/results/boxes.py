@@ -1,4 +1,4 @@
-"""Tables as text: Spark's ``DataFrame.show`` to the letter."""
+"""Tables drawn as text, exactly as by Spark's ``DataFrame.show``."""
 
 import itertools
 import re
@@ -30,9 +30,9 @@ _MINIMUM_WIDTH: Final = 3
 def cells(
     batch: pa.RecordBatch, schema: pa.Schema, settings: Settings, null: str = "NULL"
 ) -> list[tuple[str, ...]]:
-    """The values of a result's batch as texts, one tuple per row, as Spark shows them:
-    ``CAST(value AS STRING)``, but ``NULL`` for null at every depth, and hex for binary. ``schema`` has the
-    logical types of the columns; ``null`` is the text of a null that isn't within another value."""
+    """Return the values of a result's batch as texts, one tuple per row, as Spark shows them: ``CAST(value AS
+    STRING)``, but ``NULL`` for null at every depth, and hex for binary. ``schema`` has the logical types of
+    the columns; ``null``: the text for a null that isn't inside of another value."""
     if not batch.num_columns:
         return [()] * batch.num_rows
     columns = zip(batch.columns, schema.types, strict=True)
@@ -40,7 +40,8 @@ def cells(
 
 
 def column_texts(array: pa.Array, kind: pa.DataType, settings: Settings, null: str = "NULL") -> list[str]:
-    """The values of a result's column, of the logical type ``kind``, as :func:`cells` shows them."""
+    """Return the values of one column as texts, by the rules of :func:`cells`. ``kind``: the column's logical
+    type."""
     if pa.types.is_list(kind):
         items = column_texts(elements(array, array.values), kind.value_type, settings)
         shown = [f"[{', '.join(items[start:end])}]" for start, end in spans(array)]
@@ -63,15 +64,17 @@ def column_texts(array: pa.Array, kind: pa.DataType, settings: Settings, null: s
 
 
 def elements(array: pa.Array, children: pa.Array) -> pa.Array:
-    """The elements of the lists (or maps) of an array, out of its ``children`` (values, keys or items), which
-    Arrow gives for all arrays that the array is a slice of."""
+    """Return the elements of the lists (or maps) of an array. ``children``: the array's values, keys or
+    items; if the array is a slice of another array, Arrow gives those of the other array, from which this
+    function cuts."""
     offsets = array.offsets
     first, end = offsets[0].as_py(), offsets[-1].as_py()
     return children.slice(first, end - first)
 
 
 def spans(array: pa.Array) -> list[tuple[int, int]]:
-    """The first and the end position of each list (or map), among the array's :func:`elements`."""
+    """Return the start and the end position of each list (or map) of the array; positions count the array's
+    :func:`elements`."""
     offsets = array.offsets.to_pylist()
     return list(itertools.pairwise([offset - offsets[0] for offset in offsets]))
 
@@ -85,7 +88,7 @@ def _leaf_texts(array: pa.Array, kind: pa.DataType, settings: Settings, null: st
 
 
 def strings(array: pa.Array, kind: pa.DataType, settings: Settings) -> pa.Array:
-    """Cast the values of a result's column to strings, null to null. ``kind`` is the logical type of the
+    """Cast the values of a result's column to strings; null stays null. ``kind``: the logical type of the
     column, neither nested nor binary."""
     if is_string(kind):
         return array
@@ -97,8 +100,8 @@ def strings(array: pa.Array, kind: pa.DataType, settings: Settings) -> pa.Array:
 
 
 def box(names: Sequence[str], rows: Sequence[Sequence[str]], truncate: int = 0) -> str:
-    """Draw rows of texts as Spark's ``show`` does. Cells longer than ``truncate`` characters (0 = no limit)
-    are cut, column names never; with a limit all cells are right-aligned, else left-aligned.
+    """Draw rows of texts as Spark's ``show`` does. ``truncate``: the number of characters to which cells (but
+    not column names) are cut, 0 = no limit. With a limit all cells are right-aligned, else left-aligned.
 
     >>> print(box(["a", "b"], [("1", "x"), ("NULL", "yz")], 20), end="")
     +----+---+
@@ -132,7 +135,7 @@ def vertical(names: Sequence[str], rows: Sequence[Sequence[str]], truncate: int 
 
 
 def width(text: str) -> int:
-    """The number of cells that the text takes on a terminal."""
+    """Return the number of columns that the text takes on a terminal; a full-width character takes two."""
     return len(text) if text.isascii() else len(text) + len(_FULL_WIDTH.findall(text))
 
 

@@ -26,18 +26,18 @@ _NULL: Final = '<td style="text-align:{align}"><span style="opacity:0.5;font-sty
 
 
 class Printer(Protocol):
-    """The part of IPython's pretty printer that results use."""
+    """The method of IPython's pretty printer that results call."""
 
     def text(self, text: str) -> None:
         """Print the text."""
 
 
 class RunSummary(Protocol):
-    """The facts about a run that the line below a table shows."""
+    """The facts about a run that the line below a notebook's table shows."""
 
     @property
     def lane(self) -> str:
-        """The lane that answered."""
+        """The lane that answered the statement."""
 
     @property
     def seconds(self) -> float:
@@ -45,8 +45,9 @@ class RunSummary(Protocol):
 
 
 class Beginning(msgspec.Struct, frozen=True):
-    """The first rows of a result: ``batches`` hold at least the rows to show, in logical types. ``more``:
-    rows follow that aren't shown. ``statistics``: facts about the run."""
+    """The first rows of a result, for a notebook. ``batches`` have at least the rows to show, in logical
+    types. ``more``: whether the result has further rows, which aren't shown. ``statistics``: the facts for
+    the line below the table."""
 
     schema: pa.Schema
     batches: tuple[pa.RecordBatch, ...]
@@ -56,12 +57,12 @@ class Beginning(msgspec.Struct, frozen=True):
 
     @property
     def shown(self) -> pa.Schema:
-        """The columns that are shown."""
+        """The columns that are shown: the first ones, if the result has many."""
         return pa.schema(list(self.schema)[:COLUMNS])
 
     @property
     def rows(self) -> list[list[str | None]]:
-        """The rows to show, with None for null and the values as Spark's texts."""
+        """The rows to show, at most :data:`ROWS`: each value as Spark's text, null as None."""
         rows: list[list[str | None]] = []
         for batch in self.batches:
             rows += self._texts(batch.slice(0, ROWS - len(rows)))
@@ -76,7 +77,8 @@ class Beginning(msgspec.Struct, frozen=True):
 
     @property
     def footer(self) -> str:
-        """The number of rows, of columns if some are left out, the time and the lane."""
+        """The line below the table: the number of rows, the number of columns if some are left out, the time,
+        and the lane."""
         count = sum(batch.num_rows for batch in self.batches)
         rows = f"the first {ROWS} rows" if self.more else f"{count} row{'' if count == 1 else 's'}"
         hidden = len(self.schema) - len(self.shown)
@@ -85,7 +87,7 @@ class Beginning(msgspec.Struct, frozen=True):
 
 
 def _duration(seconds: float) -> str:
-    """The time in a unit that suits it.
+    """Return the time as a text, in ms or s.
 
     >>> _duration(0.00031), _duration(0.042), _duration(3.14159)
     ('0.31 ms', '42 ms', '3.14 s')
@@ -96,8 +98,8 @@ def _duration(seconds: float) -> str:
 
 
 def html(beginning: Beginning) -> str:
-    """The rows as an HTML table, numbers to the right, null told from an empty text; below it the footer. A
-    result without columns is the footer alone."""
+    """Return the rows as an HTML table, with the footer below. Numbers are right-aligned; null looks
+    different from an empty text. For a result without columns, return the footer alone."""
     footer = f'<div style="opacity:0.7;font-size:85%">{escape(beginning.footer)}</div>'
     if not len(beginning.schema):
         return footer
@@ -129,7 +131,8 @@ def _page_text(value: str) -> str:
 
 
 def text(beginning: Beginning) -> str:
-    """The rows as Spark's ``show`` draws them, and the footer."""
+    """Return the rows as Spark's ``show`` draws them, with the footer below; for a result without columns,
+    the footer alone."""
     if not len(beginning.schema):
         return beginning.footer
     rows = [["NULL" if cell is None else cell.translate(_SAFE) for cell in row] for row in beginning.rows]

@@ -1,4 +1,5 @@
-"""Rows as pandas DataFrames, as PySpark converts them from Arrow."""
+"""Conversion of rows to pandas DataFrames, with the same values and types as PySpark's conversion from
+Arrow."""
 
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -17,9 +18,9 @@ _Convert: TypeAlias = Callable[[Any], object]
 
 
 def to_pandas(table: pa.Table, time_zone: str) -> "pandas.DataFrame":
-    """The rows of a result's table: times in nanoseconds, timestamps as naive clock times in ``time_zone`` at
-    any depth, maps as dicts. Raises pyarrow's error for a time beyond the range of nanoseconds, as in
-    PySpark."""
+    """Convert the rows of a result's table to a DataFrame. At any depth, times become nanoseconds, timestamps
+    become naive clock times in ``time_zone``, and maps become dicts. Raises pyarrow's error for a time beyond
+    the range of nanoseconds, as in PySpark."""
     places = [str(place) for place in range(table.num_columns)]  # two columns may have one name
     columns = [_without_zone(column.combine_chunks(), time_zone) for column in table.columns]
     numbered = pa.Table.from_arrays(columns, places) if columns else table
@@ -33,7 +34,7 @@ def to_pandas(table: pa.Table, time_zone: str) -> "pandas.DataFrame":
 
 
 def _without_zone(array: pa.Array, time_zone: str) -> pa.Array:
-    """The array with its timestamps, at any depth, as naive clock times in ``time_zone``."""
+    """Return the array with its timestamps, at any depth, converted to naive clock times in ``time_zone``."""
     kind = array.type
     if pa.types.is_nested(kind):
         return converted(array, kind, lambda child, _: _without_zone(child, time_zone))
@@ -43,8 +44,8 @@ def _without_zone(array: pa.Array, time_zone: str) -> pa.Array:
 
 
 def _converter(kind: pa.DataType) -> _Convert | None:
-    """The function that converts the times inside a value to pandas' timestamps; None for a type without
-    times."""
+    """Return the function that converts the timestamps inside a value of the type to pandas' timestamps; None
+    if the type has no timestamps."""
     if pa.types.is_timestamp(kind):
         import pandas as pd  # noqa: PLC0415 - pandas is already loaded, since a frame exists
 

@@ -1,4 +1,4 @@
-"""Rows as Python values, in PySpark's types."""
+"""Conversion of rows between Arrow batches and Python values of PySpark's types."""
 
 import datetime
 import itertools
@@ -25,9 +25,9 @@ def slices(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 def tuples(batch: pa.RecordBatch, zone: datetime.tzinfo | None, *, naive: bool) -> list[tuple[object, ...]]:
-    """The rows as tuples of Python values: a struct is a :class:`Row`, a map a dict, an array a list. A
-    TIMESTAMP is a datetime in ``zone`` (None = this machine's): aware, or naive as in PySpark. Raises
-    DataError for a date or timestamp beyond Python's years."""
+    """Return the rows as tuples of Python values: a struct is a :class:`Row`, a map a dict, an array a list.
+    A TIMESTAMP is a datetime in ``zone`` (None = this machine's): without ``tzinfo`` if ``naive``, as in
+    PySpark, else with it. Raises DataError for a date or timestamp beyond Python's years."""
     if batch.num_columns == 0:
         return [()] * batch.num_rows
     values = _Values(zone, naive)
@@ -50,8 +50,8 @@ def _too_far() -> DataError:
 def in_zone(
     values: tuple[object, ...], places: Sequence[int], zone: datetime.tzinfo | None, *, naive: bool
 ) -> tuple[object, ...]:
-    """The row with the aware datetimes at ``places`` converted to ``zone`` (None = this machine's), aware or
-    naive. Errors as of :func:`tuples`."""
+    """Return the row with the aware datetimes at the positions ``places`` converted to ``zone`` (None = this
+    machine's), without ``tzinfo`` if ``naive``. Errors as of :func:`tuples`."""
     changed = list(values)
     try:
         for place in places:
@@ -65,8 +65,8 @@ def in_zone(
 
 
 def rows_batch(schema: pa.Schema, rows: Iterable[tuple[object, ...]]) -> pa.RecordBatch:
-    """A batch with the columns of ``schema`` and the given rows of Python values. Each value has the form
-    that a Literal of the column's type holds."""
+    """Return a batch with the columns of ``schema`` and the given rows of Python values. Each value has the
+    form that a :class:`~sqlfront_values.expressions.Literal` of the column's type stores."""
     listed = list(rows)
     columns = [from_values([row[place] for row in listed], kind) for place, kind in enumerate(schema.types)]
     return batches.make_batch(columns, schema.names, len(listed))
@@ -81,7 +81,7 @@ class _Values:
         self._naive = naive
 
     def of(self, column: pa.Array) -> list[object]:
-        """The values of a column of any logical type."""
+        """Return the values of a column of any logical type, as :func:`tuples` has them."""
         data_type = column.type
         if pa.types.is_timestamp(data_type) and data_type.tz is not None:
             return [self._in_zone(value) for value in to_python(column)]
@@ -117,7 +117,7 @@ class _Values:
             ) from error
 
     def _lists(self, column: pa.ListArray, elements: pa.Array) -> list[list[object]]:
-        """The elements of each row, cut from ``elements``, the array that all rows share."""
+        """Return the elements of each row's list. ``elements``: the array with the elements of all lists."""
         offsets = column.offsets.to_pylist()
         first, last = offsets[0], offsets[-1]
         values = self.of(elements.slice(first, last - first))

@@ -47,8 +47,8 @@ Parameters = Sequence[object] | Mapping[str, object]
 
 class Statistics(msgspec.Struct, frozen=True):
     """Facts about the run of a statement. ``seconds`` is the time until the answer began or, for a statement
-    without rows, until the statement ended; ``affected`` the number of rows written, None if the statement
-    writes none. Further facts about a query are computed on demand."""
+    without rows, until the statement ended; ``affected`` is the number of rows written, None if the statement
+    writes no rows. The properties, facts about a query's job, are computed when they are read."""
 
     lane: str
     reason: str
@@ -59,13 +59,14 @@ class Statistics(msgspec.Struct, frozen=True):
 
     @property
     def scans(self) -> "tuple[explanations.ExplainedScan, ...]":
-        """The input of each scan: keys, partitions, and pieces that were skipped."""
+        """What each scan of the query reads: its keys, its partitions, and the pieces of the table that were
+        skipped."""
         return self.look().scans
 
     @property
     def vertices(self) -> "tuple[explanations.ExplainedVertex, ...]":
-        """The work of each vertex, as far as the result has been read (other members count only on request,
-        as for ``EXPLAIN ANALYZE``)."""
+        """The work of each vertex of the job so far. The work on other members is included only after
+        ``EXPLAIN ANALYZE``, and if operators observe the session."""
         return self.look().vertices
 
     @property
@@ -81,11 +82,11 @@ class Statistics(msgspec.Struct, frozen=True):
 class Result(ClosingContext):
     """The rows of a statement, read lazily.
 
-    The running job delivers batches on demand. Rows read by :meth:`collect`, :meth:`toArrow`, :meth:`show`
-    and similar methods are kept, so that these methods may be called again; :meth:`batches`, :meth:`tuples`
-    and iteration hand over rows once, without keeping them, and every method that reads rows raises
-    InterfaceError afterwards. Closing (or dropping) a result before its end cancels its job. After an error,
-    or an interrupt, methods that need more than the rows kept so far raise InterfaceError.
+    The running job delivers batches on demand. :meth:`collect`, :meth:`toArrow`, :meth:`show` and similar
+    methods store the rows that they read, so that these methods may be called again. :meth:`batches`,
+    :meth:`tuples` and iteration give each row once without storing it; afterwards every method that reads
+    rows raises InterfaceError. Closing (or dropping) a result before its end cancels its job. After an error
+    or an interrupt, methods that need more than the stored rows raise InterfaceError.
     """
 
     #: Whether all rows are in memory as Python values, so that :meth:`tuples` waits for nothing.
@@ -105,10 +106,10 @@ class Result(ClosingContext):
         values: Sequence[object] = (),
         owner: object = None,
     ) -> None:
-        """``schema`` is logical, ``batches`` are in physical form; ``job`` (None: no job) delivers the
-        batches by ``plan`` with these ``values`` of the plan's parameters. ``settings`` are the session's
-        when the statement ran. ``owner`` is the session that the job runs in: the result keeps the owner
-        alive until the last row is read."""
+        """``schema`` has logical types, ``batches`` are in physical form. ``job`` delivers the batches, None
+        = no job; it runs ``plan`` with these ``values`` of the plan's parameters. ``settings``: the session's
+        settings when the statement ran. ``owner``: the session in which the job runs; the result refers to
+        the owner until the last row is read, so that the session stays alive."""
         self._schema = schema
         self._owner = owner
         self._source = batches
@@ -144,8 +145,9 @@ class Result(ClosingContext):
     _reading: "Reading | None" = None
 
     def count_rows(self, reading: "Reading") -> None:
-        """Count the rows that the result gives, from now on; the last row, :meth:`close` or the end of this
-        object ends the statement's observation. A statement without columns has ended."""
+        """Begin to count the rows that the result gives, by the account of ``reading``. The last row,
+        :meth:`close` or the end of this object ends the statement's observation; for a statement without
+        columns, this call ends it."""
         self._reading = reading
         reading.account.written(self.affected)
         self._source = reading.account.batches(self._source)
@@ -158,13 +160,13 @@ class Result(ClosingContext):
 
     @property
     def stats(self) -> Statistics:
-        """Facts about the run of the statement."""
+        """The facts about the run of the statement."""
         look = partial(run_explained.facts, self._plan, self._arguments, self._ran, self._settings)
         return replace(self._statistics, affected=self.affected, look=look)
 
     @property
     def schema(self) -> pa.Schema:
-        """Column names and logical types; interval types include their units."""
+        """The names and logical types of the columns; interval types include their units."""
         return self._schema
 
     @property
@@ -179,8 +181,8 @@ class Result(ClosingContext):
 
     @property
     def plan(self) -> QueryPlan | RowPlan | None:
-        """The plan of the statement, run with :attr:`values` as its parameters; None if sqlfront didn't plan
-        the statement."""
+        """The plan that answered the statement, with :attr:`values` as its parameters; None if sqlfront
+        didn't plan the statement."""
         return self._plan
 
     @property
@@ -195,7 +197,7 @@ class Result(ClosingContext):
 
     @property
     def is_read(self) -> bool:
-        """Whether rows have been taken from the job: read and kept, or handed over."""
+        """Whether rows have been read from the job, by any method."""
         return self._consumed or bool(self._kept)
 
     @property
@@ -205,12 +207,12 @@ class Result(ClosingContext):
 
     @property
     def dtypes(self) -> list[tuple[str, str]]:
-        """Column names with Spark's type names."""
+        """The names of the columns with Spark's names of their types."""
         return [(field.name, ddl(field.type)) for field in self._schema]
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """All batches in logical types (:attr:`arrow_schema`); each batch is handed over once and not
-        kept."""
+        """Yield all batches in logical types (:attr:`arrow_schema`), without storing them: they can't be read
+        again."""
         reading = self._reading
         for batch in self._handed_over():
             if reading is not None:
@@ -218,7 +220,7 @@ class Result(ClosingContext):
             yield batch
 
     def _handed_over(self) -> Iterator[pa.RecordBatch]:
-        """The batches of :meth:`batches`, whose rows are not counted yet as given."""
+        """Yield the batches of :meth:`batches`; the caller has to count their rows as given."""
         self._check_unconsumed()
         self._consumed = True
         try:
@@ -236,18 +238,19 @@ class Result(ClosingContext):
             self.close()
 
     def toArrow(self) -> pa.Table:
-        """All rows as an Arrow table of logical types."""
+        """Return all rows as an Arrow table of logical types."""
         return pa.Table.from_batches(self._read(None), self.arrow_schema)
 
     def toPandas(self) -> "pandas.DataFrame":
-        """All rows as a pandas DataFrame (extra ``pandas``), as PySpark converts them: times in nanoseconds,
-        a TIMESTAMP without a zone in the session's time zone, a map as a dict. Raises OperationalError if
-        pandas is missing."""
+        """Return all rows as a pandas DataFrame (extra ``pandas``), as PySpark converts them: times are in
+        nanoseconds, a TIMESTAMP is a clock time in the session's time zone, without a zone of its own, a map
+        is a dict. Raises OperationalError if pandas is missing."""
         _needs("pandas")
         return pandas_frames.to_pandas(self.toArrow(), self._settings.time_zone)
 
     def toPolars(self) -> "polars.DataFrame":
-        """All rows as a polars DataFrame (extra ``polars``). OperationalError if polars is missing."""
+        """Return all rows as a polars DataFrame (extra ``polars``). Raises OperationalError if polars is
+        missing."""
         _needs("polars")
         import polars  # noqa: PLC0415 - loaded only for callers that use it
 
@@ -256,22 +259,23 @@ class Result(ClosingContext):
         return frame
 
     def as_local(self) -> "Result":
-        """Return this result, changed to convert naive datetimes to this machine's time zone, as PySpark
-        does, instead of the session's."""
+        """Change this result so that its datetimes without ``tzinfo`` are in this machine's time zone, as in
+        PySpark, instead of the session's; return the result."""
         self._local = True
         return self
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The Arrow PyCapsule protocol: pandas, polars, DuckDB and pyarrow accept a result directly."""
+        """Return all rows by the Arrow PyCapsule protocol, by which pandas, polars, DuckDB and pyarrow accept
+        a result directly."""
         return self.toArrow().__arrow_c_stream__(requested_schema)
 
     def collect(self) -> list[Row]:
-        """All rows. A TIMESTAMP is a naive datetime in the session's time zone."""
+        """Return all rows. A TIMESTAMP is a naive datetime in the session's time zone."""
         return [row for batch in self._read(None) for row in self._rows(batch)]
 
     def toLocalIterator(self, prefetchPartitions: bool = False) -> Iterator[Row]:  # noqa: N803 - Spark's
-        """All rows one by one, as batches arrive. The rows are kept, unlike rows read by iteration.
-        ``prefetchPartitions`` has no effect."""
+        """Yield all rows one by one, as batches arrive. Unlike iteration, the method stores the rows, so that
+        they can be read again. ``prefetchPartitions`` has no effect."""
         place = rows = 0
         while len(kept := self._read(rows + 1, rows)) > place:
             batch = kept[place]
@@ -279,7 +283,8 @@ class Result(ClosingContext):
             place, rows = place + 1, rows + batch.num_rows
 
     def take(self, num: int) -> list[Row]:
-        """The first ``num`` rows; reads no more batches than needed."""
+        """Return the first ``num`` rows; no more batches are read than needed. Raises
+        INVALID_LIMIT_LIKE_EXPRESSION for a negative number."""
         _check_count(num)
         rows: list[Row] = []
         for batch in self._read(num):
@@ -287,11 +292,12 @@ class Result(ClosingContext):
         return rows
 
     def tail(self, num: int) -> list[Row]:
-        """The last ``num`` rows. All rows are read."""
+        """Return the last ``num`` rows, after reading all rows."""
         return self.collect()[-num:] if num > 0 else []
 
     def limit(self, num: int) -> "Result":
-        """A result of the first ``num`` rows, which are read now."""
+        """Return a result of the first ``num`` rows, which are read by this call. Raises
+        INVALID_LIMIT_LIKE_EXPRESSION for a negative number."""
         _check_count(num)
         batches, left = [], num
         for batch in self._read(num):
@@ -311,7 +317,7 @@ class Result(ClosingContext):
         return rows[0] if rows else None
 
     def count(self) -> int:
-        """The number of rows. All rows are read, and kept."""
+        """Return the number of rows, after reading and storing all rows."""
         return sum(batch.num_rows for batch in self._read(None, 0))
 
     def isEmpty(self) -> bool:
@@ -319,16 +325,17 @@ class Result(ClosingContext):
         return self.first() is None
 
     def createOrReplaceTempView(self, name: str) -> None:
-        """Make the rows a temporary view of the session whose ``sql`` gave this result; replaces a view with
-        the same name. Raises InterfaceError for the result of ``execute``, and if the session is gone."""
+        """Make the rows a temporary view ``name``, which replaces a view of the same name, in the session
+        that gave this result. Raises InterfaceError if the session no longer exists, and for a result of a
+        cursor's or session's ``execute``: only results of ``sql`` can become views."""
         register = None if self.register is None else self.register()
         if register is None:
             raise InterfaceError("a view needs the session of the result: take session.sql(...), and keep it")
         register(name, self)
 
     def tuples(self, *, naive: bool) -> Iterator[tuple[object, ...]]:
-        """The rows as tuples, in slices, without keeping them. A TIMESTAMP is a datetime in the session's
-        time zone, aware or naive."""
+        """Yield the rows as tuples, without storing them: they can't be read again. A TIMESTAMP is a datetime
+        in the session's time zone, without ``tzinfo`` if ``naive``."""
         zone, reading = self._zone(naive=naive), self._reading
         for batch in self._handed_over():
             for piece in slices(batch):
@@ -336,7 +343,7 @@ class Result(ClosingContext):
                 yield from rows if reading is None else reading.account.piece(rows)
 
     def __iter__(self) -> Iterator[Row]:
-        """Rows one by one, in slices, without keeping them."""
+        """Return an iterator over the rows, which does not store them: they can't be read again."""
         names = self.columns
         return (Row(names, values) for values in self.tuples(naive=True))
 
@@ -347,7 +354,7 @@ class Result(ClosingContext):
         print(self.show_string(n, truncate, vertical))
 
     def show_string(self, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> str:
-        """The text that :meth:`show` prints."""
+        """Return the text that :meth:`show` prints."""
         n = max(0, n)
         limit = int(truncate) * 20 if isinstance(truncate, bool) else truncate
         rows: list[tuple[str, ...]] = []
@@ -362,9 +369,9 @@ class Result(ClosingContext):
         return text
 
     def explain(self, extended: bool | str | None = None, mode: str | None = None) -> None:
-        """Print the lane, the reason for the lane, and the plan of the statement's run. ``extended`` true, or
-        any ``mode``: print the logical plans of a job before and after optimization, too. Of a statement
-        without a plan, only lane and reason are printed."""
+        """Print the lane, the reason for the lane, and the plan by which the statement ran. If ``extended``
+        is true, or a ``mode`` is given, also print a job's logical plans before and after optimization. For a
+        statement without a plan, print only lane and reason."""
         whole = bool(extended) or mode is not None
         if self._plan is None:
             print(f"lane: {self.stats.lane} ({self.stats.reason})")
@@ -378,18 +385,20 @@ class Result(ClosingContext):
 
     @property
     def progress(self) -> "Progress | None":
-        """Spark's progress with the statement; None if Spark doesn't run the statement. Any thread may
-        ask."""
+        """Spark's progress with the statement; None if Spark doesn't run the statement. Any thread may read
+        the property."""
         if self._ran is None or self._statistics.lane != Lane.SPARK:
             return None
         return cast("SparkRun", self._ran).progress()
 
     def wait(self) -> None:
-        """Wait until the first rows have arrived, or the result is empty. Raises the statement's error."""
+        """Wait until the first rows have arrived, or the result has ended without rows. Raises the
+        statement's error."""
         self._read(1, 0)
 
     def read_instead(self, batches: Iterator[pa.RecordBatch]) -> None:
-        """Take the same rows from another source, in physical form. No row may have been read before."""
+        """Read the rows from ``batches``, in physical form, instead of the job, which is cancelled. The
+        batches must have the same rows, and no row may have been read before."""
         assert not self.is_read
         owner = self._owner
         self.stop_job()
@@ -397,14 +406,14 @@ class Result(ClosingContext):
         self._source = batches if self._reading is None else self._reading.account.batches(batches)
 
     def stop_job(self) -> None:
-        """Cancel the running job, before the rows come from another source."""
+        """Cancel the running job, if any; the rows that it would have given can't be read any more."""
         job, self._job = self._job, None
         if job is not None:
             job.cancel()
         self._owner = self.otherwise = None
 
     def close(self) -> None:
-        """Cancel the running job; kept rows can still be read."""
+        """Cancel the running job; rows that the result has stored can still be read."""
         if self._reading is not None:
             self._end_reading()
         self.stop_job()
@@ -413,24 +422,26 @@ class Result(ClosingContext):
         return f"Result[{', '.join(f'{name}: {kind}' for name, kind in self.dtypes)}]"
 
     def _repr_html_(self) -> str:
-        """The first rows as an HTML table, for notebooks. Rows that were consumed are not shown."""
+        """Return the first rows as an HTML table, for notebooks; only the names and types of the columns, if
+        the rows were read without storing them."""
         return repr(self) if self._consumed else notebooks.html(self._beginning())
 
     def _repr_pretty_(self, printer: "notebooks.Printer", cycle: bool) -> None:
-        """Print the first rows as text, for IPython in a terminal."""
+        """Print the first rows as text, for IPython in a terminal; only the names and types of the columns,
+        if the rows were read without storing them."""
         printer.text(repr(self) if self._consumed or cycle else notebooks.text(self._beginning()))
 
     def _beginning(self) -> "notebooks.Beginning":
-        """The first rows, as notebooks show them. The rows are kept."""
+        """Read and store the first rows, and return them as notebooks show them."""
         rows = notebooks.ROWS
         kept = tuple(self._read(rows + 1))
         more = sum(batch.num_rows for batch in kept) > rows
         return notebooks.Beginning(self._schema, kept, self._settings, more, self.stats)
 
     def _read(self, rows: int | None, given: int | None = None) -> list[pa.RecordBatch]:
-        """Return the kept batches, after reading further batches until at least ``rows`` rows (None = all
-        rows) are kept or the source has ended. Empty batches are not kept. ``given``: the number of rows from
-        the first one on that the reader gets, None = the ``rows``."""
+        """Return the stored batches, after reading and storing further batches until there are at least
+        ``rows`` rows (None = all rows), or the source has ended. Empty batches are not stored. ``given``: how
+        many of the first rows the reader gets, for counting; None = ``rows``."""
         self._check_unconsumed()
         have = sum(batch.num_rows for batch in self._kept)
         has_ended = False
@@ -448,8 +459,9 @@ class Result(ClosingContext):
         return self._kept
 
     def _read_on(self, rows: int | None, have: int) -> tuple[int, bool]:
-        """Keep further batches until ``rows`` rows are kept, of which there are ``have``, or the source has
-        ended. Return the number of rows kept, and whether the source has ended."""
+        """Read and store further batches until ``rows`` rows (None = all) are stored, or the source has
+        ended; ``have`` are stored already. Return the number of rows that are stored, and whether the source
+        has ended."""
         while rows is None or have < rows:
             try:
                 batch = next(self._source, None)
@@ -470,7 +482,7 @@ class Result(ClosingContext):
         return have, False
 
     def check_whole(self) -> None:
-        """Raise InterfaceError if an error, and not the last row, has ended the reading of rows."""
+        """Raise InterfaceError if the reading of rows has ended early, by an error or an interrupt."""
         if self.broken:
             raise InterfaceError(
                 f"the rows can't be read any further: reading them ended with {self.broken};"
@@ -478,14 +490,14 @@ class Result(ClosingContext):
             )
 
     def _end_with(self, error: Error) -> NoReturn:
-        """End the reading of rows with the error."""
+        """Raise the error, and let later calls that need further rows fail (:meth:`check_whole`)."""
         self.broken = error.condition or type(error).__name__
         self._end_reading()
         raise error if self.translate is None else self.translate(error) from error.__cause__
 
     def _go_on(self, error: Error) -> None:
-        """Continue after ``error`` with another source of the rows, from the first row on. Raises ``error``
-        if no other source has the rows, or if rows were handed over."""
+        """Go on after ``error`` with another source of the rows, such as Spark, from the first row on. Raises
+        ``error`` if there is no other source, or if the user has got rows already."""
         other = None if self._handed or self.otherwise is None else self.otherwise(error)
         if other is None:
             self._end_with(error)
@@ -516,7 +528,8 @@ for _name in MISSING:
 
 
 def _name_as_result(kind: type[Result]) -> None:
-    """Have Python's own errors, as of an unknown attribute, name a class as ``Result``, which users know."""
+    """Let Python's own errors about objects of the class ``kind``, such as those of an unknown attribute,
+    name the class ``Result``, which users know."""
     methods = [value for value in vars(kind).values() if isinstance(value, FunctionType)]
     named: list[type | FunctionType] = [kind, *methods]
     for each in named:
@@ -525,8 +538,8 @@ def _name_as_result(kind: type[Result]) -> None:
 
 
 class RowsResult(Result):
-    """The result of a row program, which has all rows as Python values. An Arrow batch of the rows is made
-    only for readers of Arrow data."""
+    """The result of a row program, which has all rows in memory as Python values. An Arrow batch of the rows
+    is made only when it is needed."""
 
     rows_at_hand = True
 
@@ -538,8 +551,9 @@ class RowsResult(Result):
         settings: Settings,
         seconds: float,
     ) -> None:
-        """``rows`` are the rows that ``plan`` gave with these ``values`` of its parameters, in logical
-        types; each value has the form that a Literal holds. ``seconds`` is the time of the run."""
+        """``rows`` are the rows that ``plan`` gave with these ``values`` of its parameters, in logical types;
+        each value has the form that a :class:`~sqlfront_values.expressions.Literal` stores. ``seconds``: the
+        duration of the run."""
         schema = plan.schema_of(values) if plan.titles else plan.schema
         statistics = Statistics(plan.lane, plan.reason, seconds)
         super().__init__(
@@ -578,7 +592,8 @@ class RowsResult(Result):
             self._end_reading()
 
     def _converted(self, *, naive: bool) -> Sequence[tuple[object, ...]]:
-        """The values in the user's form: timestamps in the session's time zone."""
+        """Return the rows with the values in the user's form: timestamps are in the session's time zone,
+        without ``tzinfo`` if ``naive``."""
         places = self._timestamps
         if not places:
             return self._values
@@ -596,22 +611,23 @@ def command_result(
     seconds: float,
     affected: int | None = None,
 ) -> Result:
-    """The result of a statement other than a query that took ``seconds`` and wrote ``affected`` rows (None:
-    the statement writes none). ``batches`` are the rows to show, in physical form."""
+    """Return the result of a statement other than a query. ``batches``: the rows to show, in physical form;
+    ``seconds``: the duration of the statement; ``affected``: the number of rows written, None = the statement
+    writes no rows."""
     statistics = Statistics(Lane.COMMAND, COMMAND_REASON, seconds, affected)
     return Result(schema, iter(batches), statistics, settings=settings)
 
 
 def _as_batch(schema: pa.Schema, rows: Sequence[tuple[object, ...]]) -> Iterator[pa.RecordBatch]:
-    """The rows as an Arrow batch, made only if read as Arrow. Not a method: a generator that references its
-    result would leave each result to the garbage collector."""
+    """Yield the rows as one Arrow batch, which is made only if it is read. This is not a method: a generator
+    that refers to its result would leave each result to the garbage collector."""
     if rows:
         yield rows_batch(schema, rows)
 
 
 def to_logical(batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The batch with every column in its logical type, intervals in Arrow's native types. Split into several
-    batches if a long text that many rows share is too large for one batch."""
+    """Yield the batch with every column in its logical type, intervals in Arrow's native types. If a long
+    text that many rows share is too large for one batch, the rows are split into several batches."""
     if batch.num_columns == 0:
         yield batch
         return
@@ -638,7 +654,7 @@ def _decode(column: pa.Array, data_type: pa.DataType) -> pa.Array:
 
 
 def _needs(library: str) -> None:
-    """Raise OperationalError, which names the extra to install, if the DataFrame library is missing."""
+    """Raise OperationalError, which names the extra to install, if the DataFrame ``library`` is missing."""
     if find_spec(library) is None:
         raise OperationalError(f"{library} is not installed: pip install 'sqlfront[{library}]'")
 
@@ -653,5 +669,5 @@ def _check_count(count: int) -> None:
 
 
 def _zone(name: str) -> datetime.tzinfo:
-    """The time zone with the name; UTC needs no time zone data of the machine."""
+    """Return the time zone with this name; UTC works even on machines without time zone data."""
     return datetime.UTC if name == "UTC" else zone_names.zone_of(name)

@@ -55,7 +55,8 @@ HASH_FUNCTION: Final = "murmur3_32, seed 42"
 
 
 class _Written(msgspec.Struct, frozen=True):
-    """The news that the record of a finished run is durable, or that it isn't and never will be."""
+    """The news that the record of a finished run is durable (``error`` is None), or that the record could
+    not be written and never will be (``error`` says why)."""
 
     run: TaskRun
     event: TaskFinished
@@ -71,8 +72,12 @@ _News: TypeAlias = TaskEnd | _Written | CancelRequested | _Suspended
 
 
 class Coordinator:
-    """The coordinator of one job in one epoch. ``folder``: the directory of the job's spool files.
-    ``target``: the place for the job's rows, None = the rows stay in spool files, which are the result."""
+    """The coordinator of one durable job in one epoch.
+
+    ``plan``: the stages of the job. ``state``: the job's state by the events that are durable so far; the
+    coordinator updates it. ``log``: takes the events. ``runner``: runs the tasks. ``folder``: the directory
+    of the job's spool files. ``target``: the directory or table that takes the job's rows; None if the rows
+    stay in spool files, which are the result."""
 
     def __init__(
         self,
@@ -106,9 +111,9 @@ class Coordinator:
     # ---- the loop
 
     def run(self) -> JobEnded:
-        """Run the job to its end, and return the end, which is durable. Raises JobSuspended if the job is
-        left to a successor; the log's error if the log can't be written: nothing is known then of the
-        end."""
+        """Run the job to its end, and return the end, whose record is durable. A failed or cancelled job
+        returns its end, too. Raises :class:`JobSuspended` if the job is left to a successor, and the log's
+        error if the log can't be written: then the end of the job is unknown."""
         try:
             if self.state.ended is None:
                 self._write(self._end())
@@ -119,7 +124,8 @@ class Coordinator:
         return self.state.ended
 
     def _clean_up(self, result: Manifest | None) -> None:
-        """Remove the spool files, except those of the result. Files that can't be removed cost no job."""
+        """Remove the job's spool files, except the files of ``result``. If a file can't be removed, log a
+        warning; the end of the job stays as it is."""
         try:
             remove_others(self._folder, set() if result is None else {file.path for file in result.files})
         except OSError as error:
@@ -129,7 +135,7 @@ class Coordinator:
             self._write(CleanupDone())
 
     def _end(self) -> JobEnded:
-        """Run all stages, and return the end of the job, which is not written yet."""
+        """Run all stages, and return the event of the job's end; the caller writes it to the log."""
         try:
             ended = self._settled()
             while ended is None:
@@ -146,7 +152,8 @@ class Coordinator:
             return ended if self._asked is None else JobEnded(JobEnd.CANCELLED)
 
     def _settled(self) -> JobEnded | None:
-        """The end of a job whose rows a former coordinator has put into the target; None if none has."""
+        """Return the end of a job whose rows a former coordinator has put into the target, after completing
+        its commit; None if no rows are in the target, so that the stages have to run."""
         prepared = self.state.prepared
         if self._target is None or prepared is None:
             return None
@@ -157,8 +164,9 @@ class Coordinator:
         return JobEnded(JobEnd.FINISHED, prepared.rows)
 
     def _delivered(self) -> JobEnded | None:
-        """Put the rows into the target, and return the end of the job; None if a file of the rows is damaged,
-        whose task runs again."""
+        """Put the rows into the target, and return the end of the job. Without a target, return the spool
+        files of the last stage as the result. Returns None if a file of the rows is damaged: the task that
+        wrote it runs again."""
         last = self.plan.stages[-1]
         files = self._files(last.number, len(last.outputs) - 1)
         rows = sum(file.rows for file in files)
@@ -177,15 +185,17 @@ class Coordinator:
         return JobEnded(JobEnd.FINISHED, rows)
 
     def _decide(self) -> None:
-        """Accept no request to cancel any more."""
+        """Refuse requests to cancel from now on. Raises ``_CancelledError`` if the job was cancelled
+        before."""
         with self._deciding:
             if self._asked is not None:
                 raise _CancelledError
             self._decided = True
 
     def cancel(self, request: CancelRequested) -> bool:
-        """Have the job end as cancelled; the request is durable when this returns. May be called on any
-        thread. Returns False if the job is about to end in another way, or has ended."""
+        """Cancel the job on request of a user. May be called on any thread. Returns True when the request is
+        durable: the job will end as cancelled. Returns False, and does nothing, if the job's end is already
+        decided."""
         with self._deciding:
             if self._decided:
                 return False
@@ -195,8 +205,9 @@ class Coordinator:
         return True
 
     def suspend(self) -> None:
-        """Have :meth:`run` leave the job to a successor; the tasks that run are stopped. May be called on any
-        thread. Rows that are being put into the target are put to their end first."""
+        """Have :meth:`run` stop the running tasks and raise :class:`JobSuspended`, so that a successor goes
+        on with the job. Returns at once; may be called on any thread. If rows are being written to the
+        target, :meth:`run` completes that first."""
         self._news.put(_Suspended())
 
     def _run_stages(self) -> None:
@@ -210,7 +221,8 @@ class Coordinator:
             self._take(self._next())
 
     def _next(self) -> _News:
-        """Wait for the next news. A simulation decides here what happens next."""
+        """Wait for the next item of the news queue and return it. A simulation overrides this to decide
+        which event happens next."""
         return self._news.get()
 
     def _take(self, news: _News) -> None:
@@ -238,7 +250,7 @@ class Coordinator:
     # ---- handing out
 
     def _hand_out(self) -> None:
-        """Start ready tasks until the runner is busy, those of early stages first."""
+        """Start waiting tasks until the runner has no capacity left, those of early stages first."""
         for stage in self.plan.stages:
             if self._is_ready(stage):
                 waiting = self._waiting[stage.number]
@@ -246,7 +258,8 @@ class Coordinator:
                     self._start(stage, waiting.popleft())
 
     def _is_ready(self, stage: JobStage) -> bool:
-        """Whether the inputs of a stage are complete; the stage has begun then."""
+        """Return whether all inputs of the stage are complete. If they are, also begin the stage: write the
+        number of its tasks to the log, and collect the tasks to hand out and the files that they read."""
         number, state = stage.number, self.state
         if not all(state.is_complete(source.stage) for source in stage.inputs):
             return False
@@ -271,18 +284,22 @@ class Coordinator:
         self._runner.start(run, self._news.put)
 
     def _wait_again(self, tasks: Iterable[TaskId]) -> None:
-        """Put tasks behind those that wait."""
+        """Append the tasks to the queues of waiting tasks of their stages. Tasks of stages that have not
+        begun are skipped."""
         for task in tasks:
             if task.stage in self._waiting:
                 self._waiting[task.stage].append(task.task)
 
     def _files(self, stage: int, output: int) -> tuple[SpoolFile, ...]:
-        """The files of an output of a complete stage, in the order of its tasks."""
+        """Return the spool files of one output of a complete stage, in the order of the stage's tasks.
+        ``output`` is the output's number, from 0."""
         count = self.state.stages[stage].parallelism
         return tuple(self.state.finished[TaskId(stage, task)].output.files[output] for task in range(count))
 
     def _initialized(self, stage: JobStage) -> StageInitialized:
-        """The decision how many tasks a stage has, and which buckets each of them reads."""
+        """Return the event that fixes how many tasks a stage has and which buckets each task reads; the
+        caller writes it to the log. If all inputs are divided into buckets, the buckets' sizes in bytes
+        decide."""
         divided = [
             self._files(source.stage, source.output)
             for source in stage.inputs
@@ -302,7 +319,8 @@ class Coordinator:
         return StageInitialized(stage.number, ranges, self._buckets, "", HASH_FUNCTION if divided else None)
 
     def _alike(self, stage: JobStage) -> StageInitialized | None:
-        """The decision about a stage that divides the work as ``stage`` has to."""
+        """Return the decision about an earlier stage whose work must be divided in the same way as that of
+        ``stage`` (:attr:`StagePlan.alike`); None if there is no such stage yet."""
         alike = self.plan.alike
         return next(
             (done for done in self.state.stages.values() if alike[done.stage] == alike[stage.number]), None
@@ -344,14 +362,17 @@ class Coordinator:
             self._note_failure(end.run.id, end.error)
 
     def _note_failure(self, task: TaskId, error: Error) -> None:
-        """Count a failure of a task; raise the error if the task has failed often enough, or would fail each
-        time."""
+        """Count a failure of a task. Raises the error, which fails the job, if the task has failed
+        ``JobOptions.attempts`` times, or if the error is no OperationalError, so that another attempt would
+        fail, too."""
         self._failures[task] += 1
         if not isinstance(error, OperationalError) or self._failures[task] >= self._options.attempts:
             raise error
 
     def _reset_producer(self, error: SpoolDamaged) -> None:
-        """Have the task run again whose file is missing or damaged, with all that follows from it."""
+        """Run the task again whose spool file is missing or damaged, and all tasks whose output depends on
+        that file. Does nothing if the task runs again already. Raises the error if the task has failed too
+        often."""
         lost = {
             task
             for task, finish in self.state.finished.items()
@@ -376,7 +397,8 @@ class Coordinator:
         self._wait_again(again)
 
     def _end_runs(self) -> None:
-        """End the runs, and remove the files that no record tells of."""
+        """Stop the running tasks, wait for their ends, and remove the files that they wrote. If a successor
+        has claimed the next epoch, also remove the files of this epoch that the successor doesn't accept."""
         self._runner.stop()
         while self._busy:
             news = self._next()
@@ -387,8 +409,8 @@ class Coordinator:
             self._leave_to_successor()
 
     def _leave_to_successor(self) -> None:
-        """Remove the files of this epoch that the successor doesn't accept. A successor that has not begun
-        yet will find them itself."""
+        """Remove the files of this epoch that the successor doesn't accept. If the successor has not written
+        its first record yet, remove nothing: the successor will then find the files itself."""
         with suppress(OSError):
             state = JobState.of(self._log.read())
             if state.epoch > self._log.epoch:
@@ -396,11 +418,11 @@ class Coordinator:
 
 
 class _CancelledError(Exception):
-    """A user has cancelled the job."""
+    """The error that ends the job's stages because a user has cancelled the job."""
 
 
 class JobSuspended(Exception):
-    """A coordinator has left its job to a successor."""
+    """The error of :meth:`Coordinator.run` when the coordinator has left its job to a successor."""
 
 
 def _job_error(error: Error) -> JobError:

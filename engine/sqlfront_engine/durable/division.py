@@ -10,10 +10,12 @@ Ranges = tuple[tuple[int, int], ...]
 
 
 class JobOptions(msgspec.Struct, frozen=True):
-    """The options of a durable job. ``parallelism``: the most tasks of a stage. ``buckets``: the number of
-    parts into which a task divides rows by key, for the tasks of the next stage. ``task_size``: bytes of
-    input for which a task is worth its start: smaller parts are read by one task. ``attempts``: the runs of a
-    task until its failure fails the job."""
+    """The options of a durable job.
+
+    ``parallelism``: the largest number of tasks of a stage. ``buckets``: the number of parts into which a
+    task divides its output rows by key, for the tasks of the next stage. ``task_size``: the bytes of input
+    that one task should read at least; smaller buckets are joined for one task. ``attempts``: the number of
+    runs of a task after which its failure fails the job."""
 
     parallelism: int = 8
     buckets: int = 32
@@ -22,8 +24,9 @@ class JobOptions(msgspec.Struct, frozen=True):
 
 
 def coalesced(sizes: Sequence[int], options: JobOptions) -> Ranges:
-    """The half-open ranges of buckets that tasks read, at most ``options.parallelism`` of them: neighbouring
-    buckets are joined until a task has enough to read. ``sizes``: bytes per bucket.
+    """Return for each task the half-open range of buckets that it reads. Neighbouring buckets are joined
+    until a task has ``options.task_size`` bytes to read, and further if there would be more than
+    ``options.parallelism`` tasks. ``sizes``: the bytes of each bucket.
 
     >>> coalesced([10, 10, 10, 10], JobOptions(parallelism=4, task_size=20))
     ((0, 2), (2, 4))
@@ -42,7 +45,7 @@ def coalesced(sizes: Sequence[int], options: JobOptions) -> Ranges:
 
 
 def even(buckets: int, parts: int) -> Ranges:
-    """Ranges of about equal numbers of buckets.
+    """Divide the buckets 0 to ``buckets`` - 1 into ``parts`` half-open ranges of about equal length.
 
     >>> even(10, 3)
     ((0, 3), (3, 6), (6, 10))

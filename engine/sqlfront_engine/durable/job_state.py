@@ -27,9 +27,10 @@ from sqlfront_values.errors import InternalError
 
 
 class JobState:
-    """The facts about a job. ``epoch`` is that of the last coordinator, ``finished`` has the tasks whose
-    outputs count, ``finishes`` and ``resets`` count the tasks that finished, and those that ran again.
-    ``restored`` counts the tasks that the last coordinator took as finished from its predecessors."""
+    """The state of a job after the events in its log. ``epoch``: the epoch of the last coordinator.
+    ``finished``: for each finished task the event with the output that counts. ``finishes``: the number of
+    task ends so far; ``resets``: the number of finished tasks that had to run again. ``restored``: the number
+    of tasks that the last coordinator took as finished from its predecessors."""
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
         self.submitted: JobSubmitted | None = None
@@ -51,25 +52,26 @@ class JobState:
 
     @classmethod
     def of(cls, replay: Replay) -> "JobState":
-        """The state after the records that count."""
+        """Return the state of a job after the events of the replay's records."""
         return cls(record.event() for record in replay.records)
 
     def is_complete(self, stage: int) -> bool:
-        """Whether all tasks of a stage are finished."""
+        """Return whether the stage has begun and all its tasks are finished."""
         begun = self.stages.get(stage)
         return begun is not None and self._counts[stage] == begun.parallelism
 
     @property
     def files(self) -> set[str]:
-        """The paths of the files that count."""
+        """The paths of the spool files of all finished tasks."""
         return {file.path for finish in self.finished.values() for file in finish.output.files}
 
     def accepted(self) -> tuple[FinishedTask, ...]:
-        """The finished tasks with the attempts that count."""
+        """Return the finished tasks, each with the attempt whose output counts."""
         return tuple(FinishedTask(task, finish.attempt) for task, finish in self.finished.items())
 
     def apply(self, event: Event) -> None:
-        """Take the next event of the log into account."""
+        """Change the state by the next event of the log. Raises InternalError if the event contradicts the
+        state, or is of a kind that no coordinator writes."""
         match event:
             case JobSubmitted():
                 self.submitted = event
@@ -103,7 +105,7 @@ class JobState:
                 raise InternalError(f"no coordinator writes the event {type(event).__name__} yet")
 
     def forget(self, tasks: Iterable[TaskId]) -> None:
-        """Take tasks as not finished."""
+        """Mark tasks as not finished, so that they run again; tasks that were not finished stay so."""
         for task in tasks:
             if self.finished.pop(task, None) is not None:
                 self._counts[task.stage] -= 1

@@ -7,22 +7,23 @@ from sqlfront_values.errors import InternalError
 
 
 def target_of(edge: Edge) -> Vertex:
-    """The destination of an edge of a DAG."""
+    """Return the vertex at the receiving end of an edge."""
     assert edge.destination is not None
     return edge.destination
 
 
 class StageParts:
-    """The search for the parts of a DAG: at first each vertex is a part, then local edges join parts. Two
-    parts stay apart if rows go from the one to the other by way of a distributed edge, too."""
+    """A search for the parts of a DAG. At first each vertex is a part; then each local edge joins two parts,
+    unless rows also go from the first to the second part by a path over a distributed edge."""
 
     def __init__(self, dag: DAG) -> None:
         self._dag = dag
         self._part_of = {vertex.name: {vertex.name} for vertex in dag}
 
     def found(self) -> list[set[str]]:
-        """The parts. Of a cycle the edge is cut that leads over the most distributed edges: the rows of the
-        other edges have been filtered less far."""
+        """Return the parts, as sets of vertex names. Where not all local edges can join parts, since two
+        paths lead to the same vertex, the local edge that spans the most distributed edges stays cut: the
+        rows of the other edges have passed fewer filters."""
         levels = _levels(self._dag)
 
         def span(edge: Edge) -> int:
@@ -37,8 +38,8 @@ class StageParts:
         return [*{id(part): part for part in self._part_of.values()}.values()]
 
     def _leads_around(self, source: set[str], target: set[str]) -> bool:
-        """Whether rows go from the one part to the other in another way than over local edges between the
-        two."""
+        """Return whether rows also go from part ``source`` to part ``target`` by a path other than the local
+        edges between them."""
         waiting = [
             edge
             for name in source
@@ -58,8 +59,8 @@ class StageParts:
 
 
 def _levels(dag: DAG) -> dict[str, int]:
-    """For each vertex, minus the most distributed edges on a way to the result: vertices that local edges
-    connect have equal levels if they can run in one stage."""
+    """Return for each vertex a level: minus the largest number of distributed edges on a path to the result.
+    Vertices that a local edge connects have the same level if they can run in one stage."""
     levels: dict[str, int] = {}
     for vertex in reversed([*dag]):
         levels[vertex.name] = min(
@@ -73,8 +74,8 @@ def _levels(dag: DAG) -> dict[str, int]:
 
 
 def ordered(dag: DAG, parts: Iterable[set[str]]) -> list[tuple[str, ...]]:
-    """The names of the vertices of each part, in an order in which rows go from earlier parts to later
-    ones."""
+    """Return the names of the vertices of each part, the parts in topological order: rows go from earlier
+    parts to later ones. Raises InternalError if two parts need each other's rows."""
     order = {vertex.name: place for place, vertex in enumerate(dag)}
     waiting = sorted(parts, key=lambda part: min(map(order.__getitem__, part)))
     done: set[str] = set()
@@ -91,5 +92,5 @@ def ordered(dag: DAG, parts: Iterable[set[str]]) -> list[tuple[str, ...]]:
 
 
 def _sources(dag: DAG, part: Iterable[str]) -> set[str]:
-    """The vertices whose rows a part reads."""
+    """Return the names of the vertices from which edges lead into a part, those inside the part included."""
     return {edge.source.name for name in part for edge in dag.inbound(dag[name])}

@@ -16,26 +16,26 @@ from sqlfront_engine.durable.stages import StagePlan
 
 
 class Reset(msgspec.Struct, frozen=True):
-    """Finished tasks that have to run again. ``changed``: the stages whose rows may differ afterwards, also
-    those that have no finished task at present."""
+    """Finished tasks that have to run again. ``changed``: the stages whose rows may differ after that,
+    including stages that have no finished task now."""
 
     tasks: frozenset[TaskId] = frozenset()
     changed: frozenset[int] = frozenset()
 
     @property
     def in_order(self) -> tuple[TaskId, ...]:
-        """The tasks by stage and number."""
+        """The tasks that have to run again, sorted by stage and number."""
         return in_order(self.tasks)
 
 
 def in_order(tasks: Collection[TaskId]) -> tuple[TaskId, ...]:
-    """The tasks by stage and number."""
+    """Return the tasks sorted by stage and number."""
     return tuple(sorted(tasks, key=lambda task: (task.stage, task.task)))
 
 
 def reset_after_loss(plan: StagePlan, state: JobState) -> Reset:
-    """The tasks to run again because a needed file is missing or has another size. A file of the right size
-    is checked when it is read."""
+    """Return the tasks to run again because a file that is still needed is missing or has another size than
+    recorded. Only sizes are compared: the contents are checked when the file is read."""
     lost: set[TaskId] = set()
     while True:
         reset = reset_for(plan, state, lost)
@@ -51,7 +51,8 @@ def reset_after_loss(plan: StagePlan, state: JobState) -> Reset:
 
 
 def reset_for(plan: StagePlan, state: JobState, lost: Collection[TaskId]) -> Reset:
-    """The tasks to run again because the files of the finished tasks ``lost`` can't be read."""
+    """Return the tasks to run again because the files of the finished tasks ``lost`` can't be read, with the
+    tasks that depend on changed rows."""
     tasks: set[TaskId] = set()
     changed: set[int] = set()
     while True:
@@ -76,8 +77,9 @@ def reset_for(plan: StagePlan, state: JobState, lost: Collection[TaskId]) -> Res
 
 
 def _is_needed(plan: StagePlan, state: JobState, stage: int, again: Collection[int]) -> bool:
-    """Whether a reader of the stage's outputs is not finished; the reader of the result never is. ``again``:
-    the stages with tasks that run again."""
+    """Return whether outputs of the stage will still be read: a stage that reads them is not complete or is
+    in ``again``, the stages with tasks that run again. Outputs of the last stage, the result, are always
+    needed."""
     readers = plan.consumers(stage)
     return not readers or any(
         reader.number in again or not state.is_complete(reader.number) for reader in readers

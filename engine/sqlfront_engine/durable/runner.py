@@ -11,7 +11,7 @@ from sqlfront_values.errors import Error
 
 
 class TaskEnd(msgspec.Struct, frozen=True):
-    """The end of a run: its files, or its error."""
+    """The end of a task's run: its spool files in ``output``, or its ``error``."""
 
     run: TaskRun
     output: Manifest | None
@@ -19,7 +19,7 @@ class TaskEnd(msgspec.Struct, frozen=True):
 
 
 class TaskRunner(Protocol):
-    """A place that runs tasks."""
+    """A runner of a durable job's tasks, on threads of one process or on other members."""
 
     @property
     def capacity(self) -> int:
@@ -34,7 +34,8 @@ class TaskRunner(Protocol):
         """The id of the member's process: a restarted member of the same name has another one."""
 
     def start(self, run: TaskRun, ended: Callable[[TaskEnd], None]) -> None:
-        """Begin a run, and return. ``ended`` is called once, on any thread."""
+        """Start a run, and return at once. ``ended`` is called once, when the run has ended, on any
+        thread."""
 
     def stop(self) -> None:
-        """Have all runs end soon, with an error if they are not finished."""
+        """Have all runs end soon; a run that is not complete ends with an error."""

@@ -33,7 +33,8 @@ from sqlfront_values.expressions import SortKey, expressions_in
 
 
 class OutputKind(Enum):
-    """The distribution of a stage's output among the tasks that read the output."""
+    """The ways in which a stage's output rows are distributed among the tasks of the stages that read
+    them."""
 
     BY_KEY = "by key"
     """A row goes to the task that has the partition of the row's key."""
@@ -52,9 +53,9 @@ DIVIDED: Final = frozenset({OutputKind.BY_KEY, OutputKind.DEALT})
 
 
 class StageOutput(msgspec.Struct, frozen=True):
-    """Rows that a stage leaves in spool files, one file per task. ``vertex`` emits the rows. ``keys``: the
-    ordinals of the key columns of rows that are distributed by key, else empty. ``sort_keys``: the order of
-    the rows of a file, empty: no order."""
+    """An output of a stage: rows in spool files, one file per task. ``vertex``: the name of the vertex that
+    emits the rows. ``keys``: the ordinals of the key columns if the rows are distributed by key, else empty.
+    ``sort_keys``: the order of the rows in a file; empty = no order."""
 
     vertex: str
     kind: OutputKind
@@ -63,8 +64,8 @@ class StageOutput(msgspec.Struct, frozen=True):
 
 
 class StageInput(msgspec.Struct, frozen=True):
-    """Rows that a stage reads from the spool files of an earlier stage: those of the output number ``output``
-    of the stage ``stage``. ``edge``: the number of the edge of the DAG that the files stand for."""
+    """An input of a stage: the rows of the output number ``output`` of the earlier stage ``stage``.
+    ``edge``: the number of the DAG's edge that the spool files replace."""
 
     stage: int
     output: int
@@ -72,9 +73,9 @@ class StageInput(msgspec.Struct, frozen=True):
 
 
 class JobStage(msgspec.Struct, frozen=True):
-    """A part of the DAG. ``vertices``: the names, in topological order. ``is_parallel``: any number of tasks
-    may share the work, else there is one task. ``is_deterministic``: a second run of a task over the same
-    files gives the same rows in the same order."""
+    """A stage: a part of the DAG that tasks run. ``vertices``: the names of its vertices, in topological
+    order. ``is_parallel``: True if any number of tasks may divide the work, False if one task does it.
+    ``is_deterministic``: a second run of a task over the same files gives the same rows in the same order."""
 
     number: int
     vertices: tuple[str, ...]
@@ -85,27 +86,28 @@ class JobStage(msgspec.Struct, frozen=True):
 
 
 class StagePlan(msgspec.Struct, frozen=True):
-    """The stages of a DAG, in an order in which each stage reads earlier stages only. The last stage has the
-    result. ``alike``: for each stage the number of the first of the stages that divide the work alike, since
-    the rows of one are kept for another."""
+    """The stages of a DAG, ordered so that each stage reads only earlier ones; the last stage has the
+    result. ``alike``: one number per stage. Stages with equal numbers must be divided among tasks in the same
+    way, since task t of one of them reads the rows of task t of another; the number is that of the first such
+    stage."""
 
     dag: DAG
     stages: tuple[JobStage, ...]
     alike: tuple[int, ...]
 
     def consumers(self, number: int) -> tuple[JobStage, ...]:
-        """The stages that read outputs of the stage."""
+        """Return the stages that read outputs of the stage with this number."""
         return tuple(stage for stage in self.stages if any(source.stage == number for source in stage.inputs))
 
     def output_of(self, source: StageInput) -> StageOutput:
-        """The output that an input reads."""
+        """Return the output of an earlier stage that an input reads."""
         return self.stages[source.stage].outputs[source.output]
 
 
 def cut(dag: DAG) -> StagePlan:
-    """Cut a DAG that ends in a ResultSink at its distributed edges. Raises InterfaceError for a DAG without a
-    result, NotSupportedError for user code, and for an edge or a vertex that is bound to a member of the
-    cluster."""
+    """Cut a DAG that ends in a ResultSink into stages, at its distributed edges. Raises InterfaceError if
+    the DAG has no result or several; NotSupportedError for the user's code in a processor, and for an edge or
+    a vertex that is bound to a member of the cluster."""
     dag.lock()
     for vertex in dag:
         if not vertex.processor.repeatable:
@@ -149,15 +151,17 @@ def cut(dag: DAG) -> StagePlan:
 
 
 def _is_deterministic(processor: Processor) -> bool:
-    """Whether no expression of the processor calls a function such as ``rand``. The order in which a task
-    reads its files and runs its processors is fixed, so that nothing else differs."""
+    """Return whether a second run over the same files gives the same rows: no expression of the processor
+    calls a function such as ``rand``. Nothing else can differ, since a task reads its files in a fixed
+    order."""
     values = [getattr(processor, name) for name in processor.__struct_fields__]
     return all(is_deterministic(expression) for value in values for expression in expressions_in(value))
 
 
 def _is_parallel(dag: DAG, part: Sequence[str], on_all: Mapping[str, bool]) -> bool:
-    """Whether several members run the part. ``on_all``: the same for the vertices of earlier parts. Raises
-    NotSupportedError if the part is bound to members."""
+    """Return whether the part runs on all members; False if it runs on one. ``on_all``: for each vertex of
+    earlier parts, whether it runs on all members. Raises NotSupportedError if a vertex is bound to a certain
+    member; InterfaceError if some vertices of the part run on one member and others on all."""
     vertices = [dag[name] for name in part]
     for vertex in vertices:
         if vertex.only_on is not None and vertex.only_on != OnlyOn():
@@ -176,12 +180,12 @@ def _is_parallel(dag: DAG, part: Sequence[str], on_all: Mapping[str, bool]) -> b
 
 
 def _collects(dag: DAG, vertex: Vertex) -> bool:
-    """Whether the vertex is the only instance, of rows that come from other vertices."""
+    """Return whether the vertex runs on one member only, and receives rows from other vertices."""
     return vertex.only_on is not None and bool(dag.inbound(vertex))
 
 
 def _reaches_one(edge: Edge) -> bool:
-    """Whether the rows of a distributed edge arrive on one member only."""
+    """Return whether all rows of a distributed edge arrive on one member."""
     if edge.distribution is Distribution.TO_ONE:
         return True
     return edge.routing is Routing.PARTITIONED and not edge.key_columns

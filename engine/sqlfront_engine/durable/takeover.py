@@ -13,7 +13,8 @@ from sqlfront_engine.durable.stages import StagePlan
 def submit(
     claim: EpochClaim, submitted: JobSubmitted, *, incarnation: str, settings: LogSettings
 ) -> tuple[EventLog, JobState]:
-    """Begin a new job in its first epoch. The job is durable when this returns."""
+    """Begin the first epoch of a new job: write the event ``submitted`` to the job's log. Returns the log
+    and the job's state; the event is durable then, so that the job survives its coordinator."""
     log = claim.start(incarnation=incarnation, settings=settings)
     log.append_durably(submitted)
     state = JobState([submitted])
@@ -24,9 +25,10 @@ def submit(
 def take_over(
     claim: EpochClaim, plan: StagePlan, folder: str, *, incarnation: str, settings: LogSettings
 ) -> tuple[EventLog, JobState]:
-    """Begin the next epoch of a job: find which tasks are finished, and which of these have lost a file that
-    is needed; say both in the first record of the epoch; and remove the files of ``folder``, the job's spool
-    files, that belong to no finished task."""
+    """Begin the next epoch of a job whose coordinator is gone, and return the job's log and state. The first
+    record of the epoch names the finished tasks, and those of them that run again, since a file that is still
+    needed is lost. Then the files in ``folder``, the directory of the job's spool files, that belong to no
+    finished task are removed."""
     state = JobState.of(claim.replay)
     reset = Reset() if state.ended is not None else reset_after_loss(plan, state)
     state.forget(reset.tasks)

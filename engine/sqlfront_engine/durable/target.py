@@ -1,4 +1,4 @@
-"""The contract of a target: the place into which a job puts its rows."""
+"""The contract of a target: a directory or a table into which a job puts its rows."""
 
 from typing import Protocol
 
@@ -6,13 +6,14 @@ from sqlfront_engine.spool.spool_file import SpoolFile
 
 
 class JobTarget(Protocol):
-    """A place for the rows of a job, such as a directory or a table. ``token`` is the id of the job."""
+    """A target for the rows of a job, such as a directory or a table. ``token``, in all methods, is the id
+    of the job."""
 
     def put(self, token: str, files: tuple[SpoolFile, ...]) -> None:
-        """Put the rows of the files, in order, into the target: all or none. Raises
+        """Put the rows of the files, in order, into the target: all of them or none. Raises
         :class:`~sqlfront_engine.spool.reading.SpoolDamaged` for a damaged file, another error if the target
         can't take the rows."""
 
     def settle(self, token: str) -> bool:
-        """Return whether the target has the rows of the job, and complete what :meth:`put` does behind them:
-        a coordinator may have died before it could record the end of its call."""
+        """Return whether the target has the rows of the job. If it has them, also complete the rest of
+        :meth:`put`, since a coordinator may have died during its call."""

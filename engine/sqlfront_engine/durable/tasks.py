@@ -1,7 +1,7 @@
-"""A task: one share of a stage's work, run as a light job whose ends are spool files.
+"""A task: one share of a stage's work, run as a light job that reads and writes spool files.
 
-The processors of a task find the surroundings that they would find on member ``t`` of ``n``: their index, and
-the partitions of their own. So nothing that a processor does depends on whether the job is durable.
+A processor in task ``t`` of ``n`` gets the same instance number and the same partitions as on member ``t`` of
+``n``. So nothing that a processor does depends on whether the job is durable.
 """
 
 import os
@@ -29,8 +29,9 @@ _REPORT: Final = "spooled {}"
 
 
 class StageTasks(msgspec.Struct, frozen=True):
-    """The tasks of a stage. ``ranges``: the half-open range of buckets of each task. The rows of a stage's
-    output are divided among ``buckets`` buckets, if they are divided at all."""
+    """The division of a stage among tasks. ``ranges``: for each task the half-open range of the buckets that
+    it reads. ``buckets``: the number of buckets among which output rows are divided (outputs that each reader
+    reads completely have a single bucket)."""
 
     stage: JobStage
     ranges: tuple[tuple[int, int], ...]
@@ -38,19 +39,21 @@ class StageTasks(msgspec.Struct, frozen=True):
 
     @property
     def parallelism(self) -> int:
-        """The number of tasks."""
+        """The number of tasks of the stage."""
         return len(self.ranges)
 
     def share(self, task: int, partition_count: int) -> Share:
-        """The share of a task: the partitions of its buckets."""
+        """Return the share of a task: its number, the number of tasks, and the partitions that fall into its
+        buckets. ``partition_count``: the number of all partitions."""
         # The bucket of partition p is p * buckets // partition_count.
         first, last = (-(-bucket * partition_count // self.buckets) for bucket in self.ranges[task])
         return Share(task, self.parallelism, range(first, last))
 
 
 class TaskRun(msgspec.Struct, frozen=True):
-    """One run of a task. ``files``: the spool files of each input of the stage, in the order of the inputs.
-    ``folder``: the directory of the job's spool files."""
+    """One run of a task: the number ``task`` among ``tasks``, and which ``attempt`` this is. ``files``: for
+    each input of the stage, in order, the spool files of all tasks that wrote it. ``folder``: the directory
+    of the job's spool files."""
 
     tasks: StageTasks
     task: int
@@ -60,11 +63,12 @@ class TaskRun(msgspec.Struct, frozen=True):
 
     @property
     def id(self) -> TaskId:
-        """The task."""
+        """The stage and the number of the task that is run."""
         return TaskId(self.tasks.stage.number, self.task)
 
     def path(self, output: int) -> str:
-        """The path of the file of an output; each attempt has paths of its own."""
+        """Return the path of the spool file for an output of the stage, given the output's number. Each
+        attempt has other paths."""
         number, attempt = self.tasks.stage.number, self.attempt
         return os.path.join(
             self.folder, f"{number}.{self.task}.{output}-{attempt.epoch}.{attempt.number}.arrow"
@@ -72,8 +76,8 @@ class TaskRun(msgspec.Struct, frozen=True):
 
 
 class TaskJob:
-    """The light job of a run. ``config``: the options of the durable job; its resources are those of the
-    DAG's sources."""
+    """The light job that runs a task once. ``config``: the options of the durable job, whose resources serve
+    the DAG's sources."""
 
     def __init__(self, engine: Engine, plan: StagePlan, run: TaskRun, config: JobConfig) -> None:
         self._reports: list[list[SpoolFile]] = [[] for _ in run.tasks.stage.outputs]
@@ -86,20 +90,20 @@ class TaskJob:
         engine.start(execution, engine.plan(fragment(plan, run), execution, config, site), config)
 
     def run(self) -> Manifest:
-        """Run on the calling thread, and return the files, one for each output of the stage. A failed run
-        leaves no file. Raises the error of a processor;
+        """Run the task on the calling thread, and return its spool files, one for each output of the stage.
+        A failed run leaves no file. Raises the error of a processor;
         :class:`~sqlfront_engine.spool.reading.SpoolDamaged` if a file of an input can't be read."""
         self._job.join()
         return Manifest(tuple(file for report in self._reports for file in report))
 
     def cancel(self) -> None:
-        """Have :meth:`run` raise soon; may be called on any thread."""
+        """Cancel the task: :meth:`run` raises soon. May be called on any thread."""
         self._job.cancel()
 
 
 def fragment(plan: StagePlan, run: TaskRun) -> DAG:
-    """The DAG of a task: the stage's part of the plan, with a SpoolScan for each input and a SpoolWrite for
-    each output."""
+    """Return the DAG that a task runs: the stage's vertices of the plan, with a SpoolScan for each input and
+    a SpoolWrite for each output."""
     stage, dag = run.tasks.stage, DAG()
     vertices = {name: dag.add(_vertex(plan.dag[name])) for name in stage.vertices}
     ordinals = dict.fromkeys(vertices, 0)
@@ -126,7 +130,8 @@ def fragment(plan: StagePlan, run: TaskRun) -> DAG:
 
 
 def _vertex(vertex: Vertex) -> Vertex:
-    """The vertex as a task has it: where the plan has the result, the task has rows to write."""
+    """Return a vertex of the plan as it runs in a task: on one member, and with a processor that passes the
+    rows on where the plan has its ResultSink."""
     processor = Forward() if isinstance(vertex.processor, ResultSink) else vertex.processor
     parallelism = vertex.local_parallelism if vertex.only_on is None else 1
     return replace(vertex, processor=processor, only_on=None, local_parallelism=parallelism)
@@ -135,7 +140,8 @@ def _vertex(vertex: Vertex) -> Vertex:
 def _add_input(
     dag: DAG, plan: StagePlan, run: TaskRun, source: StageInput, files: Sequence[SpoolFile]
 ) -> None:
-    """Add the reader of an input, with one instance per file if the rows of the files are to be merged."""
+    """Add a SpoolScan of the files of an input to the task's DAG. If the rows are sorted, the scan has one
+    instance per file, so that the edge behind it merges the files."""
     edge, output = plan.dag.edges[source.edge], plan.output_of(source)
     assert edge.destination is not None
     first, last = run.tasks.ranges[run.task] if output.kind in DIVIDED else (0, 1)

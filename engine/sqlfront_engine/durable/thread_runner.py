@@ -1,4 +1,4 @@
-"""Tasks on threads of this process."""
+"""A runner of tasks on threads of this process."""
 
 from collections.abc import Callable
 from queue import SimpleQueue
@@ -14,7 +14,8 @@ from sqlfront_values.evaluation_errors import foreign_error
 
 
 class ThreadRunner(ClosingContext):
-    """A runner of a job's tasks: one task per thread. ``config``: the options of the job."""
+    """A runner of a job's tasks on ``threads`` threads of this process, one task at a time on each.
+    ``config``: the options of the job. ``member`` and ``incarnation`` name this process in the job's log."""
 
     def __init__(
         self,
@@ -42,7 +43,7 @@ class ThreadRunner(ClosingContext):
         self._stopped = False
 
     def start(self, run: TaskRun, ended: Callable[[TaskEnd], None]) -> None:
-        """Begin a run, and return."""
+        """Have a thread run a task, and return at once; ``ended`` is then called on that thread."""
         self._waiting.put((run, ended))
 
     def _work(self) -> None:
@@ -70,14 +71,15 @@ class ThreadRunner(ClosingContext):
                 self._jobs.discard(job)
 
     def stop(self) -> None:
-        """Cancel all runs, also those to come."""
+        """Cancel all tasks, including those that have not begun; their runs end with an error."""
         with self._lock:
             self._stopped = True
             for job in self._jobs:
                 job.cancel()
 
     def close(self) -> None:
-        """Wait for the tasks that run, and end the threads."""
+        """Wait until all tasks have ended, then end the threads; call :meth:`stop` first to cancel the
+        tasks."""
         for _ in self._threads:
             self._waiting.put(None)
         for thread in self._threads:

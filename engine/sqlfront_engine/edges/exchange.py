@@ -24,17 +24,17 @@ FLOW_CONTROL_PERIOD: Final = 0.1
 
 
 class EdgeStream(msgspec.Struct, frozen=True):
-    """The name of a stream: the batches of one distributed edge that go from this member to another member,
-    or come from there. ``edge`` is the edge's position in the DAG, ``member`` the other member."""
+    """The name of a stream: the batches of one distributed edge that this member sends to another member, or
+    receives from it. ``edge`` is the edge's position in the DAG, ``member`` the name of the other member."""
 
     edge: int
     member: str
 
 
 class Parcel(msgspec.Struct, frozen=True):
-    """A unit of data that arrives by a stream: ``content`` is an encoded batch for :meth:`Wire.unpack`, or
-    None; ``size`` is the content's bytes that count for the window; ``last``: the stream ends behind this
-    parcel."""
+    """A unit of data that arrives by a stream. ``content``: an encoded batch for :meth:`Wire.unpack`, or
+    None. ``size``: the bytes by which the content counts against the receive window. ``last``: whether the
+    stream ends after this parcel."""
 
     content: object
     size: int
@@ -42,8 +42,8 @@ class Parcel(msgspec.Struct, frozen=True):
 
 
 class SenderStatistics(msgspec.Struct, frozen=True):
-    """A snapshot of a stream's sending end: the bytes sent, their limit, and the number of
-    ``acknowledgements``, each of which may raise the limit."""
+    """A snapshot of a stream's sending end: the bytes sent so far, the ``limit`` in bytes up to which the
+    receiver allows sending, and the number of ``acknowledgements``, each of which may raise the limit."""
 
     stream: EdgeStream
     sent: int
@@ -73,14 +73,15 @@ class ReceiverStatistics(msgspec.Struct, frozen=True):
 
 
 class Wire(Protocol):
-    """A job's connection to the other members. No method waits, or raises because of a lost connection."""
+    """A job's connection to the other members. No method waits, and none raises because of a lost
+    connection."""
 
     def send_data(self, stream: EdgeStream, batch: pa.RecordBatch | None, *, last: bool) -> int:
         """Send a batch (None: no batch) to the stream's receiver, and with ``last`` the end of the stream.
         Returns the bytes that count for the window."""
 
     def acknowledge(self, stream: EdgeStream, limit: int) -> None:
-        """Let the stream's sender send up to ``limit`` bytes in all."""
+        """Allow the stream's sender to send up to ``limit`` bytes, counted from the start of the stream."""
 
     def close_input(self, stream: EdgeStream) -> None:
         """Tell the stream's sender that the receiver takes no more batches."""
@@ -91,11 +92,12 @@ class Wire(Protocol):
 
 
 class RemoteOutput:
-    """An :class:`~sqlfront_engine.edges.queues.Output` to another member; used by its producer, except for
-    :meth:`allow` and :meth:`close`, which the network calls.
+    """An :class:`~sqlfront_engine.edges.queues.Output` whose batches go to a consumer on another member. The
+    producer calls all methods except :meth:`allow` and :meth:`close`, which the network calls.
 
-    ``patient``: a batch is sent only at the next call, so that the last batch carries the end of the stream;
-    the producer calls :meth:`flush` before it gives up its thread.
+    ``window``: the bytes that may be sent before the first acknowledgement. ``patient``: a batch is sent only
+    at the next call, so that the last batch carries the end of the stream; the producer calls :meth:`flush`
+    before it gives up its thread.
     """
 
     __slots__ = (
@@ -123,9 +125,9 @@ class RemoteOutput:
         self.finished = False
 
     def offer(self, batch: pa.RecordBatch) -> bool:
-        """Take the batch and return True: send it, hold it back (``patient``), or drop it if the receiver
-        wants no more. Returns False, without taking the batch, if the limit is exceeded; :meth:`allow` then
-        wakes the producer."""
+        """Take the batch and return True: send the batch, keep it for the next call (``patient``), or drop
+        it if the receiver wants no more. Returns False, without taking the batch, if the receiver's limit is
+        used up; :meth:`allow` then wakes the producer."""
         self.flush()
         if self._sent > self._limit:
             return self.abandoned
@@ -136,13 +138,13 @@ class RemoteOutput:
         return True
 
     def flush(self) -> None:
-        """Send the batch that a patient output holds back, if there is one."""
+        """Send the batch that a patient output has not sent yet, if there is one."""
         batch, self._held = self._held, None
         if batch is not None and not self.abandoned:
             self._sent += self._wire.send_data(self._stream, batch, last=False)
 
     def finish(self) -> None:
-        """Send the end of the stream, together with the batch held back, if there is one; a second call does
+        """Send the end of the stream, together with a batch that is not sent yet; a second call does
         nothing."""
         if not self.finished:
             self.finished = True
@@ -150,8 +152,8 @@ class RemoteOutput:
             self._sent += self._wire.send_data(self._stream, None if self.abandoned else batch, last=True)
 
     def allow(self, limit: int) -> None:
-        """Record the receiver's new limit. Limits never fall: bytes within an earlier limit may be in
-        transit."""
+        """Record the receiver's new limit in bytes since the start of the stream, and wake the producer. A
+        lower limit than before is ignored, since bytes within the earlier limit may be in transit."""
         self._acknowledgements += 1
         if limit > self._limit:
             self._limit = limit
@@ -163,13 +165,15 @@ class RemoteOutput:
         self.producer.wake()
 
     def statistics(self) -> SenderStatistics:
-        """The sender's counters so far."""
+        """Return the sender's counters so far."""
         return SenderStatistics(self._stream, self._sent, self._limit, self._acknowledgements)
 
 
 class RemoteInput:
-    """An :class:`~sqlfront_engine.edges.queues.Input` from another member. The consumer polls it, the network
-    calls :meth:`arrived`, and the member's clock calls :meth:`adapt`."""
+    """An :class:`~sqlfront_engine.edges.queues.Input` whose batches come from another member. The consumer
+    polls it, the network calls :meth:`arrived`, and the member's clock calls :meth:`adapt`. ``window``: the
+    initial receive window in bytes. ``multiplier``: in a steady state, the window is the bytes consumed per
+    flow-control period times this number."""
 
     __slots__ = (
         "_abandoned",
@@ -214,7 +218,8 @@ class RemoteInput:
     # ---- the network's side
 
     def arrived(self, parcel: Parcel) -> None:
-        """Take the next parcel of the stream; the last parcel is noted even if the consumer is gone."""
+        """Add the next parcel of the stream. If the consumer takes no more batches, only note whether the
+        stream ends."""
         if parcel.content is not None and not self._abandoned:
             self._parcels.append(parcel)
             self._arrived += parcel.size
@@ -246,8 +251,8 @@ class RemoteInput:
         return self._wire.unpack(self._stream, parcel.content)
 
     def abandon(self) -> None:
-        """Take no more batches: drop the waiting parcels, and tell the sender once unless the stream has
-        ended."""
+        """Take no more batches: drop the waiting parcels, and, unless the stream has ended, send the sender
+        one message that no more batches are wanted."""
         if not self._abandoned:
             self._abandoned = True
             self._parcels.clear()
@@ -262,11 +267,11 @@ class RemoteInput:
     # ---- the clock's side
 
     def adapt(self, now: float) -> None:
-        """Move the window half-way to the multiple of the bytes consumed per flow-control period, and send
-        the sender a new limit if the limit has risen. To be called once per period; ``now``: the clock's
-        seconds.
-        A slow sender (no parcel waits here) doesn't shrink the window. The first call for a stream only takes
-        a measurement: a stream that ends within a period costs no acknowledgement.
+        """Adapt the receive window to the consumer's speed; to be called once per flow-control period.
+        ``now``: the clock's seconds. The window moves half-way to the bytes consumed in the period times the
+        multiplier; the sender is sent a new limit if the limit has risen. If no parcel waits here, since the
+        sender is slow, the window doesn't shrink. The first call for a stream only measures, so that a stream
+        that ends within a period costs no acknowledgement.
         """
         if self._finished or self._abandoned:
             return
@@ -283,7 +288,7 @@ class RemoteInput:
             self._tell()
 
     def statistics(self) -> ReceiverStatistics:
-        """The receiver's counters so far."""
+        """Return the receiver's counters so far."""
         return ReceiverStatistics(
             self._stream,
             self._arrived,

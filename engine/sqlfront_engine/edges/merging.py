@@ -12,11 +12,12 @@ from sqlfront_values.expressions import SortKey
 
 
 class MergingInput:
-    """An :class:`~sqlfront_engine.edges.queues.Input` over inputs that are each sorted by ``keys``.
+    """An :class:`~sqlfront_engine.edges.queues.Input` that merges inputs, each sorted by ``keys``, into one
+    sorted stream.
 
-    It can emit only when every live input has provided a batch. Then all rows that no later row can precede
-    are emitted in order: the rows up to the smallest last row among the current batches. Rows of equal keys
-    come in the order of the inputs.
+    Rows can be emitted only when every input that has not ended has provided a batch. Then all rows up to the
+    smallest last row among the current batches are emitted in order, since no later row can precede them.
+    Rows of equal keys come in the order of the inputs.
     """
 
     __slots__ = ("_heads", "_inputs", "_keys")
@@ -41,8 +42,8 @@ class MergingInput:
         return self._merge(heads)
 
     def _fill_heads(self) -> bool:
-        """Poll the inputs without a current batch, and forget ended inputs. Returns whether every live input
-        has a current batch now."""
+        """Poll each input that has no current batch, and drop the inputs that have ended. Returns whether
+        every remaining input has a current batch now."""
         complete = True
         for index in reversed(range(len(self._inputs))):
             if self._heads[index] is None:
@@ -76,7 +77,7 @@ class MergingInput:
         return gather_batch(together, order[:emitted])
 
     def abandon(self) -> None:
-        """Abandon all inputs."""
+        """Declare to all inputs that no more batches will be taken."""
         self._heads = [None] * len(self._inputs)
         for source in self._inputs:
             source.abandon()

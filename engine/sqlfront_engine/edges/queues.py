@@ -23,7 +23,8 @@ QUEUE_BYTES: Final = 8 * 1024 * 1024
 
 
 class Nothing(Enum):
-    """The type of :data:`NOTHING`."""
+    """The type of :data:`NOTHING`, the result of polling an input that has no batch now but may have one
+    later."""
 
     NOTHING = "nothing"
 
@@ -36,42 +37,45 @@ Polled: TypeAlias = pa.RecordBatch | Nothing | None
 
 
 class Wakeable(Protocol):
-    """The party at an end of a queue: a tasklet, or the reader of a result."""
+    """The user of one end of a queue, woken after a change: a tasklet, or the reader of a result."""
 
     def wake(self) -> None:
-        """Have this party check its queues again, since a queue has changed. Any thread may call this method,
-        even if there turns out to be no news."""
+        """Have this tasklet or reader check its queues again, since a queue has changed. May be called on
+        any thread, and also if nothing has changed."""
 
 
 class Input(Protocol):
-    """The source of a tasklet's batches of one ordinal: a queue, or several queues combined."""
+    """The source of the batches that a tasklet reads at one of its input ordinals: a queue, or several
+    queues combined."""
 
     def poll(self) -> Polled:
         """Return the next batch, None after the last batch (at each later call, too), or NOTHING if there is
         no batch yet."""
 
     def abandon(self) -> None:
-        """Declare that the consumer takes no more batches, now or later."""
+        """Declare that the consumer takes no more batches; the producer's later batches are dropped."""
 
 
 class Output(Protocol):
-    """The target of a tasklet's batches: a queue, or several queues combined by a routing."""
+    """The target of the batches that a tasklet emits at one of its output ordinals: a queue, or several
+    queues combined by a routing."""
 
     def offer(self, batch: pa.RecordBatch) -> bool:
-        """Take the batch and return True; return False if the batch can't be taken completely now. The caller
-        then offers the same batch again after a wake."""
+        """Take the batch and return True; return False if the batch can't be taken completely now. After
+        False the caller has to offer the same batch again when it is woken."""
 
     def finish(self) -> None:
         """Declare that the producer offers no more batches."""
 
     @property
     def abandoned(self) -> bool:
-        """Whether the consumers want no more batches."""
+        """Whether all consumers want no more batches."""
 
 
 class BatchQueue:
-    """A bounded queue, see the module's docstring. An :class:`Output` to its producer, an :class:`Input` to
-    its consumer."""
+    """A bounded queue of batches between one producer and one consumer, without locks (see the module's
+    docstring): an :class:`Output` for the producer, an :class:`Input` for the consumer. ``size_limit``: the
+    most batches in the queue; ``byte_limit``: the most bytes, unless a single batch is larger."""
 
     __slots__ = (
         "_batches",
@@ -108,8 +112,8 @@ class BatchQueue:
         return len(self._batches)
 
     def offer(self, batch: pa.RecordBatch) -> bool:
-        """Append the batch and return True; return False if a limit of the queue would be exceeded. An
-        abandoned queue drops the batches that it accepts."""
+        """Append the batch and return True; return False, without taking the batch, if it would exceed a
+        limit of the queue. If the consumer has abandoned the queue, the batch is dropped."""
         batches = self._batches
         if batches:
             if not self._admit(batch):
@@ -141,8 +145,8 @@ class BatchQueue:
             self._refused = True  # and check again: the consumer may have missed the flag
 
     def _measure(self) -> int:
-        """Bring the sizes up to date with the consumed batches; returns the number of batches in the
-        queue."""
+        """Subtract the sizes of the consumed batches from the queue's bytes, and return the number of
+        batches in the queue."""
         sizes, batches = self._sizes, self._batches
         in_queue = len(batches)
         while len(sizes) > in_queue:
@@ -164,8 +168,8 @@ class BatchQueue:
         self.consumer.wake()
 
     def poll(self) -> Polled:
-        """Remove and return the oldest batch; NOTHING if the queue is empty, None once the queue is finished,
-        too."""
+        """Remove and return the oldest batch; NOTHING if the queue is empty but not finished, None if it is
+        empty and finished."""
         batches = self._batches
         if not batches:
             if not self.finished:

@@ -1,7 +1,8 @@
-"""Combinations of a tasklet's queues: outputs by an edge's routing, inputs of several producers.
+"""Combinations of a tasklet's queues: outputs that follow an edge's routing, and inputs from several
+producers.
 
-After refusing a batch, an :class:`~sqlfront_engine.edges.queues.Output` is offered the same batch again, and
-remembers the queues that took their part already.
+After an :class:`~sqlfront_engine.edges.queues.Output` here has refused a batch, the producer offers the same
+batch again. The output remembers which of its queues have already taken their part of that batch.
 """
 
 from collections.abc import Sequence
@@ -50,7 +51,7 @@ class UnreachableOutput(UnlinkedOutput):
 
 
 class _SeveralOutputs:
-    """The common part of outputs over several outputs."""
+    """The base of outputs that pass batches on to several outputs."""
 
     __slots__ = ("_outputs",)
 
@@ -59,17 +60,18 @@ class _SeveralOutputs:
 
     @property
     def abandoned(self) -> bool:
-        """Whether all consumers are gone."""
+        """Whether all consumers have abandoned their outputs."""
         return all(output.abandoned for output in self._outputs)
 
     def finish(self) -> None:
-        """Finish all outputs."""
+        """Finish all the outputs."""
         for output in self._outputs:
             output.finish()
 
 
 class RoundRobin(_SeveralOutputs):
-    """An output of each batch to one queue: the next queue in turn that neither refuses nor is abandoned."""
+    """An output that sends each batch to one queue: the next queue, in turn, that accepts it and is not
+    abandoned."""
 
     __slots__ = ("_next",)
 
@@ -92,7 +94,8 @@ class RoundRobin(_SeveralOutputs):
 
 
 class BroadcastOutput(_SeveralOutputs):
-    """An output of each batch to every output: all instances of a consumer, or all edges of a vertex."""
+    """An output that sends each batch to all of its outputs: to all instances of a consumer, or along all
+    edges of a vertex."""
 
     __slots__ = ("_waiting",)
 
@@ -108,7 +111,9 @@ class BroadcastOutput(_SeveralOutputs):
 
 
 class PartitionedOutput(_SeveralOutputs):
-    """An output of each row to the queue of the instance that owns the row's partition."""
+    """An output that sends each row to the instance that owns the row's partition. ``key_columns``: the
+    ordinals of the partition key; ``owners``: for each partition the number of the owning instance's
+    queue."""
 
     __slots__ = ("_key_columns", "_owners", "_pieces")
 
@@ -136,7 +141,7 @@ class PartitionedOutput(_SeveralOutputs):
 
 
 class _SeveralInputs:
-    """The common part of inputs over several inputs, of which ``_live`` have not ended."""
+    """The base of inputs that combine several inputs; ``_live`` are the inputs that have not ended."""
 
     __slots__ = ("_live", "_next")
 
@@ -145,13 +150,14 @@ class _SeveralInputs:
         self._next = 0
 
     def abandon(self) -> None:
-        """Abandon all inputs."""
+        """Abandon all the inputs."""
         for live in self._live:
             live.abandon()
 
 
 class AnyOf(_SeveralInputs):
-    """The batches of several inputs in order of arrival; the inputs are tried round robin."""
+    """An input that returns the batches of several inputs in order of arrival, trying the inputs round
+    robin."""
 
     __slots__ = ()
 
@@ -182,8 +188,8 @@ class InTurn(_SeveralInputs):
     __slots__ = ()
 
     def poll(self) -> Polled:
-        """Return the next batch of the current piece; NOTHING if the batch hasn't come yet, None once all
-        inputs have ended."""
+        """Return the next batch of the input whose piece is being read; NOTHING if this input has no batch
+        yet, None once all inputs have ended."""
         while self._live:
             batch = self._live[self._next].poll()
             if batch is END_OF_PIECE:
@@ -198,7 +204,8 @@ class InTurn(_SeveralInputs):
 
 
 class ByPriority(_SeveralInputs):
-    """The batches of several groups of inputs: all batches of the first group before the next group's."""
+    """An input that returns all batches of its first group of inputs, then all of the next group, and so
+    on."""
 
     __slots__ = ()
 

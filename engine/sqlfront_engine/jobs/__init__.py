@@ -1,7 +1,7 @@
-"""Jobs: one run of a DAG.
+"""Jobs: runs of a DAG.
 
-``execution`` counts a job's tasklets down on this member, ``light_job`` is the submitter's handle of a job,
-``query_run`` is the state shared by the jobs of one query.
+``execution`` runs a job's tasklets on this member until the last one has ended, ``light_job`` has the handle
+of a job for its submitter, ``query_run`` is the state that the jobs of one query share.
 """
 
 from sqlfront_values.lazy_modules import lazy_submodules

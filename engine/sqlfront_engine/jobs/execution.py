@@ -28,15 +28,14 @@ UNCOUNTED: Final = 0.001
 
 
 class Execution:
-    """A run of a DAG on this member: the listener of its tasklets, and the reader woken by the result's
-    queue.
+    """A run of a DAG on this member. Its tasklets report their ends and errors here; the queue of the result
+    wakes it.
 
-    The execution ends when all tasklets have ended and all holds (:meth:`hold`) are released: ends of streams
-    from other members, answers of other participants. Once stopped, the execution waits for its tasklets
-    only.
+    The execution ends when all tasklets have ended and all holds (:meth:`hold`) are released, such as a hold
+    for the answer of another member. After :meth:`stop`, the execution waits for its tasklets only.
 
-    Stopping is safe anywhere, also in a finalizer: no code on the way waits for a lock possibly held by the
-    same thread.
+    :meth:`stop` may be called anywhere, also in a finalizer: no code that it calls waits for a lock which the
+    same thread may have.
     """
 
     def __init__(
@@ -47,7 +46,9 @@ class Execution:
         timeout: float | None,
         member: str = EMBEDDED,
     ) -> None:
-        """``timeout``: seconds after the query began."""
+        """``number``: the job's id. ``query``: the query that the job belongs to. ``timeout``: the seconds
+        from the begin of the query after which the job is stopped, None = no limit. ``member``: the name of
+        this member."""
         self.id = number
         self.query = query
         self.member = member
@@ -95,8 +96,8 @@ class Execution:
     # ---- starting
 
     def start(self, plan: ExecutionPlan, on_end: "Callable[[Execution], None]", runner: InlineRunner) -> None:
-        """Start an inline job: make all tasklets of ``plan`` runnable. The thread that reads, joins or calls
-        :meth:`pump` runs them. ``on_end`` is called when the job has ended."""
+        """Start an inline job: make all tasklets of ``plan`` runnable. They run on the thread that reads the
+        result, joins, or calls :meth:`pump`. ``on_end`` is called when the job has ended."""
         self._adopt(plan, on_end)
         self._runner = runner
         schedule = runner.schedule
@@ -128,7 +129,8 @@ class Execution:
         self._started_all()
 
     def hold(self, count: int = 1) -> None:
-        """Delay the end by ``count`` calls of :meth:`release`; to be called before the start."""
+        """Keep the job from ending until :meth:`release` has been called ``count`` times. To be called
+        before the start."""
         self._held += count
 
     def _adopt(self, plan: ExecutionPlan, on_end: "Callable[[Execution], None]") -> None:
@@ -153,21 +155,21 @@ class Execution:
     # ---- reports of the tasklets
 
     def failed(self, tasklet: Tasklet, error: BaseException) -> None:
-        """Fail the job because ``tasklet`` raised ``error``; an interrupt (an error that isn't an Exception)
-        cancels the job instead."""
+        """Fail the job because ``tasklet`` raised ``error``. An interrupt (an error that isn't an Exception,
+        such as KeyboardInterrupt) cancels the job instead."""
         if not isinstance(error, Exception):
             self.stop(JobStatus.CANCELLED)
             return
         self.fail(_attributed(error, tasklet, self.member))
 
     def ended(self, tasklet: Tasklet) -> None:
-        """Record that ``tasklet`` has ended. The job ends with its last tasklet, or later if a hold is
-        left."""
+        """Record that ``tasklet`` has ended. The job ends with its last tasklet, or later if there are
+        holds."""
         self._count_down()
 
     def fail(self, error: Error) -> None:
-        """Fail the job because of an error here or on another member: keep the first error, and stop all
-        tasklets. An error beats a cancellation."""
+        """Fail the job because of an error here or on another member: store ``error`` unless there is one
+        already, and stop all tasklets. If the job was cancelled before, it counts as failed."""
         with self._lock:
             if self._has_ended:
                 return
@@ -178,7 +180,8 @@ class Execution:
         self._count_down(0)  # the tasklets may have ended before, with only the rest to wait for
 
     def release(self) -> None:
-        """Release one hold on the job's end."""
+        """Release one of the holds that :meth:`hold` has set; the job can't end before the last one is
+        released."""
         self._count_down(0, released=1)
         if not self._held:  # a waiting reader checks whether the job can go on
             self.wake()
@@ -198,8 +201,8 @@ class Execution:
         self._tell_end()
 
     def _tell_end(self) -> None:
-        """Announce the job's end: to the clock, ``on_end``, and the threads that wait. A second call is safe,
-        in case an interrupt hit the first one."""
+        """Announce the job's end to the clock, ``on_end``, and the threads that wait. Harmless if called
+        twice, which happens after an interrupt."""
         if self._forget_deadline is not None:
             self._forget_deadline()
         self._on_end(self)
@@ -208,7 +211,7 @@ class Execution:
         self.wake()
 
     def wake(self) -> None:
-        """Let the reader look again, since the result's queue has changed."""
+        """Wake the thread that reads the result, since the result's queue has changed."""
         if self._news.locked():
             try:
                 self._news.release()
@@ -218,8 +221,8 @@ class Execution:
     # ---- stopping
 
     def stop(self, status: JobStatus) -> None:
-        """Stop all tasklets; ``status`` is the reason. Does nothing if the job has ended or was stopped
-        before."""
+        """Stop all tasklets; ``status`` says why and becomes the job's status. Does nothing if the job has
+        ended or was stopped before."""
         with self._lock:
             if self._has_ended or self._stopped_as is not None:
                 return
@@ -268,8 +271,9 @@ class Execution:
         return None
 
     def poll_batch(self) -> Polled:
-        """Return the next batch of the result of a job on threads, like :meth:`next_batch` but without
-        waiting: NOTHING if there is no batch yet."""
+        """Return the next batch of the result, without waiting, for a job on threads: NOTHING if there is no
+        batch yet, None after the last batch. Raises the job's error once the job has ended; InterfaceError if
+        the job has no result."""
         if self._result is not None and not self._stopping:
             batch = self._result.poll()
             if batch is not None:
@@ -310,8 +314,9 @@ class Execution:
         return True
 
     def _fail_if_stuck(self) -> None:
-        """End a job on threads if every tasklet waits for another tasklet, as in a diamond with queues too
-        small for the producers. A job with holds is left alone: tasklets may wait for other members."""
+        """End a job on threads if every tasklet waits for another tasklet, as when two paths of a DAG meet
+        again and the queues are too small. Does nothing while there are holds: tasklets may then wait for
+        other members."""
         if self._held:
             return
         calls = self._calls_while_blocked()
@@ -321,8 +326,8 @@ class Execution:
             self._fail_stuck()
 
     def _calls_while_blocked(self) -> list[int]:
-        """Return the numbers of calls so far of all tasklets that have not ended; empty if one of these
-        tasklets isn't blocked."""
+        """Return, for each tasklet that has not ended, the number of its calls so far; an empty list if one
+        of these tasklets isn't blocked. Two equal answers mean that no tasklet has run in between."""
         calls = [tasklet.calls_while_blocked() for tasklet in self._tasklets if not tasklet.ended]
         known = [count for count in calls if count is not None]
         return known if len(known) == len(calls) else []
@@ -351,7 +356,7 @@ class Execution:
         return None
 
     def _run_out(self, runner: InlineRunner) -> None:
-        """Run tasklets until the job has ended."""
+        """Run the tasklets of an inline job until the job has ended."""
         self._begin_driving()
         try:
             while not self._has_ended:
@@ -364,11 +369,11 @@ class Execution:
 
     def pump(self) -> bool:
         """Run the runnable tasklets of an inline job on the calling thread, which has just delivered data of
-        another member to the job, unless another thread is running them.
+        another member to the job. Does nothing if another thread is running them.
 
-        Returns False if the share of time (``PUMP_SHARE``) or rows (``PUMP_ROWS``) was used up while the job
-        may still have runnable tasklets: the caller then has to pump again, on a thread that may wait.
-        Returns True if nothing is left to run here.
+        Returns True if no tasklet is left to run here. Returns False if the limit of time (``PUMP_SHARE``) or
+        rows (``PUMP_ROWS``) was reached and tasklets may still be runnable: the caller then has to call this
+        again, on a thread that may wait.
         """
         runner, now = self._runner, self._clock.now
         began = now()
@@ -397,8 +402,9 @@ class Execution:
             self._sweep()
 
     def _note_interrupt(self, error: BaseException) -> None:
-        """End an inline job after an error that isn't an Exception. The interrupt may have hit between any
-        two steps, so all tasklets are ended here in any state, and never run again."""
+        """End an inline job after an error that isn't an Exception, such as KeyboardInterrupt. As the
+        interrupt may have come between any two steps, all tasklets are ended in whatever state they are, and
+        never run again."""
         if isinstance(error, Exception):
             return
         self._runner = None
@@ -410,8 +416,8 @@ class Execution:
             self._tell_end()
 
     def _drive(self, runner: InlineRunner) -> None:
-        """Run each runnable tasklet once. If there is none, wait until another member or thread has brought
-        news, or fail a job that waits for nothing. Then stop the job if its time is over."""
+        """Run each runnable tasklet of an inline job once. If there is none, wait until another member or
+        thread makes one runnable; fail the job if nothing can. Then stop the job if its timeout is over."""
         # Read first: before a release, the releasing thread has made the affected tasklets runnable.
         awaited = self._held
         if not runner.run_round():
@@ -427,7 +433,7 @@ class Execution:
         self.stop_if_overdue()
 
     def stop_if_overdue(self) -> None:
-        """Stop the job if its time is over."""
+        """Stop the job if its timeout is over."""
         if self._deadline is not None and self._clock.now() >= self._deadline:
             self.stop(JobStatus.TIMED_OUT)
 
@@ -435,8 +441,8 @@ class Execution:
         return not self._news.locked()
 
     def _sweep(self) -> None:
-        """Let the stopped tasklets of an inline job end, unless another thread is driving the job: that
-        thread ends them."""
+        """Have the stopped tasklets of an inline job end on this thread. Does nothing if another thread is
+        running the job, since that thread ends them."""
         if self._runner is not None and self._driving.acquire(False):
             try:
                 while self._runner.run_round():
@@ -445,8 +451,8 @@ class Execution:
                 self._driving.release()
 
     def _fail_stuck(self) -> None:
-        """Fail a job without a runnable tasklet with InternalError. If the result has an unread batch, raise
-        InterfaceError instead: the caller joins a job whose result has to be read first."""
+        """Fail a job that has no runnable tasklet with InternalError. If the result has a batch that was not
+        read, raise InterfaceError instead, since the caller has to read the result before joining."""
         if self._result is not None and len(self._result):
             raise InterfaceError("the result has to be read before the job can end")
         waiting = ", ".join(repr(tasklet.vertex) for tasklet in self._tasklets if not tasklet.ended)
@@ -462,18 +468,19 @@ class Execution:
     # ---- inspecting
 
     def note(self, member: str, tasklets: tuple[TaskletStatistics, ...]) -> None:
-        """Keep ``tasklets``, the counters of another member's tasklets, for :meth:`statistics`; empty if the
-        member wasn't asked for them."""
+        """Store the counters of another member's tasklets for :meth:`statistics`; ``tasklets`` is empty if
+        the member was not asked to count."""
         if tasklets:
             self._noted[member] = tasklets
 
     def rows_read(self) -> int:
-        """The rows that the job's sources on this member have emitted so far. A tasklet that has taken no
-        batch is a source, or has emitted nothing yet."""
+        """Return the number of rows that the job's sources on this member have emitted so far. A tasklet
+        counts as a source if it has received no batch."""
         return sum(tasklet.rows_out for tasklet in self._tasklets if not tasklet.batches_in)
 
     def statistics(self) -> JobStatistics:
-        """The job's statistics so far; other members' counters are from the end of their part."""
+        """Return the job's statistics so far. The counters of other members are there once their parts of
+        the job have ended."""
         tasklets = tuple(tasklet.statistics() for tasklet in self._tasklets)
         elapsed = self._clock.now() - self.query.began if self._elapsed is None else self._elapsed
         memory = self.query.budget.statistics()
@@ -484,8 +491,8 @@ class Execution:
 
 
 def _attributed(error: Exception, tasklet: Tasklet, member: str) -> Error:
-    """Return ``error`` as an error of sqlfront that names the vertex of ``tasklet`` and ``member``; an error
-    that names a vertex already keeps it."""
+    """Return ``error`` as an error of sqlfront with the vertex of ``tasklet`` and ``member``, and a note
+    that names them. An error that has a vertex already keeps its vertex and member."""
     known = foreign_error(error, repr(tasklet.vertex))
     if known is not error:
         known.__cause__ = error

@@ -1,7 +1,7 @@
-"""A light job: a run of a DAG without stored metadata and without fault tolerance, as seen by its submitter.
+"""A light job: a run of a DAG without stored metadata and without fault tolerance, as its submitter sees it.
 
-The result is read in batches while the job runs; a job with an abandoned result is cancelled. An ended job,
-ended in any way, holds only its counters and the unread rest of the result.
+The result is read batch by batch while the job runs. If the submitter drops the result, the job is cancelled.
+A job that has ended, with success or not, keeps only its counters and the part of the result not yet read.
 """
 
 import os
@@ -18,7 +18,8 @@ from sqlfront_values.errors import InterfaceError
 
 
 class LightJob:
-    """The handle of a submitted job. Dropping it with its result half read cancels the job."""
+    """The handle of a submitted job. If the handle is dropped before the end of the result, the job is
+    cancelled."""
 
     def __init__(self, execution: Execution) -> None:
         self._held = execution
@@ -54,8 +55,9 @@ class LightJob:
         return ResultReader(self)
 
     def poll(self) -> Polled:
-        """The next batch of a job on threads: None after the last batch, NOTHING if no batch is ready. Raises
-        like :meth:`join` once the job has ended in another way. For callers that must not wait."""
+        """Return the next batch of a job on threads, without waiting: NOTHING if no batch is ready, None
+        after the last batch. Raises the error that :meth:`join` raises if the job has failed or was
+        stopped."""
         return self._execution.poll_batch()
 
     def join(self, timeout: float | None = None) -> bool:
@@ -63,17 +65,19 @@ class LightJob:
         ``timeout`` seconds (None = no limit).
 
         Raises the first error of the job; OperationalError with SQLSTATE HY008 after a cancellation and 57014
-        after a timeout. A result has to be read before. An inline job runs now, regardless of ``timeout``.
+        after a timeout. If the job has a result, read all of it before. An inline job runs in this call, to
+        its end whatever the ``timeout``.
         """
         return self._execution.wait(timeout)
 
     def cancel(self) -> None:
-        """Stop the job; wait for its end with :meth:`join`. Does nothing if the job has ended."""
+        """Stop the job, and return at once; :meth:`join` waits for the job's end. Does nothing if the job
+        has ended."""
         if self._is_here:
             self._held.stop(JobStatus.CANCELLED)
 
     def statistics(self) -> JobStatistics:
-        """The job's statistics so far."""
+        """Return the job's statistics so far."""
         return self._execution.statistics()
 
     def __del__(self) -> None:
@@ -108,7 +112,7 @@ class ResultReader(ClosingContext):
         return batch
 
     def close(self) -> None:
-        """Give up the rest of the result."""
+        """Read no more batches: if the job still runs, cancel it."""
         job, self._job = self._job, None
         if job is not None:
             job.cancel()

@@ -14,25 +14,26 @@ DESCRIPTION_LENGTH: Final = 400
 
 
 class Job(Protocol):
-    """A running job."""
+    """A running job of a query, in the engine or outside it."""
 
     @property
     def query(self) -> "QueryRun | None":
-        """The query to which the job belongs."""
+        """The query to which the job belongs; None if it belongs to no query."""
 
     def stop(self, status: JobStatus) -> None:
-        """End the job; ``status`` is the reason."""
+        """Stop the job; ``status`` says why and becomes the job's status."""
 
 
 class EngineJob(Job, Protocol):
     """A running job of this member's engine."""
 
     def rows_read(self) -> int:
-        """The rows that the job's sources on this member have emitted so far."""
+        """Return the number of rows that the job's sources on this member have emitted so far."""
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """The progress of a job outside of the engine: the numbers of begun and of finished stages and tasks.
+    """The progress of a job outside the engine: the number of its stages and tasks, and how many are
+    finished.
 
     >>> print(Progress(stages=2, stages_done=1, tasks=10, tasks_done=7))
     1 of 2 stages, 7 of 10 tasks
@@ -50,29 +51,29 @@ class Progress(msgspec.Struct, frozen=True):
 
 
 class MeasuredJob(Protocol):
-    """A job that counts the rows and bytes of its vertices."""
+    """A job with counters of the rows and bytes of its vertices."""
 
     @property
     def scans(self) -> frozenset[str]:
         """The names of the vertices that read tables."""
 
     def statistics(self) -> JobStatistics:
-        """The job's statistics so far."""
+        """Return the job's statistics so far."""
 
 
 class JobElsewhere(Job, Protocol):
-    """A job that belongs to a query but runs outside of the engine, such as a job of Spark."""
+    """A job that belongs to a query but runs outside the engine, such as a job of Spark."""
 
     def progress(self) -> Progress:
-        """The job's progress."""
+        """Return how many of the job's stages and tasks are finished."""
 
 
 class QueryRun:
-    """The state shared by the jobs of a query, which run in sequence: an ``id`` unique in the cluster, the
-    memory that the jobs may hold together, the start ``began`` (seconds of the engine's clock), from which
-    the timeout counts, and the query's text. Made by :meth:`~sqlfront_engine.engine.Engine.begin_query`.
+    """A running query: the state that its jobs share, which run one after another.
 
-    ``running`` holds all jobs running on this member.
+    ``id`` is unique in the cluster; ``budget`` is the memory that the jobs may hold together; ``began``, in
+    seconds of the engine's clock, is the start from which the timeout counts. Made by
+    :meth:`~sqlfront_engine.engine.Engine.begin_query`.
     """
 
     __slots__ = (
@@ -102,7 +103,9 @@ class QueryRun:
         text: str,
         running: Mapping[int, EngineJob],
     ) -> None:
-        """``limit``: bytes of the ``member``'s memory that the query may hold, None = all."""
+        """``number``: the query's id. ``limit``: the bytes of the ``member``'s memory that the query may
+        hold, None = all. ``began``: seconds of the engine's clock. ``text``: the query's text in listings.
+        ``running``: all jobs that run on this member, by number, those of other queries included."""
         self.id = number
         self.began = began
         self._limit = limit
@@ -131,7 +134,7 @@ class QueryRun:
 
     @property
     def budget(self) -> MemoryBudget:
-        """The memory budget of the query's jobs; made for the first job, so a query without jobs has none."""
+        """The memory budget of the query's jobs, made when it is first read."""
         if self._budget is None:
             limit = self._member.limit if self._limit is None else self._limit
             self._budget = MemoryBudget("the query", limit, self._member)
@@ -139,7 +142,7 @@ class QueryRun:
 
     @property
     def text(self) -> str:
-        """The query's text for listings, whole."""
+        """The complete text of the query for listings."""
         return self._text
 
     @property
@@ -149,8 +152,8 @@ class QueryRun:
         return text if len(text) <= DESCRIPTION_LENGTH else f"{text[: DESCRIPTION_LENGTH - 1]}…"
 
     def cancel(self, by: str = "") -> None:
-        """Stop the running job and all future jobs; ``by`` is for the error's text. Any thread may call this
-        method. Does nothing once the last job has ended."""
+        """Stop the query's running jobs, and its later jobs when they start. ``by``: a phrase for the
+        error's text that says who cancels; empty = the user of the query. May be called on any thread."""
         self.cancelled_by = by
         # Invariant: every start of a job checks this flag once the job can be stopped, so no job is
         # overlooked.
@@ -165,24 +168,24 @@ class QueryRun:
         return jobs[-1].progress() if jobs else None
 
     def rows_read(self) -> int:
-        """Return the rows that the query's running jobs have read so far on this member. Any thread may
-        ask."""
+        """Return the number of rows that the query's running jobs have read so far on this member. May be
+        called on any thread."""
         return sum(job.rows_read() for job in list(self._running.values()) if job.query is self)
 
     def add(self, job: JobElsewhere) -> None:
-        """Add a job outside of the engine, so that a cancellation of the query stops the job too, until
-        :meth:`remove`."""
+        """Register a job outside the engine, which a cancellation of the query then stops, too. If the query
+        is already cancelled, the job is stopped at once. The caller calls :meth:`remove` at the job's end."""
         self._elsewhere[job] = None
         if self.cancelled:
             job.stop(JobStatus.CANCELLED)
 
     def remove(self, job: JobElsewhere) -> None:
-        """Forget an ended job outside of the engine."""
+        """Unregister a job outside the engine, which has ended."""
         self._elsewhere.pop(job, None)
 
     def stopped(self, now: Callable[[], float]) -> OperationalError | None:
-        """The error to raise if the query was cancelled or its time is over, else None; ``now``: the engine's
-        clock."""
+        """Return the error to raise if the query was cancelled or its timeout is over, else None. ``now``:
+        returns the time of the engine's clock in seconds."""
         if self.cancelled:
             return stopped_error(JobStatus.CANCELLED, by=self.cancelled_by)
         if self.timeout is not None and now() >= self.began + self.timeout:
@@ -191,9 +194,9 @@ class QueryRun:
 
 
 def stopped_error(status: JobStatus, timeout: float | None = None, by: str = "") -> OperationalError:
-    """Return the error of a stopped query. ``status`` TIMED_OUT: the query exceeded ``timeout`` seconds,
-    which must not be None. Any other ``status``: the query was cancelled, by the party named ``by`` (empty =
-    the message names none)."""
+    """Return the error of a query that was stopped. With the ``status`` TIMED_OUT, the message says that the
+    query exceeded ``timeout`` seconds, which must not be None. With any other status, it says that the query
+    was cancelled by ``by`` (empty = by nobody in particular)."""
     if status is JobStatus.TIMED_OUT:
         return OperationalError(f"the query ran longer than its timeout of {timeout:g} s", sqlstate="57014")
     text = "the query was cancelled" + (f" by {by}" if by else "")

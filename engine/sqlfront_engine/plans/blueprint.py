@@ -1,5 +1,5 @@
-"""The shape of a job on one member: its tasklets, the links between tasklets and to other members, and each
-end's way of combining links.
+"""The shape of a job on one member: its tasklets, the links between tasklets and to other members, and how
+each input and output combines its links.
 
 A vertex on this member has ``parallelism`` instances. An edge of U producers and D consumers on this member
 has up to U x D queues. For each other member receiving an edge's rows, several producers share a sender
@@ -29,7 +29,8 @@ _DEFAULT_CONFIG: Final = EdgeConfig()
 
 
 class Link(msgspec.Struct, frozen=True):
-    """A queue: the indexes of the tasklets at its ends, and its capacity in batches."""
+    """A queue between two tasklets of this member: the indexes of the tasklets, and the queue's capacity in
+    batches."""
 
     producer: int
     consumer: int
@@ -37,7 +38,8 @@ class Link(msgspec.Struct, frozen=True):
 
 
 class OutgoingStream(msgspec.Struct, frozen=True):
-    """The sending end of a stream to another member, with the index of the tasklet in front of it."""
+    """The sending end of a stream to another member. ``producer``: the index of the tasklet that emits the
+    batches."""
 
     producer: int
     stream: EdgeStream
@@ -45,7 +47,8 @@ class OutgoingStream(msgspec.Struct, frozen=True):
 
 
 class IncomingStream(msgspec.Struct, frozen=True):
-    """The receiving end of a stream from another member, with the index of the tasklet behind it."""
+    """The receiving end of a stream from another member. ``consumer``: the index of the tasklet that takes
+    the batches."""
 
     consumer: int
     stream: EdgeStream
@@ -56,9 +59,9 @@ AnyLink: TypeAlias = Link | OutgoingStream | IncomingStream
 
 
 class InputWiring(msgspec.Struct, frozen=True):
-    """One input of an instance: the indexes of the links that the input combines, and how. ``sort_keys``: the
-    links are merged in this order (empty: no order); ``takes_turns``: the links are read piece by piece in
-    turn; ``priority``: ``Take()`` reads the input of the lowest number first."""
+    """One input of a processor instance. ``links``: the indexes of the links that the input combines.
+    ``sort_keys``: the order by which the links are merged; empty = no order. ``takes_turns``: one piece of
+    each link is read in turn. ``priority``: ``Take()`` reads the input of the lowest number first."""
 
     links: tuple[int, ...]
     sort_keys: tuple[SortKey, ...]
@@ -67,10 +70,11 @@ class InputWiring(msgspec.Struct, frozen=True):
 
 
 class OutputWiring(msgspec.Struct, frozen=True):
-    """The indexes of the links among which one output of an instance chooses: ``local`` links to consumers
-    here, then links to other members. ``owners``: for each partition the position of its link among
-    ``links``; None unless the rows are routed by ``key_columns``. ``edge`` is the edge's name for
-    messages."""
+    """One output of a processor instance. ``links``: the indexes of the links among which the output
+    chooses; the first ``local`` of them lead to consumers here, the rest to other members. ``owners``: for
+    each partition the position of its link in ``links``; None unless the rows are routed by ``key_columns``.
+    ``edge``: the edge's name in messages. ``takes_turns``: the consumers read one piece of each producer in
+    turn."""
 
     links: tuple[int, ...]
     routing: Routing
@@ -82,7 +86,9 @@ class OutputWiring(msgspec.Struct, frozen=True):
 
 
 class TaskletPlace(msgspec.Struct, frozen=True, kw_only=True):
-    """A tasklet's data: an instance of the vertex at position ``vertex``, or (-1) a sender or receiver."""
+    """The data of one tasklet: instance number ``instance`` of the vertex at position ``vertex`` of the DAG,
+    with its inputs and outputs. With ``vertex`` -1, the tasklet is a sender to, or a receiver from, another
+    member."""
 
     name: str
     vertex: int
@@ -101,8 +107,9 @@ class TaskletPlace(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Blueprint(msgspec.Struct, frozen=True):
-    """The tasklets of a DAG's shape on one member, and their links. ``sink``: the index of the tasklet that
-    emits the result, whose queue follows all links; None if the result is not on this member, or missing."""
+    """The tasklets of a DAG on one member, and the links between them. Indexes of tasklets are positions in
+    ``places``. ``sink``: the index of the tasklet that emits the result; the result's queue has the index
+    after the last link. None if the DAG has no result, or the result is on another member."""
 
     places: tuple[TaskletPlace, ...]
     links: tuple[AnyLink, ...]
@@ -112,8 +119,10 @@ class Blueprint(msgspec.Struct, frozen=True):
 def draw(
     dag: DAG, member: str, placement: Placement, default_parallelism: int, partition_count: int
 ) -> Blueprint:
-    """Return the blueprint of a locked DAG on ``member``; empty if the member runs no part of the DAG.
-    ``default_parallelism``: as for :meth:`~sqlfront_engine.dag.Vertex.parallelism`.
+    """Return the blueprint of a locked DAG on ``member``; an empty one if the member runs no part of the
+    DAG. ``default_parallelism``: the number of instances of a vertex that sets none
+    (:meth:`~sqlfront_engine.dag.Vertex.parallelism`). ``partition_count``: the number of partitions among
+    which edges divide keys.
 
     Raises InterfaceError for an edge whose kind of distribution is impossible, and for several results.
     """
@@ -139,8 +148,9 @@ def _check_distribution(edge: Edge) -> None:
 
 
 class _Reach(msgspec.Struct, frozen=True):
-    """The targets of an edge's rows from this member: ``consumers`` instances here (0 = none) and other
-    members; ``local_partitions`` are the partitions shared in turn by the consumers here."""
+    """The destinations to which this member sends an edge's rows: ``consumers`` instances here (0 = none),
+    and the members ``remote``. ``local_partitions``: the partitions that the consumers here divide among
+    themselves."""
 
     consumers: int
     remote: tuple[str, ...]
@@ -148,7 +158,7 @@ class _Reach(msgspec.Struct, frozen=True):
 
 
 class _Drawing:
-    """A builder of a blueprint."""
+    """A builder of a blueprint: makes the instances of all vertices, then is given the edges one by one."""
 
     def __init__(
         self, dag: DAG, member: str, placement: Placement, default_parallelism: int, partition_count: int
@@ -220,8 +230,9 @@ class _Drawing:
             )
 
     def _draw_producers(self, number: int, edge: Edge, reach: _Reach, incoming: list[list[int]]) -> None:
-        """Make the links of the producers here: to the consumers, and to other members through shared senders
-        or directly. ``incoming`` receives the indexes of the links to the consumers here, by consumer."""
+        """Make the links of the edge's producers on this member: to the consumers here, and to other
+        members, directly or by shared senders. ``incoming``: for each consumer here a list, to which the
+        indexes of its links are added."""
         producers, first = self._parallelism[edge.source.name], self._first[edge.source.name]
         streams = [EdgeStream(number, name) for name in reach.remote]
         senders = [self._add_end(edge, f"to {name}") for name in reach.remote] if producers > 1 else []
@@ -242,8 +253,9 @@ class _Drawing:
             self._outputs[sender][0] = OutputWiring((leaving,), Routing.UNICAST, 0, str(edge))
 
     def _draw_arrival(self, edge: Edge, stream: EdgeStream, reach: _Reach, incoming: list[list[int]]) -> None:
-        """Make the end of a stream from another member: the only consumer, or a tasklet that routes the rows.
-        ``incoming`` receives the indexes of the links to the consumers here, by consumer."""
+        """Make the links for a stream that arrives from another member: to the only consumer here, or to a
+        new tasklet that routes the rows to several consumers. ``incoming``: for each consumer here a list, to
+        which the indexes of its links are added."""
         assert edge.destination is not None
         if reach.consumers == 1:
             consumer = self._first[edge.destination.name]
@@ -257,8 +269,8 @@ class _Drawing:
         self._outputs[receiver][0] = self._wiring(edge, reach, links, len(targets), remote=False)
 
     def _add_end(self, edge: Edge, which: str) -> int:
-        """Add a sender or receiver of the edge, which is called after the edge and ``which``; return its
-        index."""
+        """Add a sender or receiver tasklet of the edge, and return its index. ``which``, such as ``to m2``,
+        is added to the edge's name to make the tasklet's name."""
         return self._add_place(TaskletPlace(name=f"{edge} {which}", vertex=-1))
 
     def _add_link(self, link: AnyLink) -> int:
@@ -300,7 +312,8 @@ class _Drawing:
         return _Reach(0, (target,), ())
 
     def _targets(self, edge: Edge, reach: _Reach, producer: int, producers: int) -> Sequence[int]:
-        """The consumer instances here that get batches of a producer instance, or of a receiver."""
+        """Return the numbers of the consumer instances here that may get batches of producer number
+        ``producer``, of ``producers``. For a receiver: producer 0 of 1."""
         if not reach.consumers:
             return ()
         if edge.routing is Routing.ISOLATED:
@@ -321,8 +334,9 @@ class _Drawing:
         )
 
     def _owners(self, reach: _Reach, *, remote: bool) -> npt.NDArray[np.intp]:
-        """Return for each partition the position of its queue among an output's queues: the queues of the
-        consumers here first, then, with ``remote``, those to other members. NOBODY: no queue."""
+        """Return for each partition the position, among an output's queues, of the queue to which its rows
+        go. The queues to the consumers here come first; with ``remote``, those to other members follow.
+        :data:`NOBODY`: the partition has no queue."""
         owners = np.full(self._partition_count, NOBODY, np.intp)
         if reach.consumers:
             shared = np.array(reach.local_partitions, np.intp)
@@ -338,7 +352,7 @@ class _Drawing:
     # ---- the finished blueprint
 
     def blueprint(self) -> Blueprint:
-        """The finished blueprint."""
+        """Return the finished blueprint; to be called after :meth:`draw_edge` for each edge."""
         places = []
         for place, inputs, outputs in zip(self._places, self._inputs, self._outputs, strict=True):
             incoming = tuple(wiring for _, wiring in sorted(inputs.items()))

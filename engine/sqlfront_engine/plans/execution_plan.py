@@ -1,8 +1,8 @@
 """The execution plan: from a DAG to the tasklets on this member and the queues between them.
 
 All parts that depend only on the DAG's shape and the job's placement (connections and their routing, owners
-of partitions) form a blueprint, see :mod:`sqlfront_engine.plans.blueprint`: made once and kept with the
-locked DAG and its rebound copies. Planning an execution then only makes the objects.
+of partitions) form a blueprint, see :mod:`sqlfront_engine.plans.blueprint`. It is made once and stored in the
+locked DAG; copies of the DAG with other parameters share it. So each execution only makes the objects.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -50,9 +50,9 @@ _FORWARD: Final = Forward()
 
 
 class ExecutionPlan(msgspec.Struct, frozen=True):
-    """One job on one member. ``tasklets`` are the vertices' tasklets in topological order, then senders and
-    receivers; ``result`` is the queue drained by the reader, None if the result is not on this member;
-    ``outputs`` and ``inputs`` are this member's ends of distributed edges."""
+    """The objects of one job on one member. ``tasklets``: the tasklets of the vertices in topological order,
+    then senders and receivers. ``result``: the queue from which the reader takes the result, None if the
+    result is not on this member. ``outputs`` and ``inputs``: the ends of distributed edges on this member."""
 
     tasklets: Sequence[Tasklet]
     result: BatchQueue | None
@@ -61,15 +61,16 @@ class ExecutionPlan(msgspec.Struct, frozen=True):
 
 
 class Share(msgspec.Struct, frozen=True):
-    """The share number ``index`` of ``count`` of a vertex's work. The other shares are run by other jobs, so
-    that a processor finds what it would find on one of ``count`` members, which has the ``partitions``."""
+    """The share number ``index`` of ``count`` shares of a vertex's work, with ``partitions``. Other jobs run
+    the other shares. A processor gets the same context as on member ``index`` of ``count`` members."""
 
     index: int
     count: int
     partitions: range
 
     def of(self, context: ProcessorContext) -> ProcessorContext:
-        """Return the context of an instance, one of all instances of all shares."""
+        """Return the ``context`` of an instance with numbers that count the instances of all shares, and
+        with only the partitions of this share."""
         return msgspec.structs.replace(
             context,
             global_index=self.index * context.total_parallelism + context.global_index,
@@ -81,8 +82,9 @@ class Share(msgspec.Struct, frozen=True):
 
 
 class ExecutionSite(msgspec.Struct, frozen=True):
-    """The member of an execution: the member's name, the job's placement, and the way to the other
-    participants (None: no others). ``share``: the part of the work that the job does; None = all of it."""
+    """The member on which an execution runs: the member's name, the job's placement, and the connection to
+    the other participants (None = there are none). ``share``: the part of the work that the job does; None =
+    all of it."""
 
     name: str
     placement: Placement
@@ -106,11 +108,12 @@ def plan_execution(
 ) -> ExecutionPlan:
     """Lock the DAG and make its tasklets and queues on ``member`` (None: the only member).
 
-    ``default_parallelism``: as for :meth:`~sqlfront_engine.dag.Vertex.parallelism`. ``listener`` hears of the
-    tasklets' ends, ``reader`` is woken by the result's queue, ``budget`` is the query's memory budget.
-    ``settings`` and ``resources`` are for the processors' contexts; ``partition_count``: the number of
-    partitions among which keys are divided. ``measured``: the tasklets count bytes, too. ``files``: the files
-    that processors may open. Raises InterfaceError for an edge whose kind of distribution is impossible.
+    ``default_parallelism``: the number of instances of a vertex that sets none
+    (:meth:`~sqlfront_engine.dag.Vertex.parallelism`). ``listener`` is called at the tasklets' ends and
+    errors, ``reader`` is woken by the result's queue, ``budget`` is the query's memory budget. ``settings``
+    and ``resources`` are for the processors' contexts; ``partition_count``: the number of partitions among
+    which keys are divided. ``measured``: the tasklets count bytes, too. ``files``: the files that processors
+    may open. Raises InterfaceError for an edge whose kind of distribution is impossible.
     """
     dag.lock()
     blueprint = _blueprint(dag, member, default_parallelism, partition_count)
@@ -125,8 +128,8 @@ def plan_execution(
 def _blueprint(
     dag: DAG, member: ExecutionSite | None, default_parallelism: int, partition_count: int
 ) -> Blueprint:
-    """Return the blueprint of the DAG on ``member`` (None: the only member), made once and kept with the
-    DAG."""
+    """Return the blueprint of the DAG on ``member`` (None: the only member). It is made at the first call
+    and stored in the DAG."""
     if member is None:
         return dag.derive(
             ("blueprint", default_parallelism, partition_count),
@@ -151,7 +154,8 @@ def _tasklets(
     files: FileAccess,
     part: Share | None,
 ) -> list[Tasklet]:
-    """The tasklets of the blueprint's places, not connected yet."""
+    """Return a new tasklet for each place of the blueprint, without its inputs and outputs. ``part``: the
+    share of the work that the job does, None = all of it."""
     vertices = dag.validate()
     shares: dict[int, SharedObject] = {}
     tasklets = []
@@ -184,8 +188,8 @@ def _tasklets(
 
 
 class _Ends:
-    """The queues and streams of a blueprint's links: for each link, by its index, the end that the consumer
-    reads and the end that the producer writes."""
+    """The queues and streams for a blueprint's links. For each link, by its index, it has the end from which
+    the consumer reads and the end to which the producer writes."""
 
     __slots__ = ("_flushes", "_readable", "_writable", "inputs", "outputs", "result")
 
@@ -243,8 +247,8 @@ class _Ends:
         return source
 
     def connect(self, tasklet: Tasklet, place: TaskletPlace, *, measured: bool) -> None:
-        """Give a tasklet the inputs and the output of its place; ``measured``: the tasklet counts bytes,
-        too."""
+        """Give a tasklet the inputs and the output that its place describes. ``measured``: the tasklet
+        counts bytes, too."""
         if place.lone_output is not None:
             output = self._writable[place.lone_output]
         else:

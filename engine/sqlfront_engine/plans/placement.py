@@ -1,8 +1,9 @@
 """The placement of a job: its participants, the partitions of each, and the members of each vertex.
 
-Mixed member pruning (the design document "Job member pruning" of Hazelcast Jet): without required partitions,
-every owner of a partition takes part. With required partitions, only their owners and the members named by an
-edge or a vertex take part; further needed partitions are dealt out among the participants.
+Some members may be left out of a job (the design document "Job member pruning" of Hazelcast Jet). Without
+required partitions, every owner of a partition takes part. With required partitions, only their owners and
+the members named by an edge or a vertex take part; other partitions that an edge needs are distributed among
+the participants.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -15,10 +16,10 @@ from sqlfront_values.settings import DEFAULT_PARTITIONS, EMBEDDED
 
 
 class Placement(msgspec.Struct, frozen=True, cache_hash=True):
-    """A job's participants. ``members`` are the participants with partitions of the job (a member named by an
-    edge or a vertex may have none), in the order of member indexes; ``partitions`` are each member's
-    partitions, sorted. The coordinator may be among ``members``, or only run the vertices placed on it, for
-    instance the result."""
+    """The participants of a job. ``members``: the participants with partitions of the job, in the order of
+    member indexes (a member that an edge or a vertex names may have none); ``partitions``: for each of these
+    members its partitions, sorted. ``coordinator``: may be among ``members``; if not, it runs only the
+    vertices placed on it, such as the result."""
 
     coordinator: str
     members: tuple[str, ...]
@@ -30,15 +31,16 @@ class Placement(msgspec.Struct, frozen=True, cache_hash=True):
         return self.members if self.coordinator in self.members else (*self.members, self.coordinator)
 
     def all_partitions(self) -> tuple[int, ...]:
-        """The job's partitions, sorted; under pruning not all partitions of the cluster."""
+        """Return the partitions of the job, sorted; with required partitions these are not all partitions of
+        the cluster."""
         return tuple(sorted(partition for owned in self.partitions for partition in owned))
 
     def owned_by(self, member: str) -> tuple[int, ...]:
-        """A member's partitions; empty if it owns none."""
+        """Return the partitions of a member in this job, sorted; empty if it has none."""
         return self.partitions[self.members.index(member)] if member in self.members else ()
 
     def owner_of(self, partition: int) -> str | None:
-        """The member in charge of a partition; None if the partition isn't the job's."""
+        """Return the member that has a partition in this job; None if the job doesn't use the partition."""
         for member, owned in zip(self.members, self.partitions, strict=True):
             if partition in owned:
                 return member
@@ -52,8 +54,8 @@ def only(member: str = EMBEDDED, partition_count: int = DEFAULT_PARTITIONS) -> P
 
 
 class Demands(msgspec.Struct, frozen=True, cache_hash=True):
-    """A DAG's demands on the placement: members required to take part, partitions in need of an owner, and
-    whether all partitions need one."""
+    """What a DAG needs of its placement: ``members`` that have to take part, ``partitions`` that need an
+    owner among the participants, and ``all_partitions``: whether all partitions need one."""
 
     members: tuple[str, ...]
     partitions: tuple[int, ...]
@@ -61,10 +63,10 @@ class Demands(msgspec.Struct, frozen=True, cache_hash=True):
 
 
 def demands_of(dag: DAG) -> Demands:
-    """The demands of a DAG's edges and of vertices limited to one member.
+    """Return what a DAG's edges, and its vertices that run on one member only, need of the placement.
 
     An edge partitioned by keys needs all partitions, even if the edge is local; an edge to one partition
-    needs its own partition.
+    needs this partition.
     """
     members: dict[str, None] = {}
     partitions: dict[int, None] = {}
@@ -95,12 +97,13 @@ def place(
     required: Collection[int] | None = None,
     required_members: Collection[str] = (),
 ) -> Placement:
-    """Assign the cluster's partitions to a job's participants.
+    """Choose the participants of a job, and assign the cluster's partitions to them.
 
-    ``owners[p]`` is the owner of partition p, ``members`` are the data members allowed to take part,
-    ``required`` the partitions read by the job (None = all, no member is pruned), ``required_members``
-    further members needed by the job. Raises OperationalError if a required member is not in the cluster, or
-    no data member is left; InterfaceError for a partition out of range.
+    ``owners[p]`` is the owner of partition p. ``members``: the members with partitions that may take part.
+    ``required``: the partitions that the job reads (None = all, and no member is left out).
+    ``required_members``: further members needed by the job. Raises OperationalError if a required member is
+    not in the cluster, or if no member with partitions is left; InterfaceError for a partition out of
+    range.
     """
     if not members and coordinator not in demands.members:
         raise OperationalError("no data member is left to run the job", sqlstate="08001")
@@ -136,10 +139,10 @@ def _deal_rest(
     members: Sequence[str],
     coordinator: str,
 ) -> None:
-    """Add to ``dealt`` (partitions by member) the partitions needed by an edge but not read by the job: round
-    robin, beginning with number ``turn``, among the members that take part anyway. The distribution isn't
-    balanced, so that no further member has to take part. ``count``: the number of the cluster's
-    partitions."""
+    """Add to ``dealt`` (partitions by member) the partitions that an edge needs but the job doesn't read.
+    They go round robin, from position ``turn`` on, to members that take part anyway, even if the loads
+    differ: no further member has to take part. ``count``: the number of the cluster's partitions. ``named``:
+    the members that edges, vertices or the job name."""
     for name in named:
         if name in members:
             dealt.setdefault(name, [])
@@ -155,10 +158,11 @@ def _deal_rest(
 
 
 def vertex_members(dag: DAG, placement: Placement) -> Mapping[str, tuple[str, ...]]:
-    """Return the names of the members that run each vertex, by the vertex's name: the one member of a vertex
-    with ``only_on``, all of ``placement.members`` for a source, else the members that rows can reach.
+    """Return, by vertex name, the names of the members that run each vertex: for a vertex with ``only_on``
+    this one member, for a source all of ``placement.members``, for other vertices the members that rows can
+    reach.
 
-    Queues, senders and receivers are made only between a vertex's members, so a sink on the coordinator costs
+    Queues, senders and receivers are made only on these members, so that a sink on the coordinator costs
     nothing elsewhere.
     """
     found: dict[str, tuple[str, ...]] = {}
@@ -187,8 +191,8 @@ def _only_member(vertex: Vertex, placement: Placement) -> str:
 
 
 def resolve(member: str, placement: Placement) -> str:
-    """Return the member's name; for :data:`~sqlfront_engine.dag.COORDINATOR` the coordinator's name. Raises
-    InterfaceError if the member doesn't take part in the job."""
+    """Return the name of a member of the job; for :data:`~sqlfront_engine.dag.COORDINATOR` the coordinator's
+    name. Raises InterfaceError if the member doesn't take part in the job."""
     name = placement.coordinator if member == COORDINATOR else member
     if name not in placement.participants:
         raise InterfaceError(f"the target member {name!r} doesn't take part in the job")

@@ -19,14 +19,16 @@ Block = Generator[Take, pa.RecordBatch | None, pa.RecordBatch | None]
 
 
 def footprint(batch: pa.RecordBatch) -> int:
-    """Bytes of memory for holding the batch: its size, plus an eighth for the allocator's size classes."""
+    """Return the bytes of memory that the batch takes: its size, plus an eighth for the allocator's size
+    classes."""
     size: int = batch.nbytes
     return size + size // 8
 
 
 def take_all(ordinal: int, context: ProcessorContext, columns: Sequence[int] | None = None) -> Block:
-    """Take the whole input ``ordinal`` and return its rows as one batch, whose bytes stay charged; None if
-    there are no rows. ``columns``: the ordinals of the columns to keep, None = all."""
+    """Take all rows of input ``ordinal``, and return them as one batch, whose bytes stay charged; None if
+    there are no rows. ``columns``: the ordinals of the columns to keep, None = all. This is a generator that
+    yields the requests."""
     batches, size = yield from _take(ordinal, None, context, columns=columns)
     if len(batches) < 2:
         return batches[0] if batches else None
@@ -38,8 +40,8 @@ def take_all(ordinal: int, context: ProcessorContext, columns: Sequence[int] | N
 
 
 class Blocks:
-    """An input as batches of a useful size. Operators over whole columns pay per call: many small batches
-    cost more than copying the batches together. ``reductions`` drop rows before they are held.
+    """An input as batches of a useful size, since operators over columns pay per call: many small batches
+    cost more than copying the batches together. ``reductions`` drop rows before the rows take memory.
 
     The last block stays charged until :meth:`give_back` or the next :meth:`take`. The charge includes the
     memory for grouping or matching the block's rows, and as many bytes again for the results.
@@ -52,8 +54,8 @@ class Blocks:
         self._charged = 0
 
     def take(self, rows: int) -> Block:
-        """The next block, of at least ``rows`` rows (fewer at the input's end); None if the input has
-        ended."""
+        """Return the next block, of at least ``rows`` rows (fewer at the input's end); None if the input has
+        ended. This is a generator that yields the requests for batches."""
         self.give_back()
         batches, size = yield from _take(self._ordinal, rows, self._context, self._reductions)
         self._charged = size
@@ -68,7 +70,7 @@ class Blocks:
         return block
 
     def give_back(self) -> None:
-        """Release the charge of the last block, which is not held any more."""
+        """Release the charge of the last block, after the caller has dropped it."""
         if self._charged:
             self._context.memory.release(self._charged)
             self._charged = 0
@@ -81,9 +83,10 @@ def _take(
     reductions: Sequence[Reduction] = (),
     columns: Sequence[int] | None = None,
 ) -> Generator[Take, pa.RecordBatch | None, tuple[list[pa.RecordBatch], int]]:
-    """Take batches of input ``ordinal`` until they have at least ``rows`` rows (None = the whole input).
-    Returns the batches, cut to ``columns`` (None = all), narrowed by ``reductions``, without empty ones, and
-    their bytes, which are charged."""
+    """Take batches of input ``ordinal`` until they have at least ``rows`` rows (None = all rows of the
+    input). Returns the batches that are not empty, with only ``columns`` (None = all) and without the rows
+    that ``reductions`` drop; and the sum of their bytes, which is charged. This is a generator that yields
+    the requests."""
     batches: list[pa.RecordBatch] = []
     length = size = 0
     while (rows is None or length < rows) and (batch := (yield Take(ordinal))) is not None:

@@ -8,8 +8,8 @@ from sqlfront_engine.row_programs.program import RowStep
 
 
 class Limit(Processor, frozen=True, tag_field="processor", tag=True):
-    """A limit: at most ``count`` rows (None = all) after skipping ``offset``; needs a total parallelism of
-    one. Ends, and so stops its producers, as soon as it has enough rows."""
+    """A limit: emits at most ``count`` rows (None = all) after skipping ``offset`` rows; needs a total
+    parallelism of one. As soon as it has enough rows it ends, so that its producers stop."""
 
     count: int | None
     offset: int = 0

@@ -34,8 +34,8 @@ class Project(Processor, frozen=True, tag_field="processor", tag=True):
 
 
 class FilterProject(Processor, frozen=True, tag_field="processor", tag=True):
-    """A :class:`Project` over the rows for which ``condition`` is true. Columns read only by the condition
-    are never gathered, the others only where needed."""
+    """A :class:`Project` of the rows for which ``condition`` is true. Columns that only the condition reads
+    are not copied; of the others, only the values that an expression needs."""
 
     condition: EngineExpr
     expressions: tuple[EngineExpr, ...]

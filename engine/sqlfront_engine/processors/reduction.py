@@ -18,8 +18,10 @@ TRIAL_ROWS: Final = 4 * BATCH_ROWS
 
 
 class Reduction:
-    """A filter of the probe side: drops rows whose value in one key column is nowhere on the build side, as
-    long as testing is found worth while. A remaining row need not have a partner."""
+    """A filter of the probe side of a join, which drops rows whose value in one key column occurs nowhere on
+    the build side. It may pass some of these rows, and gives up testing if too few rows are dropped.
+    ``build_key``: the key column of the build side; ``probe_ordinal``: the key column of the probe side;
+    ``memory``: the account that the test's memory is charged to."""
 
     def __init__(self, build_key: pa.Array, probe_ordinal: int, memory: MemoryAccount) -> None:
         self._build_key = build_key
@@ -30,13 +32,13 @@ class Reduction:
         self._tested = self._passed = 0
 
     def narrow(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the batch without rows that have no partner on the build side; some rows without a partner
-        may stay. Raises OperationalError if memory for the test is missing."""
+        """Return the batch without the rows whose key is known to be missing on the build side. Raises
+        OperationalError if memory for the test is missing."""
         rows = self.choose(batch.column(self.ordinal))
         return batch if rows is None else gather_batch(batch, rows)
 
     def choose(self, column: pa.Array) -> Rows | None:
-        """The numbers of the rows to keep, judged by their values in the key column; None for all rows."""
+        """Return the numbers of the rows to keep, given the batch's key column; None = keep all rows."""
         length = len(column)
         if length < FEWEST_ROWS or not self._useful:
             return None

@@ -1,4 +1,5 @@
-"""The processors that a member can be asked to run, by the tag used for encoding.
+"""The processors that a member can run for other members, by the tag that stands for them in an encoded
+plan.
 
 A tag is the name of the processor's class. Decoding a plan imports only the modules of the plan's own
 processors.
@@ -48,16 +49,17 @@ _CLASSES: Final[dict[str, type[Processor]]] = {}
 
 
 def register_processor(place: str) -> None:
-    """Register a connector's processor: ``place`` is ``"module:Class"``, importable on every member. Raises
-    InterfaceError if another class of this name is registered."""
+    """Register a connector's processor, so that other members can run it. ``place`` is ``"module:Class"``,
+    importable on every member. Raises InterfaceError if a class of this name in another module is
+    registered."""
     tag = place.rpartition(":")[2]
     if _PLACES.setdefault(tag, place) != place:
         raise InterfaceError(f"the processor {tag} of {place} has the name of that of {_PLACES[tag]}")
 
 
 def tag_of(processor: Processor) -> str:
-    """The tag of a processor that may be sent to other members. Raises InterfaceError if its class isn't
-    registered."""
+    """Return the tag by which an encoded plan names the processor's class. Raises InterfaceError if the
+    class isn't registered."""
     kind = type(processor)
     tag = kind.__name__
     if _CLASSES.get(tag) is kind:
@@ -72,8 +74,8 @@ def tag_of(processor: Processor) -> str:
 
 
 def processor_class(tag: str) -> type[Processor]:
-    """The class of a tag, imported at the first call. Raises OperationalError if this member has no such
-    processor."""
+    """Return the processor class of a tag, imported at the first call. Raises OperationalError if this
+    member has no such processor."""
     kind = _CLASSES.get(tag)
     if kind is None:
         place = _PLACES.get(tag)

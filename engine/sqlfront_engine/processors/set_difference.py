@@ -30,8 +30,9 @@ _COPIES: Final[dict[str, Callable[[Integers, Integers], Integers]]] = {
 
 
 class SetDifference(Processor, frozen=True, tag_field="processor", tag=True):
-    """A set operation: the rows of input 0, chosen by their counts in inputs 0 and 1; null equals null. Equal
-    rows of both inputs must meet in one instance. Holds each distinct row once, with its counts."""
+    """INTERSECT or EXCEPT: emits rows of input 0, each as often as ``kind`` says for its number of
+    occurrences in inputs 0 and 1; null equals null. Equal rows of both inputs must reach the same instance.
+    Memory grows with the distinct rows."""
 
     cooperative = False
 
@@ -58,8 +59,8 @@ class SetDifference(Processor, frozen=True, tag_field="processor", tag=True):
 
 
 def _counted(block: pa.RecordBatch, ordinal: int) -> pa.RecordBatch:
-    """Return the rows of a block of input ``ordinal`` with two more columns, the row's occurrences in input 0
-    and in input 1: 1 for the block's input, 0 for the other."""
+    """Return the rows of a block of input ``ordinal`` with two more columns: the row's occurrences in input
+    0 and in input 1, which are 1 for the block's input and 0 for the other."""
     ones, zeros = np.ones(block.num_rows, np.int64), np.zeros(block.num_rows, np.int64)
     counts = (zeros, ones) if ordinal else (ones, zeros)
     columns = [*map(canonical, block.columns), *(from_numpy(count, BIGINT) for count in counts)]

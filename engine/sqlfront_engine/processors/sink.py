@@ -8,8 +8,9 @@ from sqlfront_engine.row_programs.program import RowStep
 
 
 class ResultSink(Processor, frozen=True):
-    """A sink that hands its input to the reader of the job. A DAG has at most one ResultSink, with a total
-    parallelism of one. Its output is not an edge but the bounded queue read by ``LightJob.batches()``."""
+    """The sink that hands its rows to the reader of the job's result. A DAG has at most one ResultSink, with
+    a total parallelism of one. It emits its rows not to an edge but to the bounded queue that
+    ``LightJob.batches()`` reads."""
 
     preferred_parallelism = 1
 

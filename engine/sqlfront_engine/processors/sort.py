@@ -16,7 +16,7 @@ from sqlfront_values.expressions import SortKey
 
 
 class Sort(Processor, frozen=True, tag_field="processor", tag=True):
-    """A sort: all rows in the order of ``keys``; one sorted stream per instance."""
+    """A sort: emits all rows in the order of ``keys``. Each instance sorts its own rows into one stream."""
 
     cooperative = False
 
@@ -36,7 +36,7 @@ class Sort(Processor, frozen=True, tag_field="processor", tag=True):
 
 
 def sort_rows(batch: pa.RecordBatch, keys: Sequence[SortKey]) -> Rows:
-    """Return the numbers of the batch's rows in the order of the keys."""
+    """Return the numbers of the batch's rows, sorted by the keys."""
     codes = [ranks(batch.column(key.ordinal), key.order) for key in keys]
     return sorting_order(combine_ranks(codes, batch.num_rows))
 

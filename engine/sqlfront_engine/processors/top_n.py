@@ -20,8 +20,8 @@ from sqlfront_values.expressions import SortKey
 
 
 class TopN(Processor, frozen=True, tag_field="processor", tag=True):
-    """A sort with a limit: the first ``count`` rows after ``offset`` in the order of ``keys``, sorted. Holds
-    about twice ``count + offset`` rows."""
+    """A sort with a limit: emits the first ``count`` rows after ``offset`` rows in the order of ``keys``,
+    sorted. Holds about twice ``count + offset`` rows in memory."""
 
     keys: tuple[SortKey, ...]
     count: int
@@ -46,7 +46,8 @@ class TopN(Processor, frozen=True, tag_field="processor", tag=True):
 
 
 class _Best:
-    """The first ``wanted`` rows so far, held together with further candidates."""
+    """The first ``wanted`` rows of all rows added so far, by the sort keys; further candidates stay in
+    memory until they are pruned."""
 
     def __init__(self, keys: tuple[SortKey, ...], wanted: int, memory: MemoryAccount) -> None:
         self._keys = keys
@@ -70,8 +71,8 @@ class _Best:
             self._prune()
 
     def sorted(self) -> tuple[pa.RecordBatch | None, Rows]:
-        """Return the held rows (None without rows), and the numbers of their first ``wanted`` rows in the
-        order of the keys."""
+        """Return a batch of candidate rows (None if there are no rows), and the numbers of the first
+        ``wanted`` rows in it, in the order of the keys."""
         if not self._batches:
             return None, np.zeros(0, np.int64)
         batch = concat_batches(self._batches)
@@ -102,8 +103,8 @@ class _Best:
             self._threshold = None if values is None else int(values.max())
 
     def _first_key(self, batch: pa.RecordBatch) -> Integers | None:
-        """Integers that sort as the first key does, comparable from batch to batch; different keys may share
-        an integer. None if the key's type has no such integers."""
+        """Return integers that sort as the rows' first sort key does, and that can be compared between
+        batches; different keys may have the same integer. None if the key's type has no such integers."""
         key = self._keys[0]
         column = batch.column(key.ordinal)
         values = sortable(column)
@@ -123,7 +124,7 @@ class _Best:
 
 
 def _least(codes: Codes, count: int) -> Rows:
-    """The rows of the ``count`` least codes, in any order."""
+    """Return the numbers of the rows with the ``count`` smallest codes, in any order."""
     if count >= len(codes.values):
         return np.arange(len(codes.values))
     return np.argpartition(codes.values, count)[:count]

@@ -8,8 +8,8 @@ from sqlfront_engine.row_programs.program import RowStep, checked
 
 
 class Union(Processor, frozen=True, tag_field="processor", tag=True):
-    """A union: the rows of all inputs, lower priority numbers first; the inputs have equal types. ``names``:
-    the output's column names; empty keeps the inputs' names."""
+    """A union: emits the rows of all inputs, the inputs with lower priority numbers first; the inputs have
+    equal types. ``names``: the output's column names; empty = the names of each input."""
 
     names: tuple[str, ...] = ()
 

@@ -29,9 +29,9 @@ _Compute = Callable[[pa.RecordBatch, WindowRows, pa.Array], pa.Array | PlacedCol
 
 
 class Window(Processor, frozen=True, tag_field="processor", tag=True):
-    """Window functions: the input rows, each extended by one column per call. All calls share partitions and
-    order; all rows of a partition must meet in one instance. Holds its whole input; the output has the
-    input's order."""
+    """Window functions: emits the input rows, each extended by one column per call. All calls have the same
+    partitions and order; all rows of a partition must reach the same instance. Holds all input rows in
+    memory; the output rows have the input's order."""
 
     cooperative = False
 
@@ -72,16 +72,16 @@ class Window(Processor, frozen=True, tag_field="processor", tag=True):
 
 
 def _size(column: PlacedColumn) -> int:
-    """Return the bytes of the column's stored values plus the bytes of the whole column. The column is made
-    in pieces, but the result may collect all pieces."""
+    """Return the bytes to charge for the column: the stored values, plus the result, which is made in pieces
+    but may be collected completely."""
     return size_of(column.values) + int(column.sizes().sum())
 
 
 def _in_pieces(
     columns: Sequence[pa.Array | PlacedColumn], names: Sequence[str], length: int
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the ``length`` rows of the columns in batches of at most :data:`BATCH_ROWS` rows, of fewer rows
-    where values are long."""
+    """Yield the ``length`` rows of the columns in batches of at most :data:`BATCH_ROWS` rows, or of fewer
+    rows if values are long."""
     shares = np.full(length, 1 / BATCH_ROWS)
     for column in columns:
         if isinstance(column, PlacedColumn):
@@ -92,8 +92,8 @@ def _in_pieces(
 
 
 def _prepare(call: WindowCall, settings: Settings) -> _Compute:
-    """Compile one call to the function that computes its column. Raises NotSupportedError if there is no such
-    window function or aggregate."""
+    """Return the function that computes the column of a call from the partitioned and sorted rows. Raises
+    NotSupportedError if there is no such window function or aggregate."""
     function = lookup_window(call.function) or lookup_aggregate(call.function)
     if function is None:
         raise NotSupportedError(f"the window function {call.function} is not supported")

@@ -6,12 +6,13 @@ processors offers a second method beside ``run``: ``rows`` compiles the vertex t
 tuples (:class:`~.program.RowStep`), which is called on the caller's thread. Sources find their rows by key
 (``RowPath`` of a table's snapshot), or take all rows of a small table.
 
-A program computes exactly Spark's result or none: for anything else (an overflow, a value without a Python
-counterpart, more rows than is sensible) it raises :class:`~.program.NotByRows`, and the query runs as a light
-job, with the job's answer or error. So each error has a single place, the kernels.
+A program returns exactly Spark's result or none at all. If it can't compute the result (an overflow, a value
+without a Python counterpart, too many rows), it raises :class:`~.program.NotByRows`, and the query runs as a
+light job, with the job's result or error. So each error is raised in one place only, the kernels.
 
 Reading order: ``program`` (the contract), ``expressions`` and ``aggregates`` (values), ``row_makers``,
-``keys``, ``sorting`` and ``computed`` (rows), ``compiler`` (which a processor's ``rows`` asks for functions).
+``keys``, ``sorting`` and ``computed`` (rows), ``compiler`` (which compiles the expressions of a
+processor).
 """
 
 from sqlfront_values.lazy_modules import lazy_submodules

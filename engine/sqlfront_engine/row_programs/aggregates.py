@@ -28,9 +28,9 @@ def aggregated_rows(
     types: tuple[pa.DataType, ...],
     compiler: RowCompiler,
 ) -> RowStep | None:
-    """Make the step that aggregates the rows of ``source``: one row for each distinct key (without ``keys``:
-    a single row), of the key and the calls' results, with columns of these ``types``. Returns None if only
-    the kernels support the aggregation."""
+    """Return a step of a row program that aggregates the rows of ``source``: one row for each distinct key
+    (without ``keys``: a single row), which has the key and the calls' results, of these ``types``. Returns
+    None if only the kernels support the aggregation."""
     if not all(is_comparable(source.types[key]) for key in keys):
         return None
     computes: list[Compute] = []
@@ -63,9 +63,9 @@ def _compiled(call: AggregateCall, compiler: RowCompiler) -> Compute | None:
 
 
 def computed(call: AggregateCall, argument: Evaluate | None, condition: Evaluate | None) -> Compute | None:
-    """Make the function that computes the aggregate for the rows of a group; returns None if only the kernels
-    support the aggregate. ``argument`` is the call's only argument, None without arguments; ``condition`` is
-    the call's filter, None without a filter."""
+    """Return a function that computes the aggregate of the rows of a group; None if only the kernels support
+    the aggregate. ``argument`` is the call's only argument as a function of the row, None without arguments;
+    ``condition`` is the call's filter, None without a filter."""
     if argument is None:
         if call.function != "count" or call.distinct:
             return None
@@ -91,8 +91,8 @@ def _counted_rows(condition: Evaluate | None) -> Compute:
 
 
 def _finish(call: AggregateCall) -> Callable[[list[object]], object] | None:
-    """Return the function that folds the non-null values of the call's argument into the call's result; None
-    if only the kernels support the call."""
+    """Return a function that computes the call's result from the list of the argument's non-null values;
+    None if only the kernels support the call."""
     (expression,) = call.arguments
     kind = expression.type
     if call.distinct and not is_comparable(kind):

@@ -19,14 +19,15 @@ _ODD: Final = frozenset(kind.id for kind in (*_COLLECTIONS, VOID, pa.duration("u
 
 
 def has_python_values(kind: pa.DataType) -> bool:
-    """Whether the values of a column are single Python objects that represent them completely."""
+    """Return whether each value of a column of this type is a single Python object that represents it
+    completely."""
     return kind.id not in _ODD
 
 
 class RowCompiler:
-    """The compiler of a DAG's expressions to functions over Python rows. None as any result: only the kernels
-    compute the expression. ``deterministic`` tells whether an expression may be computed once for all
-    rows."""
+    """The compiler of a DAG's expressions to functions over Python rows. Its methods return None if only the
+    kernels can compute an expression. ``deterministic`` returns whether an expression has the same value in
+    each call, so that it may be computed once for all rows."""
 
     def __init__(self, settings: Settings, deterministic: Callable[[Expr], bool]) -> None:
         self.constants = Constants()
@@ -40,9 +41,9 @@ class RowCompiler:
     def rows(
         self, source: RowStep, condition: Expr | None, expressions: Sequence[Expr] | None
     ) -> RowStep | None:
-        """Compile a filter and projection: the step computes ``expressions`` (None: all columns) for the
-        source's rows for which ``condition`` (None: true) is true. The step calls the kernels if Python can't
-        compute an expression; returns None if even this isn't possible."""
+        """Return a step that filters and projects the rows of ``source``: it computes ``expressions`` (None:
+        all columns) for the rows for which ``condition`` (None: true) is true. If Python can't compute an
+        expression, the step calls the kernels; returns None if not even this is possible."""
         types = source.types if expressions is None else tuple([part.type for part in expressions])
         test = None if condition is None else self.expression(condition)
         if condition is None or test is not None:
@@ -69,7 +70,7 @@ class RowCompiler:
 
 
 def _is_whole(expressions: Sequence[Expr], source: RowStep) -> bool:
-    """Whether the expressions are the source's whole row."""
+    """Return whether the expressions are all columns of the source, in order."""
     return len(expressions) == len(source.types) and all(
         isinstance(item, Column) and item.ordinal == place for place, item in enumerate(expressions)
     )

@@ -19,7 +19,7 @@ _Project = Callable[[Rows], tuple[list[pa.Array], int]]
 def computed_rows(
     source: RowStep, expressions: Sequence[Expr], condition: Expr | None, settings: Settings
 ) -> RowFunction:
-    """Make the function that computes a projection with an optional filter by the kernels: one row of
+    """Return a function that computes a projection with an optional filter by the kernels: one row of
     ``expressions`` for each row of ``source`` with a true ``condition`` (None: for all rows). The source's
     rows become a batch, and the computed columns become rows again.
 

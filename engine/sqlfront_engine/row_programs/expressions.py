@@ -1,7 +1,7 @@
-"""Expressions over Python tuples, as far as Python's values and Spark's agree.
+"""Expressions over Python tuples: those whose results in Python are Spark's.
 
-Comparisons, logic, and exact arithmetic. All other expressions, and values that would fail, are left to the
-kernels (:class:`~sqlfront_engine.row_programs.program.NotByRows`).
+They are comparisons, logic, and exact arithmetic. All other expressions, and values for which Spark raises an
+error, are left to the kernels (:class:`~sqlfront_engine.row_programs.program.NotByRows`).
 """
 
 import operator
@@ -60,14 +60,15 @@ _COMPARED: Final = frozenset(
 
 
 class Constants:
-    """The column-free expressions of a plan; each is computed once per run."""
+    """The expressions of a plan that read no column; each is computed once per run."""
 
     def __init__(self) -> None:
         self.expressions: list[Expr] = []
         self._places: dict[int, int] = {}
 
     def place(self, expression: Expr) -> int:
-        """The position of the expression's value in the run's constants."""
+        """Return the index at which each run has the value of the expression in its constants; a new
+        expression is added at the end."""
         place = self._places.setdefault(id(expression), len(self.expressions))
         if place == len(self.expressions):
             self.expressions.append(expression)
@@ -75,22 +76,23 @@ class Constants:
 
 
 def is_comparable(data_type: pa.DataType) -> bool:
-    """Whether Python compares and hashes the type's values as Spark does."""
+    """Return whether Python compares and hashes values of the type as Spark does."""
     return data_type in _COMPARED or is_decimal(data_type)
 
 
 def is_row_constant(expression: Expr) -> bool:
-    """Return whether the expression has one value per run."""
+    """Return whether the expression has a single value in each run, the same for all rows."""
     return not any(isinstance(item, Column) for item in walk(expression))
 
 
 def compiled(
     expression: Expr, constants: Constants, deterministic: Callable[[Expr], bool], depth: int = 0
 ) -> Evaluate | None:
-    """Compile the expression to a function of the row; returns None if the expression is left to the kernels.
+    """Compile the expression to a function of the row and the run's constants; returns None if only the
+    kernels compute it.
 
-    An expression without columns gets a place among ``constants``, which the caller computes once per run;
-    ``deterministic`` decides whether that is allowed. ``depth``: the levels above this expression.
+    An expression without columns is added to ``constants``, which the caller computes once per run, if
+    ``deterministic`` returns True for it. ``depth``: the number of expressions that enclose this one.
     """
     if isinstance(expression, Column):
         ordinal = expression.ordinal
@@ -201,7 +203,8 @@ def _or(operands: Sequence[Evaluate]) -> Evaluate:
 
 
 def _among(tested: Evaluate, choices: Sequence[object]) -> Evaluate:
-    """Make the test ``tested IN choices`` for known values ``choices``, of which there may be very many."""
+    """Return a function of the row for ``tested IN choices``, for any number of literal values
+    ``choices``."""
     known = frozenset(choices)
     otherwise = None if None in known else False
 
@@ -283,9 +286,8 @@ def _plain(compute: Callable[..., object], left: Evaluate, right: Evaluate) -> E
 
 
 def _bounded(compute: Callable[..., object], left: Evaluate, right: Evaluate, bound: int) -> Evaluate:
-    """Make the function that returns ``compute(left, right)``, or null if an operand is null. A result
-    outside of -``bound`` to ``bound``, both exclusive, is an error in Spark, so the function raises
-    NotByRows."""
+    """Return a function of the row that computes ``compute(left, right)``, or null if an operand is null. It
+    raises NotByRows for a result of ``bound`` or more, or -``bound`` or less, which is an error in Spark."""
 
     def value(row: Row, values: Sequence[object]) -> object:
         first = left(row, values)

@@ -1,4 +1,4 @@
-"""The keys that a row program looks up."""
+"""The keys that a row program looks up in a table."""
 
 from collections.abc import Callable, Sequence
 from itertools import product
@@ -10,8 +10,9 @@ Keys = Callable[[ProgramRun], Sequence[Row]]
 
 
 class KeyPart:
-    """One column of a key: its candidates (positions of constants), and whether a null searches for null
-    instead of finding nothing."""
+    """The values to look up for one column of a key. ``candidates``: the positions of these values among the
+    run's constants. ``asks_for_null``: whether a null value finds rows with null; if not, it finds
+    nothing."""
 
     __slots__ = ("asks_for_null", "candidates")
 
@@ -20,7 +21,7 @@ class KeyPart:
         self.asks_for_null = asks_for_null
 
     def values(self, constants: Sequence[object]) -> list[object]:
-        """The distinct candidates of this run."""
+        """Return the distinct values to look up in this run, given the run's constants."""
         found = [constants[place] for place in self.candidates]
         if not self.asks_for_null:
             found = [value for value in found if value is not None]
@@ -28,7 +29,7 @@ class KeyPart:
 
 
 class KeyParts:
-    """A function that returns all combinations of the columns' candidates as keys."""
+    """A function from a run to the keys to look up: all combinations of the values of the key's columns."""
 
     __slots__ = ("_parts", "_places")
 
@@ -51,7 +52,7 @@ class KeyParts:
 
 
 def found_rows(source: int, keys: Keys) -> RowFunction:
-    """Make the function that looks up the rows of a run's ``keys`` in a table; ``source`` is the position of
+    """Return a function of a run that looks up the rows of ``keys`` in a table. ``source``: the position of
     the table's lookup function in :attr:`ProgramRun.finds`."""
 
     def rows(run: ProgramRun) -> Sequence[Row]:

@@ -1,4 +1,4 @@
-"""The parts of a row program."""
+"""The types of a row program: its steps, the data of a run, and the signal that a job has to run instead."""
 
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
@@ -21,14 +21,15 @@ MOST_ROWS: Final = 10_000
 
 
 class NotByRows(Exception):
-    """The signal that the query has to run as a job: too many rows, or values whose result or error only the
-    kernels know."""
+    """The signal that the query has to run as a job: it has too many rows, or values for which only the
+    kernels have the result or error."""
 
 
 class ProgramRun(msgspec.Struct, frozen=True):
-    """The data of one run: the values of the program's constants, the lookup function of each source, and all
-    rows of the small tables; ``literal`` gives the literals of parameters and of values of the run. ``kept``:
-    the rows of vertices that feed several vertices, by vertex."""
+    """The data of one run of a row program. ``constants``: the values of the program's constants. ``finds``:
+    the lookup function of each source. ``tables``: all rows of the small tables. ``literal``: a function that
+    replaces an expression such as a parameter or the current date by its literal in this run. ``kept``: by
+    vertex, the rows of vertices that several other vertices read."""
 
     constants: Sequence[object]
     finds: Sequence[Find]
@@ -42,14 +43,15 @@ RowFunction: TypeAlias = Callable[[ProgramRun], Sequence[Row]]
 
 
 class RowStep(msgspec.Struct, frozen=True):
-    """A vertex of a DAG as a function over Python rows; ``types`` are the types of the rows' columns."""
+    """A vertex of a DAG as a function from a run to Python rows; ``types`` are the types of the rows'
+    columns."""
 
     rows: RowFunction
     types: tuple[pa.DataType, ...]
 
 
 def checked(rows: Sequence[Row]) -> Sequence[Row]:
-    """Return the rows unchanged. Raises NotByRows for more than :data:`MOST_ROWS` rows."""
+    """Return the rows unchanged; raise NotByRows if there are more than :data:`MOST_ROWS`."""
     if len(rows) > MOST_ROWS:
         raise NotByRows
     return rows

@@ -1,4 +1,4 @@
-"""Functions that make rows from rows."""
+"""Functions from rows to rows: projection, selection of columns, grouping."""
 
 from collections.abc import Callable, Sequence
 from operator import itemgetter
@@ -13,8 +13,8 @@ MakeRows = Callable[[Sequence[Row], Sequence[object]], Sequence[Row]]
 
 
 def rows_maker(expressions: Sequence[Expr], evaluates: Sequence[Evaluate]) -> MakeRows:
-    """Make a function that returns, for each of its rows, the tuple of the values of ``expressions``;
-    ``evaluates`` are the expressions as functions of a row, in the same order.
+    """Return a function of rows and constants that returns, for each row, the tuple of the values of
+    ``expressions``. ``evaluates`` are the expressions as functions of a row, in the same order.
 
     >>> import pyarrow as pa
     >>> second = Column(pa.int64(), 1)
@@ -33,7 +33,7 @@ def rows_maker(expressions: Sequence[Expr], evaluates: Sequence[Evaluate]) -> Ma
 
 
 def picker(ordinals: Sequence[int]) -> Callable[[Row], Row]:
-    """Make a function that returns the tuple of a row's columns at ``ordinals``.
+    """Return a function that returns the tuple of a row's columns at ``ordinals``.
 
     >>> picker([1])((5, 6)), picker([1, 0])((5, 6)), picker([])((5, 6))
     ((6,), (6, 5), ())
@@ -48,7 +48,8 @@ def picker(ordinals: Sequence[int]) -> Callable[[Row], Row]:
 
 
 def grouped(rows: Sequence[Row], key: Callable[[Row], Row]) -> dict[Row, list[Row]]:
-    """Group the rows by ``key(row)``; keys and the rows of a key keep the order of ``rows``."""
+    """Group the rows by ``key(row)``. The keys have the order of their first rows, the rows of a key that of
+    ``rows``."""
     groups: dict[Row, list[Row]] = {}
     for row in rows:
         value = key(row)

@@ -1,4 +1,4 @@
-"""The sorting of rows."""
+"""The sorting of rows in row programs."""
 
 from collections.abc import Sequence
 
@@ -10,8 +10,9 @@ from sqlfront_values.expressions import SortKey
 def sorted_rows(
     source: RowStep, keys: Sequence[SortKey], first: int = 0, last: int | None = None
 ) -> RowStep | None:
-    """Make the step that sorts the source's rows by ``keys`` and keeps the rows from index ``first`` to
-    before ``last`` (None = to the end); returns None if only the kernels can order the keys."""
+    """Return a step that sorts the rows of ``source`` by ``keys`` and returns the rows from index ``first``
+    up to but excluding ``last`` (None = to the end). Returns None if only the kernels can compare the
+    keys."""
     if not all(is_comparable(source.types[key.ordinal]) for key in keys):
         return None
 

@@ -1,9 +1,9 @@
 """The spool: rows that wait for their readers in Arrow IPC files.
 
-The outputs of durable jobs are spool files; spilling operators and shared subplans use the same room. The
-input is batches, each for a *bucket*: a number under which a reader later asks for the rows. The output is
-the batches of any range of buckets. In between there is a file, and a description of the file that travels in
-place of the rows::
+The outputs of durable jobs are spool files; operators that spill and shared subplans may use them, too. The
+input is batches, each for a *bucket*: a number under which a reader later requests the rows. The output is
+the batches of any range of buckets. In between there is a file, and a description of the file that is sent to
+readers instead of the rows::
 
     batches, each for a bucket
       |  without dictionaries and views, collected per bucket         stored_form, spool_file
@@ -18,16 +18,16 @@ details. :mod:`sqlfront_engine.processors.spool` has the operators that write an
 
 Guarantees:
 
-* **A file is whole or absent.** The file grows under a temporary name, and gets its own by a rename. After
+* **A file is complete or absent.** The file grows under a temporary name, and is renamed at its end. After
   ``finish`` the file survives a failure of the machine: file and folder were synced. An error, a closed
   generator and an abandoned writer leave no file; a killed process leaves its temporary file, which
   ``remove_temporaries`` finds.
-* **A part is never read as a whole.** Arrow's stream format can be cut between two batches unnoticed, so
-  these are files of Arrow's file format, which has its index at the end. Size, schema and the numbers of
-  batches and rows are compared with the description at each reading.
+* **An incomplete file is never read as a complete one.** Arrow's stream format can be cut between two batches
+  unnoticed, so these are files of Arrow's file format, which has its index at the end. Size, schema and the
+  numbers of batches and rows are compared with the description at each reading.
 * **Damage is found on request.** Arrow doesn't notice a flipped bit. ``Verification.FULL`` compares the
-  checksum of all bytes before the first row is believed.
-* **Order is kept.** The rows of a bucket are read in the order in which they were written.
+  checksum of all bytes before the first row is returned.
+* **Order is preserved.** The rows of a bucket are read in the order in which they were written.
 
 Invariants of the code: a file has one writer; each file of an output has the same schema, whatever form the
 batches came in; a writer holds at most its buffer, or one larger batch of at most 64k rows, and a reader

@@ -1,4 +1,4 @@
-"""A file that grows until it gets its name: the sink into which Arrow writes."""
+"""A file that has a temporary name until it is complete; Arrow writes into it."""
 
 import os
 import secrets
@@ -17,8 +17,9 @@ _COLLECTED: Final = 65_536
 
 
 class GrowingFile:
-    """A new file under a temporary name in the folder of ``path``. ``size`` and ``checksum`` (CRC32C) are
-    those of all bytes once the file is published. After an error the file can only be discarded."""
+    """A new file that is written under a temporary name in the folder of ``path``, and renamed to ``path``
+    by :meth:`publish`. ``size`` and ``checksum`` (CRC32C) cover all bytes once the file is published. After
+    an error the file can only be discarded."""
 
     def __init__(self, path: str, calls: SystemCalls) -> None:
         self._path = os.path.abspath(path)
@@ -32,11 +33,12 @@ class GrowingFile:
 
     @property
     def closed(self) -> bool:
-        """Whether no more bytes can be written; Arrow asks."""
+        """Whether the file was published or discarded, so that no more bytes can be written; Arrow reads
+        this property."""
         return self._descriptor is None
 
     def write(self, data: bytes | pa.Buffer) -> int:
-        """Append the bytes; returns how many."""
+        """Append the bytes, and return their number. The bytes are collected in memory first."""
         if len(data) >= _COLLECTED:
             self.flush()
             self._put(memoryview(data).cast("B"))
@@ -47,7 +49,7 @@ class GrowingFile:
         return len(data)
 
     def flush(self) -> None:
-        """Hand the collected bytes to the system."""
+        """Write the bytes collected so far to the system's file."""
         if self._collected:
             self._put(memoryview(self._collected))
             self._collected = bytearray()
@@ -59,7 +61,8 @@ class GrowingFile:
         write_all(self._calls, self._descriptor, data)
 
     def publish(self, *, sync: bool) -> None:
-        """Close the file and give it its path. With ``sync`` the file and its name are durable then."""
+        """Close the file and rename it to its path. With ``sync``, the file and its name are durable on
+        return."""
         assert self._descriptor is not None
         assert self._present is not None
         self.flush()
@@ -73,7 +76,7 @@ class GrowingFile:
         self._present = None
 
     def discard(self) -> None:
-        """Close and remove the file, unless it was published."""
+        """Close and remove the file; do nothing if it was published."""
         self._close()
         if self._present is not None:
             with suppress(FileNotFoundError):
@@ -87,8 +90,8 @@ class GrowingFile:
 
 
 def remove_temporaries(folder: str) -> list[str]:
-    """Remove the unfinished spool files of the folder, left behind by a process that was killed, and return
-    their names; none if the folder doesn't exist. No writer may be at work in the folder."""
+    """Remove the unfinished spool files that killed processes have left in the folder, and return their
+    names; an empty list if the folder doesn't exist. No writer may be at work in the folder."""
     try:
         found = sorted(name for name in os.listdir(folder) if name.endswith(_TEMPORARY))
     except FileNotFoundError:

@@ -1,4 +1,5 @@
-"""Reading of spool files: the record batches of some buckets, from a file that is what its writer says."""
+"""Reading of spool files: checks that a file is as its description says, and reads the record batches of
+some buckets."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -19,7 +20,7 @@ _CHUNK: Final = 2**20
 
 
 class Verification(Enum):
-    """The checks of a spool file before its rows are believed."""
+    """The choices for what is checked in a spool file before its rows are read."""
 
     SIZE = "size"
     """The file's size, its schema, and the numbers of batches and rows. A flipped bit is not found."""
@@ -28,8 +29,8 @@ class Verification(Enum):
 
 
 class SpoolDamaged(OperationalError):
-    """The error for a spool file that is missing, or isn't as it was written. ``path`` names the file,
-    ``problem`` says what is wrong."""
+    """The error for a spool file that is missing, or that differs from what was written. ``path`` names the
+    file, ``problem`` says what is wrong."""
 
     def __init__(self, path: str, problem: str) -> None:
         super().__init__(f"the spool file {path} {problem}")
@@ -44,9 +45,10 @@ def read_spool(
     verify: Verification = Verification.SIZE,
     access: FileAccess = EVERYWHERE,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the record batches of the buckets (None = all) in the order of the file; the other batches are
-    not read. Raises SpoolDamaged if the file is not as ``file`` says: before the first batch, or when a
-    batch can't be read; OperationalError if the file can't be opened for another reason."""
+    """Yield the record batches of the buckets (None = all) in the order of the file, without reading the
+    others. ``verify``: what is checked before. ``access``: the files that may be opened. Raises SpoolDamaged,
+    before the first batch or at a batch, if the file is missing or differs from its description ``file``;
+    OperationalError if the file can't be opened for another reason."""
     with _opened(file, verify, access) as reader:
         rows = [0] * len(file.bucket_rows)
         for place, bucket in enumerate(file.buckets):
@@ -64,7 +66,8 @@ def read_spool(
 def check_spool(
     file: SpoolFile, *, verify: Verification = Verification.SIZE, access: FileAccess = EVERYWHERE
 ) -> None:
-    """Check the file without reading its rows. Raises errors like :func:`read_spool`."""
+    """Check the file without reading its rows. Raises SpoolDamaged if the file is missing or differs from
+    its description ``file``; OperationalError if it can't be opened for another reason."""
     with _opened(file, verify, access):
         pass
 
@@ -111,7 +114,8 @@ def _expect(file: SpoolFile, found: int | str, written: int | str, what: str) ->
 
 @contextmanager
 def _damages(file: SpoolFile) -> Iterator[None]:
-    """A context in which the errors of Arrow and of the system mean a damaged file."""
+    """Return a context manager that converts errors of Arrow and of the system inside the block to
+    SpoolDamaged."""
     try:
         yield
     except (pa.ArrowException, OSError, EOFError, ValueError, KeyError) as error:

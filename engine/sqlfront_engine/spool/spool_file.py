@@ -1,4 +1,4 @@
-"""Writing of spool files: rows in buckets, as an Arrow IPC file that appears whole or not at all."""
+"""Writing of spool files: rows in buckets, as an Arrow IPC file that appears when it is complete."""
 
 import os
 from collections.abc import Iterator
@@ -25,9 +25,9 @@ _BATCH_OVERHEAD: Final = 1024
 
 
 class SpoolFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A finished spool file: the facts that a reader has to know.
+    """A finished spool file: the description by which a reader finds and checks the rows.
 
-    ``path`` is the one given to the writer. ``checksum`` is the CRC32C of all ``bytes`` of the file.
+    ``path`` is the path that the writer was given. ``checksum`` is the CRC32C of all ``bytes`` of the file.
     ``buckets`` has the bucket of each record batch, in the order of the file. ``bucket_rows`` and
     ``bucket_bytes`` have one number per bucket; the bytes are those of the rows in memory, neither compressed
     nor with a dictionary. ``schema_hash`` is the SHA-256 (hexadecimal) of the serialized schema."""
@@ -43,11 +43,11 @@ class SpoolFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SpoolSettings(msgspec.Struct, frozen=True):
-    """The settings of a spool file.
+    """The settings of a spool file's writer.
 
-    ``compression`` of the record batches. ``buffer_size``: bytes of rows that are held before
-    they are written, at most 1 GiB; the write of a bucket takes the bucket's bytes once more. ``fsync``:
-    the finished file survives a failure of the machine; without, a failure of the process only."""
+    ``compression``: that of the record batches. ``buffer_size``: the bytes of rows that are collected before
+    they are written, at most 1 GiB; writing a bucket takes the bucket's bytes of memory once more. ``fsync``:
+    if true, a finished file survives a failure of the machine; if false, only a failure of the process."""
 
     compression: Compression = "lz4"
     buffer_size: int = 8 * 2**20
@@ -64,12 +64,12 @@ DEFAULT_SETTINGS: Final = SpoolSettings()
 
 class SpoolWriter:
     """The writer of one spool file; a context manager. The file is at ``path`` after :meth:`finish`; if the
-    block is left without, by an error or not, nothing stays.
+    block ends without that call, with an error or not, no file stays.
 
-    The rows are held per bucket, at most ``settings.buffer_size`` bytes in all or, if these are more, the
-    bytes of :data:`BATCH_ROWS` rows, counted against ``memory``. When the buffer is full, the rows of each
-    bucket are written as one record batch, in the order of the buckets. All methods raise OperationalError if
-    the system can't write the file."""
+    The writer collects rows per bucket: at most ``settings.buffer_size`` bytes in all, or the bytes of
+    :data:`BATCH_ROWS` rows if these are more. The bytes count against ``memory``. When the buffer is full,
+    the rows of each bucket are written as one record batch, in the order of the buckets. All methods raise
+    OperationalError if the system can't write the file."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class SpoolWriter:
         self._writer = pa.ipc.new_file(self._file, self.schema, options=options)
 
     def write(self, batch: pa.RecordBatch, bucket: int) -> None:
-        """Add the rows of the batch to the bucket, behind those that the bucket has. Raises InternalError if
+        """Add the rows of the batch to the bucket, after the bucket's earlier rows. Raises InternalError if
         the columns are not those of the schema."""
         for piece in slices(batch, BATCH_ROWS):
             if piece.num_rows:
@@ -116,7 +116,8 @@ class SpoolWriter:
         self._held[bucket].append(rows)
 
     def finish(self) -> SpoolFile:
-        """Write the rest, and give the file its path; durably, unless the settings say otherwise."""
+        """Write the remaining rows, rename the file to its path, and return its description. The file is
+        durable then, unless the settings say otherwise."""
         self._write_held()
         with self._system_errors():
             self._writer.close()
@@ -151,7 +152,7 @@ class SpoolWriter:
         self._held_bytes = 0
 
     def close(self) -> None:
-        """Remove the file unless it is finished, and forget the rows held."""
+        """Remove the file unless it is finished, and drop the collected rows."""
         self._held.clear()
         self._release()
         with self._system_errors():

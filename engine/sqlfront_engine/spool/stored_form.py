@@ -15,8 +15,8 @@ from sqlfront_values.errors import InternalError
 
 
 def stored_type(data_type: pa.DataType) -> pa.DataType:
-    """Return the type in which the values of a type are stored, at any depth without dictionaries and views;
-    all fields of nested types are nullable.
+    """Return the type in which spool files store the values of a type: without dictionaries and views at any
+    depth, and with all fields of nested types nullable.
 
     >>> stored_type(pa.list_(pa.field("element", pa.dictionary(pa.int32(), pa.string()), nullable=False)))
     ListType(list<item: string>)
@@ -37,13 +37,14 @@ def stored_type(data_type: pa.DataType) -> pa.DataType:
 
 
 def stored_schema(schema: pa.Schema) -> pa.Schema:
-    """Return the schema of the files of rows with these columns: names and stored types, without metadata."""
+    """Return the schema of a spool file for rows with these columns: names and stored types, without
+    metadata."""
     return pa.schema([(field.name, stored_type(field.type)) for field in schema])
 
 
 def stored_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Return the rows of the batch in the stored schema; columns are matched by their place. Raises
-    InternalError if a column has values of another type."""
+    """Return the rows of the batch with the types of ``schema``, a stored schema; columns are matched by
+    position. Raises InternalError if a column has values of another type."""
     if batch.num_columns != len(schema):
         raise InternalError(f"a batch of {batch.num_columns} columns for a spool file of {len(schema)}")
     columns = [_stored_column(column, field) for column, field in zip(batch.columns, schema, strict=True)]

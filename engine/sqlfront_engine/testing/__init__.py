@@ -1,6 +1,6 @@
-"""Tools for tests of processors and of the engine; shipped for authors of connectors, too.
+"""Tools for tests of processors and of the engine, also for authors of connectors outside this project.
 
-:func:`verify_processor` runs one processor instance under a hostile harness. The same rows arrive in one-row
+:func:`verify_processor` runs one processor instance under adverse conditions. The same rows arrive in one-row
 batches, with empty batches in between, cut at random, with strings plain or dictionary-encoded batch by
 batch. Producers and consumer run in random order over queues of one batch, which refuse as often as they can;
 in further runs the consumer stops early. The rows have to be the same each time.

@@ -1,4 +1,4 @@
-"""Time under a test's control."""
+"""A clock that a test advances by hand."""
 
 from collections.abc import Callable
 
@@ -12,12 +12,12 @@ class FakeClock:
         self._count = 0
 
     def now(self) -> float:
-        """Seconds since an arbitrary start."""
+        """Return the seconds since an arbitrary start."""
         return self._now
 
     def call_at(self, deadline: float, callback: Callable[[], None]) -> Callable[[], None]:
-        """Have :meth:`advance` call ``callback`` at ``deadline``; returns a function that forgets the
-        callback."""
+        """Have :meth:`advance` call ``callback`` once the time reaches ``deadline``; returns a function that
+        cancels the call."""
         self._count += 1
         timer = (deadline, self._count, callback)
         self._timers.append(timer)
@@ -29,7 +29,7 @@ class FakeClock:
         return forget
 
     def advance(self, seconds: float) -> None:
-        """Advance the time by ``seconds``, and call all callbacks that are due then, earliest first."""
+        """Advance the time by ``seconds``, and call all callbacks that are due then, the earliest first."""
         self._now += seconds
         while due := sorted(timer for timer in self._timers if timer[0] <= self._now):
             self._timers.remove(due[0])

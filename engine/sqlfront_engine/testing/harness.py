@@ -1,4 +1,5 @@
-"""The hostile harness: one processor instance on a real engine, with its steps in many unpleasant orders."""
+"""The harness for tests of processors: runs one processor instance on a real engine, under adverse
+conditions and with its steps in many orders."""
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,27 +17,27 @@ from sqlfront_values.types import logical
 
 
 class CountingMemory:
-    """A :class:`~sqlfront_engine.processor.MemoryAccount` without a limit that records the held bytes and
-    their peak."""
+    """A :class:`~sqlfront_engine.processor.MemoryAccount` without a limit that records the bytes charged now
+    and their peak."""
 
     def __init__(self) -> None:
         self.held = 0
         self.peak = 0
 
     def charge(self, size: int, maker: str = "") -> None:
-        """Count ``size`` more bytes."""
+        """Count ``size`` more bytes; never raises."""
         assert size >= 0, f"charged {size} bytes"
         self.held += size
         self.peak = max(self.peak, self.held)
 
     def release(self, size: int) -> None:
-        """Give back ``size`` bytes; a release of more than the charged bytes is a failure."""
+        """Give back ``size`` bytes. Raises AssertionError if fewer bytes are charged."""
         assert 0 <= size <= self.held, f"released {size} bytes of {self.held}"
         self.held -= size
 
 
 def lone_context(vertex: str = "test") -> ProcessorContext:
-    """The context of a single instance on a single member, with unlimited memory."""
+    """Return the context of a processor's only instance on a single member, with unlimited memory."""
     return ProcessorContext(vertex=vertex, memory=CountingMemory())
 
 
@@ -49,14 +50,15 @@ def verify_processor(
     orders: int = 50,
     context: Callable[[], ProcessorContext] | None = None,
 ) -> None:
-    """Run one instance of ``processor`` over ``inputs`` (one sequence of batches per ordinal, in logical or
-    physical form) in ``orders`` hostile ways and compare the rows of its output with ``expected`` each time.
+    """Run one instance of ``processor`` over ``inputs`` in ``orders`` adverse ways, and compare the rows of
+    its output with ``expected`` each time. ``inputs`` has one sequence of batches per ordinal, in logical or
+    physical form.
 
-    ``expected`` as a table also fixes column names and (logical) types. Without ``ordered`` rows compare as a
-    multiset. Floats compare with a relative tolerance of 1e-9 (NaN equals NaN, 0.0 differs from -0.0), all
-    other values exactly. Each order runs a second time with a consumer that stops early; after either run all
-    memory has to be free. ``context`` makes a new context of the processor for each run; None: the engine's
-    own, for a single instance. Raises AssertionError naming the failed order.
+    If ``expected`` is a table, column names and (logical) types have to agree, too. Without ``ordered`` rows
+    compare as a multiset. Floats compare with a relative tolerance of 1e-9 (NaN equals NaN, 0.0 differs from
+    -0.0), all other values exactly. Each order runs a second time with a consumer that stops early; after
+    either run all memory has to be free. ``context`` makes a new context of the processor for each run; None:
+    the engine's own, for a single instance. Raises AssertionError naming the failed order.
     """
     with Engine(workers=1) as engine:
         for seed in range(orders):
@@ -75,8 +77,10 @@ def run_processor(
     *,
     context: ProcessorContext | None = None,
 ) -> list[pa.RecordBatch]:
-    """The batches emitted by an instance over ``inputs``, driven directly, without an engine: the inputs
-    arrive unchanged, lowest ordinal first. Checks that every batch is valid and in physical form."""
+    """Run one instance of the processor without an engine, and return the batches that it emits. The
+    ``inputs``, one sequence of batches per ordinal, arrive unchanged, the lowest ordinal first. ``context``
+    None = that of :func:`lone_context`. Raises AssertionError if a batch is invalid or not in physical
+    form."""
     feeds = [[to_physical(batch) for batch in reversed(batches)] for batches in inputs]
     generator = processor.run(context or lone_context())
     emitted: list[pa.RecordBatch] = []
@@ -146,8 +150,8 @@ class _HostileOrder:
 
 
 class _Checked(Processor, frozen=True):
-    """A wrapper that checks each batch of the tested processor, and runs the processor in the test's context
-    if given.
+    """A wrapper of the tested processor that checks each batch which the processor emits, and runs it in the
+    test's context, if there is one.
 
     With a ``seed`` the wrapper inserts empty batches before randomly chosen input batches (the engine itself
     drops empty batches).
@@ -177,7 +181,8 @@ class _Checked(Processor, frozen=True):
 
 
 class _EmptyBatches:
-    """A source of empty batches before some real batches; the real batch is held back for the next Take."""
+    """A maker of empty batches before randomly chosen input batches; it keeps the displaced batch for the
+    processor's next Take."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
@@ -185,14 +190,15 @@ class _EmptyBatches:
         self._held: dict[int, pa.RecordBatch] = {}
 
     def held_back(self, ordinal: int) -> pa.RecordBatch | None:
-        """Return and forget the batch held back for a Take of this ordinal; None if there is none."""
+        """Return the batch that is kept for a Take of input ``ordinal``, and drop it here; None if there is
+        none."""
         if ordinal == ANY_INPUT and self._held:
             return self._held.popitem()[1]
         return self._held.pop(ordinal, None)
 
     def before(self, batch: pa.RecordBatch | None, ordinal: int) -> pa.RecordBatch | None:
-        """Return the batch itself, or, at random, an empty batch of its schema; the batch is then held back
-        for the next Take of input ``ordinal``."""
+        """Return the batch itself; or, at random, an empty batch of its schema, and then keep the batch for
+        the next Take of input ``ordinal``. None (the end of the input) is returned as it is."""
         if batch is None or not self._often or self._random.random() < 0.7:
             return batch
         self._held[ordinal] = batch
@@ -200,7 +206,7 @@ class _EmptyBatches:
 
 
 class _Quota(Processor, frozen=True):
-    """A consumer that forwards ``batches`` batches and ends then; None = all batches."""
+    """A consumer that passes ``batches`` batches on and then ends; None = all batches."""
 
     batches: int | None
 
@@ -232,7 +238,8 @@ _CUTS: Final = (_as_given, _one_row_batches)
 
 
 def _recode_strings(batch: pa.RecordBatch, randomness: random.Random) -> pa.RecordBatch:
-    """Flip a coin for each string column: dictionary-encoded (with a dictionary of this batch) or plain."""
+    """Return the batch with each string column, at random, either dictionary-encoded (with a dictionary of
+    its own) or plain."""
     columns = [
         column.cast(pa.string()).dictionary_encode()
         if pa.types.is_string(logical(column.type)) and randomness.random() < 0.5
@@ -245,7 +252,8 @@ def _recode_strings(batch: pa.RecordBatch, randomness: random.Random) -> pa.Reco
 
 
 class Batches(Processor, frozen=True):
-    """A source: the batches under ``resource`` among the job's resources, dealt to its instances in turn."""
+    """A source of the batches that are the job's resource ``resource``, a sequence; its instances emit them
+    in turn."""
 
     resource: str
 
@@ -263,7 +271,7 @@ def run_dag(
 ) -> list[pa.RecordBatch]:
     """Run a DAG on the caller's thread and return the batches of its result. ``resources``: the job's
     resources; ``seed``: the seed of a random order of tasklets, None = oldest first; ``parallelism``: the
-    instances of a vertex without a setting."""
+    number of instances of a vertex that sets none."""
     with Engine(workers=parallelism) as engine:
         config = JobConfig(resources=resources or {}, inline=True, parallelism=parallelism, order_seed=seed)
         return list(engine.run(dag, config).batches())

@@ -16,7 +16,7 @@ FLOAT_TOLERANCE: Final = 1e-9
 
 
 def batch_of(schema: pa.Schema, rows: Sequence[Sequence[object]]) -> pa.RecordBatch:
-    """A batch in physical form from Python rows and a (logical) schema.
+    """Return a batch in physical form with these rows of Python values. ``schema`` has the logical types.
 
     >>> batch_of(pa.schema([("a", pa.int32())]), [(1,), (None,)]).to_pydict()
     {'a': [1, None]}
@@ -31,7 +31,7 @@ def batch_of(schema: pa.Schema, rows: Sequence[Sequence[object]]) -> pa.RecordBa
 
 
 def to_physical(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch with every column in physical form; dictionary-encoded strings stay unchanged."""
+    """Return the batch with every column in physical form; dictionary-encoded strings stay unchanged."""
     types = [physical(column.type) for column in batch.columns]
     if all(column.type == data_type for column, data_type in zip(batch.columns, types, strict=True)):
         return batch
@@ -56,8 +56,9 @@ def check_rows(
     *,
     ordered: bool = False,
 ) -> None:
-    """Raise AssertionError unless the batches hold the expected rows, compared like in
-    :func:`verify_processor`."""
+    """Raise AssertionError unless the batches hold the expected rows, in any order unless ``ordered``.
+    Values are compared as :func:`same_value` does; a table as ``expected`` also fixes column names and
+    types."""
     if isinstance(expected, pa.Table):
         wanted_schema = [(field.name, logical(field.type)) for field in expected.schema]
         for batch in batches:
@@ -75,7 +76,7 @@ def check_rows(
 
 
 def rows_of(batches: Sequence[pa.RecordBatch]) -> list[Row]:
-    """The rows of batches as tuples of Python values."""
+    """Return all rows of the batches as tuples of Python values."""
     rows: list[Row] = []
     for batch in batches:
         columns = [column.to_pylist() for column in batch.columns]
@@ -84,8 +85,8 @@ def rows_of(batches: Sequence[pa.RecordBatch]) -> list[Row]:
 
 
 def same_value(left: object, right: object) -> bool:
-    """Return whether two values are equal: floats within the tolerance, NaN equal to itself, of the same
-    type."""
+    """Return whether two values are equal: of the same type, floats within a relative tolerance of 1e-9 (NaN
+    equals NaN, 0.0 differs from -0.0), nested values element by element."""
     if isinstance(left, float) and isinstance(right, float):
         if isnan(left) or isnan(right):
             return isnan(left) and isnan(right)
@@ -100,7 +101,8 @@ def same_value(left: object, right: object) -> bool:
 
 
 def _sort_key(row: Row) -> tuple[object, ...]:
-    """A sort key in which almost equal floats decide last."""
+    """Return a key by which rows are sorted so that almost equal rows get the same position: floats decide
+    only between rows that are equal otherwise."""
     kinds = tuple(type(value).__name__ for value in row)
     exact = tuple(repr(value) for value in row if not isinstance(value, float))
     floats = tuple(

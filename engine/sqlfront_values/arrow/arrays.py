@@ -53,7 +53,8 @@ _DECIMAL64: Final = pa.decimal64(1, 0).id
 
 
 def numpy_view(array: pa.Array) -> "npt.NDArray[np.generic]":
-    """View a fixed-width array (numbers, dates, timestamps, durations, decimal64) as a numpy array.
+    """Return the values of a fixed-width array (numbers, dates, timestamps, durations, decimal64) as a numpy
+    array, without a copy.
 
     Dates come as int32, timestamps, durations and decimal64 as int64. The values under nulls are undefined.
     Booleans are unpacked (a copy) to ``bool``.
@@ -96,7 +97,8 @@ def valid_mask(array: pa.Array) -> "npt.NDArray[np.bool_] | None":
 
 
 def true_rows(condition: pa.Array) -> pa.Array:
-    """Return the ascending row numbers where a boolean array is true, neither false nor null.
+    """Return an array of the row numbers, ascending, at which a boolean array is true (neither false nor
+    null).
 
     >>> true_rows(from_values([True, None, False, True], pa.bool_())).to_pylist()
     [0, 3]
@@ -170,8 +172,8 @@ def from_values(values: Sequence[object], data_type: pa.DataType) -> pa.Array:
 
 
 def _single(value: object, data_type: pa.DataType) -> pa.Array | None:
-    """Build an array of one value (None = null) of the commonest types, at a quarter of the general cost.
-    Returns None for other types, which :func:`from_values` builds the general way."""
+    """Build an array of one value (None = null) of the most common types, at a quarter of the cost of
+    :func:`from_values`. Returns None for other types."""
     if value is None:
         return pa.nulls(1, data_type)
     pack = _PACK_ONE.get(data_type.id)

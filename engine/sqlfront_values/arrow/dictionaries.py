@@ -1,4 +1,5 @@
-"""Functions of dictionary-encoded strings: computed once per distinct value, then spread by the codes."""
+"""Evaluation of functions over dictionary-encoded strings: once per distinct value, then copied to the rows
+by their codes."""
 
 from collections.abc import Callable
 from typing import Final
@@ -26,13 +27,13 @@ def over_dictionary(
     data_type: pa.DataType,
     null_propagating: bool,
 ) -> Datum:
-    """Call the kernel on the values of a dictionary argument instead of on all rows, and spread the results
-    to the rows.
+    """Call the kernel on the values of a dictionary argument instead of on all rows, and copy the results to
+    the rows.
 
-    That needs one dictionary array among constants, with fewer values than the ``length`` rows; else the
-    kernel is called on the decoded rows. ``data_type`` is the logical type of the result. If the kernel is
-    not ``null_propagating``, null becomes a further value of the dictionary, so that the kernel decides its
-    result.
+    This is possible if one argument is a dictionary array with fewer values than the ``length`` rows, and all
+    others are constants; else the kernel is called on the decoded rows. ``data_type`` is the logical type of
+    the result. If the kernel is not ``null_propagating`` (null in, null out), null is passed to it as one
+    more value of the dictionary.
     """
     position = _only_array(arguments)
     if position is None:
@@ -63,9 +64,9 @@ def _only_array(arguments: tuple[Datum, ...]) -> int | None:
 
 
 def spread(values: Datum, codes: pa.Array, data_type: pa.DataType) -> Datum:
-    """Return the value at each code, null where the code is null; a scalar is returned as it is. Strings
-    (``data_type`` is the logical type of the values) become a dictionary array; booleans of many rows are
-    made by comparing codes where that is quicker."""
+    """Return for each code the value at this position of ``values``, null where the code is null; a scalar
+    is returned as it is. ``data_type`` is the logical type of the values: strings become a dictionary array.
+    Booleans of many rows are computed by comparing codes where that is faster."""
     if is_scalar(values):
         return values
     if values.type.id == _BOOL.id:

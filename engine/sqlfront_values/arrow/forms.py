@@ -33,7 +33,7 @@ FALSE: Final = scalar(False, BOOL)
 
 
 def is_scalar(datum: Datum) -> bool:
-    """True for a scalar, one value for all rows; False for an array."""
+    """Return whether the datum is a scalar, one value that counts for all rows; False for an array."""
     return isinstance(datum, pa.Scalar)
 
 
@@ -47,8 +47,8 @@ def plain(datum: Datum) -> Datum:
 
 
 def claim_decoded(column: pa.DictionaryArray) -> None:
-    """Claim room for the plain strings of a dictionary column. Raises BatchTooLargeError if there is none,
-    TooLargeError for a single row."""
+    """Claim room for the column's strings as :func:`plain` decodes them, without decoding. Raises
+    BatchTooLargeError if there is no room for them, TooLargeError if the column has a single row."""
     known: int = column.dictionary.nbytes
     if known * len(column) <= UNCOUNTED:
         return
@@ -57,14 +57,14 @@ def claim_decoded(column: pa.DictionaryArray) -> None:
 
 
 def constant(value: object, data_type: pa.DataType) -> pa.Scalar:
-    """Build the physical scalar of a literal: ``value`` is a Python value (None = null) of the logical
-    type."""
+    """Return the Arrow scalar, in physical form, of a literal: ``value`` is a Python value (None = null) of
+    the logical type ``data_type``."""
     return scalar(value, physical(data_type))
 
 
 def to_array(datum: Datum, length: int) -> pa.Array:
-    """Return a scalar as an array of ``length`` rows, a string as a dictionary array of one value; an array
-    is returned unchanged."""
+    """Return the datum as an array of ``length`` rows: a scalar repeated (a string as a dictionary array
+    whose dictionary has one value), an array unchanged."""
     if not isinstance(datum, pa.Scalar):
         return datum
     if datum.type.id == STRING.id and length > 1 and datum.is_valid:
@@ -277,8 +277,8 @@ def holds_void(data_type: pa.DataType) -> bool:
 
 
 def _gathered(mask: pa.Array, if_true: Datum, if_false: Datum) -> pa.Array:
-    """Make the choice of :func:`select` by gathering from both arrays, for types that Arrow's ``if_else``
-    refuses; ``mask`` has no nulls."""
+    """Return the result of :func:`select`, for types that Arrow's ``if_else`` refuses, by one gather from
+    both inputs; ``mask`` has no nulls."""
     first, second = full_array(if_true, len(mask)), full_array(if_false, len(mask))
     rows = np.arange(len(mask))
     places = np.where(numpy_view(mask), rows, rows + len(mask))
@@ -287,7 +287,7 @@ def _gathered(mask: pa.Array, if_true: Datum, if_false: Datum) -> pa.Array:
 
 
 def _spread(text: Datum, rows: int) -> int:
-    """Return the bytes of a column of texts, or of one text repeated for ``rows`` rows."""
+    """Return the number of bytes of a column of texts, or of a single text repeated for ``rows`` rows."""
     if isinstance(text, pa.Scalar):
         return len(text.as_buffer()) * rows if text.is_valid else 0
     size: int = text.get_total_buffer_size()

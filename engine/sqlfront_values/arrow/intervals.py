@@ -46,7 +46,7 @@ def _exported_leaf(data_type: pa.DataType) -> pa.DataType:
 
 
 def exported_schema(schema: pa.Schema) -> pa.Schema:
-    """Return the logical schema with each column's :func:`exported_type`."""
+    """Return the schema with the :func:`exported_type` of each column's logical type."""
     if not any(holds_interval(data_type) for data_type in schema.types):
         return schema
     return pa.schema([field.with_type(exported_type(field.type)) for field in schema])
@@ -79,8 +79,10 @@ def imported(array: pa.Array, data_type: pa.DataType) -> pa.Array:
 def converted(
     array: pa.Array, data_type: pa.DataType, convert: Callable[[pa.Array, pa.DataType], pa.Array]
 ) -> pa.Array:
-    """Convert the children of a nested array by ``convert(child, child type)``, with the types of the
-    children of the logical ``data_type``, and return the nested array of the results. Fields take their names
+    """Return a nested array (list, map or struct) whose children are replaced by ``convert(child, child
+    type)``.
+
+    The child types are those of ``data_type``, the logical type of ``array``; struct fields take their names
     from ``data_type``."""
     if pa.types.is_struct(data_type):
         children = [

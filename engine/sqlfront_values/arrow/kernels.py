@@ -50,8 +50,8 @@ def function(name: str, options: str | None = None, **arguments: object) -> Func
 
 
 def __getattr__(name: str) -> Any:
-    """Return the kernel, options class or error of that name, and keep the object as an attribute of this
-    module. Raises AttributeError if ``pyarrow.compute`` has no such name."""
+    """Return the kernel, options class or error ``name`` of ``pyarrow.compute``, and store the object as an
+    attribute of this module. Raises AttributeError if ``pyarrow.compute`` has no such name."""
     from pyarrow import _compute  # noqa: PLC0415 - see Function
 
     try:

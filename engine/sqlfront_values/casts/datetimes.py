@@ -165,8 +165,8 @@ def float_to_timestamp(*, safe: bool) -> Convert:
 
 def decimal_to_timestamp(source: pa.DataType) -> Convert:
     """Make the cast of decimals of the type ``source``, seconds since 1970, to timestamps, cut off to
-    microseconds. As in Spark the product has 34 digits, and only its low 64 bits count: no value is
-    refused."""
+    microseconds. As in Spark, the number of microseconds is rounded to 34 digits, and only its low 64 bits
+    count, so that no value is refused."""
 
     def micros(value: int | None) -> int | None:
         if value is None:
@@ -213,8 +213,8 @@ def string_to_date(*, safe: bool) -> Convert:
 
 
 def _quick(pattern: pc.MatchSubstringOptions, options: pc.CastOptions, by_row: Convert) -> Convert:
-    """Make a cast that uses Arrow's parser, with ``options``, if all texts of an array match ``pattern``
-    (plain notation) and are valid; else the cast ``by_row`` parses the texts one by one."""
+    """Make a cast of texts that chooses a parser for each array: Arrow's, with ``options``, if all texts
+    match ``pattern`` (plain notation) and Arrow accepts them; else ``by_row``, which parses text by text."""
 
     def convert(values: pa.Array) -> pa.Array:
         matches = _MATCH.call([values], pattern)

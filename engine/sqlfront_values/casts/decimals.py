@@ -1,4 +1,5 @@
-"""Casts to and from decimals: halves are rounded away from zero, too many digits refused."""
+"""Casts to and from decimals. Halves are rounded away from zero, and values with too many digits are
+refused."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -60,9 +61,11 @@ def decimal_to_decimal(source: pa.DataType, target: pa.DataType, *, safe: bool) 
 
 
 def _by_words(shift: int, target: pa.DataType, exact: Convert) -> Convert:
-    """Make a cast of decimals to ``target`` that changes the scale by ``shift``: appends digits after the
-    point, or, if negative, rounds digits off, halves away from zero. The cast computes in int64 if all values
-    of an array fit and leave room, else by the cast ``exact``."""
+    """Make a cast of decimals to ``target`` that changes the scale by ``shift``: a positive shift appends
+    digits after the point, a negative one rounds digits off, halves away from zero.
+
+    The cast computes in int64 if all values of an array are small enough to neither overflow nor need
+    rejection; else the cast ``exact`` handles the array."""
     factor = 10 ** abs(shift)
     limit = 10**target.precision
     bound = min(2**63, limit) // factor - 1 if shift > 0 else min(2**62, (limit - 1) * factor)
@@ -82,16 +85,16 @@ def _by_words(shift: int, target: pa.DataType, exact: Convert) -> Convert:
 
 
 def _quotients(numbers: Integers, unit: int) -> Integers:
-    """Divide unscaled values by ``unit``, halves rounded away from zero. The magnitudes are at most the
-    greatest int64 less half a unit."""
+    """Return the unscaled values divided by ``unit``, halves rounded away from zero. ``abs(number) + unit /
+    2`` has to fit an int64."""
     magnitudes = (np.abs(numbers) + unit // 2) // unit
     return np.where(numbers < 0, -magnitudes, magnitudes)
 
 
 def _short_to_short(source: pa.DataType, target: pa.DataType, *, safe: bool) -> Convert:
-    """Make the cast between two decimal types of at most 18 digits, in int64; digits may get lost on either
-    side of the point. If a value has too many digits, the array is cast value by value, to null if ``safe``,
-    else with Spark's error."""
+    """Make the cast between two decimal types of at most 18 digits, in int64; halves are rounded away from
+    zero. A value of too many digits becomes null if ``safe``, else the cast raises
+    NUMERIC_VALUE_OUT_OF_RANGE."""
     shift = target.scale - source.scale
     exact = _by_values(
         lambda values: ((value, source.scale) for value in unscaled(values)), target, safe=safe
@@ -132,8 +135,8 @@ def integral_to_decimal(source: pa.DataType, target: pa.DataType, *, safe: bool)
 
 
 def _small_integrals(target: pa.DataType, exact: Convert) -> Convert:
-    """Make a cast of integrals to decimals that computes in int64 if all values of an array are small enough,
-    else by the cast ``exact``."""
+    """Make a cast of integrals to the decimal type ``target`` that computes in int64 if all values of an
+    array are small enough; else the cast ``exact`` handles the array."""
     options = pc.CastOptions.unsafe(INT64)
     factor = scalar(10**target.scale, INT64)
     limit = min(10 ** (target.precision - target.scale), 2**63 // 10**target.scale)

@@ -43,8 +43,8 @@ def _months_text(months: int, kind: IntervalType) -> str:
 
 
 def _time_text(micros: int, kind: IntervalType) -> str:
-    """Format a number of microseconds, not negative, as the fields of the type; the first field includes the
-    amounts of larger units."""
+    """Format ``micros``, a number of microseconds that is not negative, as the fields of the interval type;
+    the first field includes the amounts of larger units."""
     parts = []
     for unit in units_of(kind):
         count, micros = divmod(micros, MICROS_OF[unit])
@@ -74,10 +74,11 @@ def interval_to_string(source: IntervalType) -> Convert:
 
 
 def string_to_interval(target: IntervalType, *, safe: bool) -> Convert:
-    """Make the cast of texts to intervals. A text holds the value alone (``1 02:03``), or the whole of
-    ``INTERVAL '1 02:03' DAY TO MINUTE``, with the units of ``target``. A malformed text, or a number out of
-    its bounds, becomes null if ``safe``, else the cast raises DataError, with the condition
-    INVALID_INTERVAL_FORMAT if Spark has that error."""
+    """Make the cast of texts to intervals of the type ``target``. A text holds the value alone (``1 02:03``),
+    or a complete literal ``INTERVAL '1 02:03' DAY TO MINUTE`` with the units of ``target``.
+
+    A malformed text, or a number out of its bounds, becomes null if ``safe``, else the cast raises DataError,
+    with the condition INVALID_INTERVAL_FORMAT if Spark has that error."""
     in_months = is_year_month(target)
     parse = _months_parser(target) if in_months else _time_parser(target)
     storage = INT if in_months else INT64
@@ -98,7 +99,7 @@ def string_to_interval(target: IntervalType, *, safe: bool) -> Convert:
 
 
 class _OutOfBoundsError(ValueError):
-    """An error for a text that has the form of an interval, but a number out of its bounds."""
+    """An error for a text that has the form of an interval, but one of whose numbers is out of bounds."""
 
 
 _Parse = Callable[[str], int]
@@ -157,9 +158,10 @@ def _as_bigint(number: int) -> int:
 
 
 def _body(target: IntervalType) -> Callable[[str], tuple[bool, str]]:
-    """Return a function that splits the text of an interval of the type ``target`` into whether a minus
-    stands before the quotes, and the value in the quotes. For a value alone the first is False. The function
-    raises ValueError for other texts."""
+    """Return a parser of the texts of intervals of the type ``target``.
+
+    From ``INTERVAL -'1' DAY`` the parser returns whether a minus stands before the quotes, and the text in
+    the quotes; from a value alone, such as ``-1``, False and the value. Raises ValueError for other texts."""
     units = r"\s+".join(target.units.split())
     pattern = re.compile(
         rf"(?:INTERVAL\s+([+-])?'([+-]?[^']*)'\s+{units}|([+-]?[0-9].*))", re.IGNORECASE | re.DOTALL

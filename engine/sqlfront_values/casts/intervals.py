@@ -28,7 +28,7 @@ def _amounts(values: pa.Array) -> _Integers:
 
 
 def _whole(amounts: _Integers, unit: int) -> _Integers:
-    """Divide the amounts by ``unit``, and cut the quotients off towards zero."""
+    """Return the amounts divided by ``unit``, the quotients cut off towards zero."""
     quotients = amounts // unit
     return quotients + ((amounts < 0) & (quotients * unit != amounts))
 
@@ -83,9 +83,9 @@ def interval_to_decimal(source: IntervalType, target: pa.DataType, *, safe: bool
 
 
 def number_to_interval(source: pa.DataType, target: IntervalType, *, safe: bool) -> Convert:
-    """Make the cast of integrals or decimals to intervals: the number counts the last unit of ``target``, and
-    the product is rounded to microseconds or months. A product beyond the interval's range becomes null if
-    ``safe``, else the cast raises CAST_OVERFLOW."""
+    """Make the cast of integrals or decimals to intervals of the type ``target``. A number counts the type's
+    last unit; the interval is rounded to microseconds or months. An interval beyond the type's range becomes
+    null if ``safe``, else the cast raises CAST_OVERFLOW."""
     unit, storage = _unit(target), pa.int32() if is_year_month(target) else pa.int64()
     bound = 2 ** (storage.bit_width - 1)
     decimals = pa.types.is_decimal(source)

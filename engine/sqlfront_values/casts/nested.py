@@ -16,8 +16,8 @@ MakeConvert = Callable[[pa.DataType, pa.DataType], Convert]
 
 
 def _inside(make: MakeConvert, source: pa.DataType, target: pa.DataType) -> Convert:
-    """Make the cast of values that are children of a nested array, where decimals have their logical form;
-    ``make`` makes the cast for columns in physical form."""
+    """Make the cast from ``source`` to ``target`` for children of nested arrays, in which decimals have their
+    logical form; ``make`` makes the same cast for arrays in physical form."""
     convert = make(source, target)
     return lambda values: inner(convert(outer(values)))
 
@@ -27,7 +27,8 @@ def _validity(values: pa.Array) -> pa.Buffer | None:
 
 
 def array_to_array(source: pa.DataType, target: pa.DataType, make: MakeConvert) -> Convert:
-    """Make the cast of arrays that casts each element; ``make`` makes the cast of the elements."""
+    """Make the cast of arrays that casts each element; ``make(source, target)`` makes the cast of
+    elements."""
     elements = _inside(make, source.value_type, target.value_type)
 
     def convert(values: pa.Array) -> pa.Array:
@@ -42,7 +43,8 @@ def array_to_array(source: pa.DataType, target: pa.DataType, make: MakeConvert) 
 
 
 def map_to_map(source: pa.DataType, target: pa.DataType, make: MakeConvert) -> Convert:
-    """Make the cast of maps that casts each key and each value; ``make`` makes the casts of both."""
+    """Make the cast of maps that casts each key and each value; ``make(source, target)`` makes either
+    cast."""
     keys = _inside(make, source.key_type, target.key_type)
     items = _inside(make, source.item_type, target.item_type)
 

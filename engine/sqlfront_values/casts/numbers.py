@@ -21,14 +21,14 @@ _NOT_EQUAL: Final = pc.get_function("not_equal")
 
 
 def int64_view(values: pa.Array) -> npt.NDArray[np.int64]:
-    """View an array of integers, decimal64, timestamps or durations as int64; narrower integers are
-    copied."""
+    """View an array of 64-bit integers, decimal64, timestamps or durations as an int64 vector; narrower
+    integers are copied. The values under nulls are undefined."""
     return numpy_view(values).astype(np.int64, copy=False)
 
 
 def by_arrow(target: pa.DataType) -> Convert:
-    """Make the cast to ``target`` that is Arrow's unchecked cast, for pairs of types where Arrow never loses
-    more than Spark."""
+    """Return Arrow's unchecked cast to ``target``, for pairs of types where that cast gives Spark's
+    answers."""
     options = pc.CastOptions.unsafe(target)
     return lambda values: _CAST.call([values], options)
 

@@ -259,7 +259,7 @@ def can_cast(source: pa.DataType, target: pa.DataType) -> bool:
 
 def cast_can_fail(source: pa.DataType, target: pa.DataType) -> bool:
     """Return whether CAST from ``source`` to ``target`` (logical types that :func:`can_cast` allows) may
-    raise an error for some value; True also for pairs of types that no rule knows as safe."""
+    raise an error for some value; True if in doubt."""
     match family_of(source), family_of(target):
         case (_F.BINARY, _F.STRING):
             return True
@@ -319,7 +319,8 @@ def compile_cast(
 
 
 def make_convert(source: pa.DataType, target: pa.DataType, *, safe: bool, settings: Settings) -> Convert:
-    """Make the cast like :func:`compile_cast`, as a function of physical arrays without a dictionary."""
+    """Return the cast that :func:`compile_cast` describes, as a function of arrays in physical form without a
+    dictionary only. Raises InternalError if :func:`can_cast` is False."""
     pair = family_of(source), family_of(target)
     if pair[0] is _F.VOID:
         null = nulls(target)

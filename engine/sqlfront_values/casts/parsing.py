@@ -52,8 +52,8 @@ def row_by_row(
     """Make a cast of texts to ``target`` that calls ``parse`` on each text that is not null. A text for which
     ``parse`` raises ValueError is malformed: null if ``safe``, else the cast raises CAST_INVALID_INPUT.
 
-    ``parse`` returns Python values of the type ``storage`` (None = of the type ``target``), whose bits are
-    those of the target's values.
+    ``parse`` returns Python values of the type ``storage``, a type of the same bits that is viewed as
+    ``target`` at the end (int64 for timestamps); None = of the type ``target`` itself.
     """
 
     def one(text: str | None) -> object:

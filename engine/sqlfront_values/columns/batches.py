@@ -18,8 +18,8 @@ Mask = np.ndarray[tuple[Any, ...], np.dtype[np.bool_]]
 
 
 def make_batch(columns: Sequence[pa.Array], names: Sequence[str], length: int) -> pa.RecordBatch:
-    """Build a batch of ``length`` rows from ``columns`` of these ``names``; without columns, too, the batch
-    has ``length`` rows (pyarrow would otherwise forget the row count)."""
+    """Build a batch of ``length`` rows whose columns have the given names. A batch without columns has
+    ``length`` rows, too; pyarrow's own constructor would lose the row count."""
     if columns:
         return pa.RecordBatch.from_arrays(columns, names=names)
     return pa.RecordBatch.from_struct_array(pa.StructArray.from_buffers(pa.struct([]), length, [None]))
@@ -44,7 +44,7 @@ def gather(column: pa.Array, indices: pa.Array) -> pa.Array:
 
 
 def gather_batch(batch: pa.RecordBatch, rows: Rows) -> pa.RecordBatch:
-    """Return a batch of the batch's rows at the positions ``rows``, in that order."""
+    """Return a batch of the rows at the positions ``rows`` (row numbers of ``batch``), in that order."""
     indices = row_indices(rows)
     return make_batch([gather(column, indices) for column in batch.columns], batch.schema.names, len(rows))
 

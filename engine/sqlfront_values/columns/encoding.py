@@ -49,8 +49,8 @@ def canonical_floats(values: npt.NDArray[np.floating]) -> npt.NDArray[np.floatin
 
 
 def canonical(column: pa.Array) -> pa.Array:
-    """Return the column with one NaN and one positive zero, also inside of arrays and structs: the form of a
-    group's key in results. Columns that hold no floats are returned unchanged."""
+    """Return the column with all NaNs as one NaN and -0.0 as 0.0, also inside of arrays and structs: the form
+    in which results show a group's key. Columns that hold no floats are returned unchanged."""
     data_type = column.type
     if pa.types.is_floating(data_type):
         values = canonical_floats(numpy_view(column))  # type: ignore[arg-type]
@@ -136,9 +136,9 @@ def encode(column: pa.Array) -> Codes:
 
 
 def to_hashable(column: pa.Array) -> pa.Array | None:
-    """Return a column whose equality no int64 decides (:func:`as_integers`) in a type that Arrow's dictionary
-    and lookup kernels know: strings and binaries unchanged, wide decimals as binaries of 16 bytes. Returns
-    None for nested types."""
+    """Return the column in a type that Arrow's dictionary and lookup kernels know: strings and binaries
+    unchanged, wide decimals as binaries of 16 bytes; None for nested types. For columns for which
+    :func:`as_integers` returns None."""
     data_type = column.type
     if pa.types.is_decimal128(data_type):
         return column.view(pa.binary(16))
@@ -231,8 +231,8 @@ def dictionary_indices(column: pa.DictionaryArray) -> Integers:
 
 
 def _with_null(codes: Codes, column: pa.Array) -> Codes:
-    """Return the codes of the column with one more code for null; if the column has no nulls, return the
-    codes unchanged."""
+    """Return the codes with one code more, which all rows get in which ``column`` is null; if the column has
+    no nulls, return the codes unchanged."""
     valid = valid_mask(column)
     if valid is None:
         return codes
@@ -240,8 +240,9 @@ def _with_null(codes: Codes, column: pa.Array) -> Codes:
 
 
 def _encode_lists(column: pa.Array) -> Codes:
-    """Encode arrays by the bytes of their elements' codes. The codes under nulls are undefined. Raises
-    BatchTooLargeError if the bytes of a batch exceed the length of a text."""
+    """Return the codes of a column of arrays, made from the bytes of their elements' codes. The codes under
+    nulls are undefined. Raises BatchTooLargeError if the column's bytes exceed the greatest length of a
+    text."""
     parts = lists.take_apart(column)
     elements = encode(parts.flat()).values
     size = elements.dtype.itemsize
@@ -255,15 +256,15 @@ def _encode_lists(column: pa.Array) -> Codes:
 
 
 def _encode_objects(values: Sequence[object]) -> Codes:
-    """Encode nested values, given as Python objects, one by one through a Python dict."""
+    """Return the codes of nested values, given as Python objects, numbered by a Python dict."""
     numbers: dict[Hashable, int] = {}
     codes = [numbers.setdefault(hashable_value(value), len(numbers)) for value in values]
     return Codes(np.array(codes, np.int64), max(1, len(numbers)))
 
 
 def hashable_value(value: object) -> Hashable:
-    """Return a stand-in for a (nested) Python value; stand-ins are equal and hash equal if SQL's grouping
-    treats the values as equal."""
+    """Return a hashable stand-in for a (possibly nested) Python value. Stand-ins are equal exactly where
+    SQL's grouping treats the values as equal."""
     if isinstance(value, float):
         return ("NaN",) if value != value else value + 0.0
     if isinstance(value, list | tuple):
@@ -275,7 +276,7 @@ def hashable_value(value: object) -> Hashable:
 
 
 def _is_fixed_width(data_type: pa.DataType) -> bool:
-    """True for types that :func:`numpy_view` shows as integers of at most 64 bits."""
+    """Return whether :func:`numpy_view` shows values of the type as numbers of at most 64 bits."""
     return bool(
         pa.types.is_integer(data_type)
         or pa.types.is_boolean(data_type)

@@ -1,4 +1,4 @@
-"""Grouping: rows of equal keys get one dense number."""
+"""Grouping of rows: rows with equal keys get the same number, the number of their group, counted from 0."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -24,7 +24,7 @@ ROWS_PER_CODE: Final = 8
 class RowGroups(msgspec.Struct, frozen=True):
     """The groups of some rows. ``ids[row]`` is the group of each row, 0 to ``size`` - 1; ``rows[group]`` is
     an arbitrary row of each group; ``counts[group]`` is the number of the group's rows, ``counts`` None if
-    nobody counted."""
+    the rows were not counted."""
 
     ids: Rows
     size: int
@@ -60,8 +60,8 @@ def _is_costly(column: pa.Array) -> bool:
 
 
 def _follows(column: pa.Array, grouping: RowGroups) -> bool:
-    """Return whether all rows of each group have the same value in the column, as all rows of a customer have
-    the customer's name. False, without comparing, if the column has nulls. Compares the first rows first."""
+    """Return whether each group's rows have one value in the column, as when a customer's number determines
+    the name. Returns False without comparing if the column has nulls. Compares a sample of the rows first."""
     if grouping.size == len(column):
         return True
     if column.null_count:
@@ -74,7 +74,7 @@ def _follows(column: pa.Array, grouping: RowGroups) -> bool:
 
 
 def group_codes(codes: Codes) -> RowGroups:
-    """Return the groups of rows with equal codes."""
+    """Group rows by their codes: two rows are in one group exactly where their codes are equal."""
     length = len(codes.values)
     if codes.bound <= max(DENSITY * length, SMALL_BOUND):
         return _group_dense(codes)
@@ -82,8 +82,8 @@ def group_codes(codes: Codes) -> RowGroups:
 
 
 def _numbered(rows: Rows) -> RowGroups:
-    """Build the groups from ``rows``, which has for each row the position of the row that represents its
-    group."""
+    """Build groups from ``rows``, which has for each row the position of the row that represents the row's
+    group (a representative has its own position)."""
     stands = np.zeros(len(rows), np.bool_)
     stands[rows] = True
     first = np.flatnonzero(stands)
@@ -93,7 +93,7 @@ def _numbered(rows: Rows) -> RowGroups:
 
 
 def _group_dense(codes: Codes) -> RowGroups:
-    """Group rows by codes of a small bound, with a table that has a place for every possible code."""
+    """Group rows by codes of a small bound, with an array that has an entry for every possible code."""
     length = len(codes.values)
     if codes.bound * ROWS_PER_CODE <= length:
         return _group_few(codes)
@@ -108,8 +108,8 @@ def _group_dense(codes: Codes) -> RowGroups:
 
 
 def _group_few(codes: Codes) -> RowGroups:
-    """Group rows by codes of which each occurs many times: count the codes, then look for one row of each
-    code, in the first rows first."""
+    """Group rows by codes of which each occurs many times, and count the rows of each group. Only as many
+    rows are searched for the groups' representative rows as are needed."""
     ids, counts = codes.values, np.bincount(codes.values, minlength=codes.bound)
     present = counts > 0
     size = int(present.sum())

@@ -21,9 +21,9 @@ _MAX_LEVELS: Final = 16
 class IntegerTable:
     """A table from integers to numbers: equal integers have the same number, the index of one of their rows.
 
-    ``numbers[row]`` is the number of each of the given values, below their count; :attr:`missing`, the count,
-    is the number of every other integer. A value whose place in the table is taken by another value goes to a
-    further, smaller level.
+    ``numbers[row]`` is the number of each of the given values, less than their count; :attr:`missing`, equal
+    to the count, is the number of every integer that is not in the table. A value whose slot is taken by
+    another value goes to a further, smaller level.
     """
 
     def __init__(self, values: Integers) -> None:
@@ -43,7 +43,7 @@ class IntegerTable:
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes of memory that the table holds."""
+        """Return the number of bytes of memory that the table holds."""
         return self.numbers.nbytes + sum(level.nbytes for level in self._levels)
 
     def find(self, values: Integers) -> Integers:
@@ -59,26 +59,29 @@ class IntegerTable:
 
 
 class _Level:
-    """A level of an :class:`IntegerTable`. The level is made from the values of some ``rows`` (None = all
-    rows); each value is stored at its own place in the level, or left to the next level."""
+    """A level of an :class:`IntegerTable`, made from the values of some ``rows`` (None = all rows). A level
+    stores each value in one slot, or, if another value has the slot, leaves it to the next level."""
 
     nbytes: int
 
     def enter(self, numbers: Integers) -> Integers:
-        """Write into ``numbers``, the numbers of all rows of the table, the numbers of the rows whose values
-        this level stores; return the other rows."""
+        """Set ``numbers[row]``, for each row whose value this level stores, to the value's number; return the
+        rows whose values are left to the next level. ``numbers`` has an entry for every row of the table."""
         raise NotImplementedError
 
     def find(self, values: Integers, missing: int) -> tuple[Integers, Integers]:
-        """Return the number of each value, ``missing`` if this level does not store the value; and the
-        positions, among ``values``, of the values that another level may store."""
+        """Look the values up in this level.
+
+        Returns the number of each value, ``missing`` where this level does not store the value, and the
+        positions in ``values`` of the values that a later level may store."""
         raise NotImplementedError
 
 
 class _HashLevel(_Level):
-    """A level that places a value by the high bits of its product with an odd number. The product identifies
-    the value, so the place stores only the product's low bits, and below them the row number: one read of
-    eight bytes tells whether the value is present and its number."""
+    """A hash level: a value's slot is given by the high bits of the value's product with an odd number.
+
+    The product identifies the value, so a slot stores only the product's low bits, and below them the row
+    number: one read of eight bytes tells whether the value is present and its number."""
 
     def __init__(self, values: Integers, multiplier: np.uint64, rows: Integers | None) -> None:
         self._multiplier = multiplier
@@ -124,8 +127,8 @@ class _HashLevel(_Level):
         return np.where(rests < self._free, self._rows[found], missing), others
 
     def _split(self, values: Integers) -> tuple[Integers, Words]:
-        """Return the place of each value (the high bits of its product), and the low bits of the product,
-        shifted up."""
+        """Return the slot of each value (the high bits of the product), and the low bits of the product,
+        shifted to the top of the word."""
         products = values.view(np.uint64) * self._multiplier
         places = (products >> self._shift).view(np.int64)
         products <<= self._bits
@@ -133,8 +136,8 @@ class _HashLevel(_Level):
 
 
 def _places_per_value(count: int) -> int:
-    """Return the number of places per value in a level of ``count`` values: few values can afford many free
-    places, which make misses quick; many values should fit the caches."""
+    """Return the number of slots per value in a level of ``count`` values: many for few values, as free slots
+    make misses quick; few for many values, whose level should fit the CPU's caches."""
     return 8 if count < 2**14 else 2
 
 

@@ -18,8 +18,9 @@ _MOST_ELEMENTS = 2**31 - 1
 
 
 class Lists(msgspec.Struct, frozen=True):
-    """A list or map column: row ``i`` holds ``elements[starts[i] : starts[i] + lengths[i]]``; null rows
-    (False in ``valid``, None if there are none) hold nothing. A map's elements are its entries."""
+    """A list or map column taken apart: row ``i`` has the elements ``elements[starts[i] : starts[i] +
+    lengths[i]]``; a map's elements are its entries. ``valid`` is False in null rows, whose length is 0; None
+    if no row is null."""
 
     elements: pa.Array
     starts: Integers
@@ -27,7 +28,7 @@ class Lists(msgspec.Struct, frozen=True):
     valid: Mask | None
 
     def rows(self) -> Integers:
-        """Return the row of each element, in the order of :meth:`flat`."""
+        """Return for each element, in the order of :meth:`flat`, the number of its row."""
         return np.repeat(np.arange(len(self.lengths)), self.lengths)
 
     def firsts(self) -> Integers:

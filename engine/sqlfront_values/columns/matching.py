@@ -83,8 +83,9 @@ class KeyDirectory:
         return self._table.take(codes, mode="clip")
 
     def _find_hashed(self, codes: Integers, hashed: IntegerTable) -> Integers:
-        """Return the numbers of the codes from the hash table. Builds a table of numbers by code, for later
-        calls, once the look-ups are worth that table."""
+        """Return the numbers of ``codes`` by looking them up in ``hashed``. Once enough codes were looked up
+        to make it worth the cost, also build an array of numbers by code, which later calls of :meth:`find`
+        use."""
         self._looked_up += len(codes)
         if self._codes.bound <= min(MAX_TABLE, self._looked_up / PROBES_PER_CODE):
             self._table = np.full(self._codes.bound, hashed.missing)
@@ -93,13 +94,14 @@ class KeyDirectory:
 
     @property
     def wanted_rows(self) -> int:
-        """Return the number of rows that makes a call of :meth:`find` worth the call's fixed cost."""
+        """Return the least number of rows per call of :meth:`find` for which the call's fixed cost does not
+        matter."""
         return max((step.coder.fixed_cost for step in self._steps), default=0)
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes of memory that the numbers and the hash table hold, the table of numbers by code
-        included."""
+        """Return the number of bytes of memory that the directory's numbers and hash table hold, including
+        the array of numbers by code, which may be built later."""
         hashed = 0 if self._hashed is None else self._hashed.nbytes + 8 * min(self._codes.bound, MAX_TABLE)
         return self.numbers.nbytes + hashed
 
@@ -115,8 +117,8 @@ class KeyDirectory:
 
 
 class _Coder(Protocol):
-    """A coder gives the values of one column codes, ``0 <= code < bound``; the code of a value that the build
-    side did not have is ``bound - 1``. The code of null is undefined."""
+    """A mapping from the values of one key column to codes, ``0 <= code < bound``. A value that the build
+    side does not have gets the code ``bound - 1``; the code of null is undefined."""
 
     bound: int
     #: The least number of values per call for the fixed cost of the call not to matter.
@@ -126,8 +128,8 @@ class _Coder(Protocol):
 
 
 class _Step(msgspec.Struct, frozen=True):
-    """The step of :meth:`KeyDirectory.find` for one column of a key. ``folded`` renumbers the codes of the
-    columns before this one, so that the combined codes stay in an int64; None if they do anyway."""
+    """The step of :meth:`KeyDirectory.find` for one column of a key. ``folded`` renumbers the combined codes
+    of the columns before this one, so that the result fits an int64; None if the result fits anyway."""
 
     coder: _Coder
     null_safe: bool
@@ -186,8 +188,9 @@ class _TableCoder:
 
 
 class _StringCoder:
-    """The base of the coders for strings and binaries. The codes of a dictionary's values are looked up once,
-    and kept while arrays have the same dictionary."""
+    """The base of the coders for strings and binaries; ``known`` is the number of values of the build side.
+    The codes of a dictionary's values are looked up once, and reused for further arrays with the same
+    dictionary."""
 
     def __init__(self, known: int) -> None:
         self.bound = known + 1
@@ -210,7 +213,8 @@ class _StringCoder:
 
 
 class _ValueCoder(_StringCoder):
-    """A coder for few different values, by Arrow's lookup, which hashes the values anew at each call."""
+    """A coder for few different strings or binaries, by Arrow's lookup, which hashes the build side's values
+    anew at each call."""
 
     def __init__(self, values: pa.Array) -> None:
         super().__init__(len(values))
@@ -278,7 +282,8 @@ def _make_string_coder(column: pa.Array) -> _Coder:
 
 
 def _complete_rows(columns: Sequence[pa.Array], null_safe: Sequence[bool]) -> Mask | None:
-    """Return a mask, False for rows with a null in a column that is not null-safe; None if no row has one."""
+    """Return a mask, False for rows with a null in a column that is not null-safe; None if no row has such a
+    null."""
     result: Mask | None = None
     for column, safe in zip(columns, null_safe, strict=True):
         valid = None if safe else valid_mask(column)
@@ -288,15 +293,16 @@ def _complete_rows(columns: Sequence[pa.Array], null_safe: Sequence[bool]) -> Ma
 
 
 def _renumber(codes: Codes) -> tuple[IntegerTable, Codes]:
-    """Enter the codes in a hash table. Return the table, which gives further codes their numbers, and the
-    numbers of the given codes, whose bound leaves one number for codes that are not in the table."""
+    """Replace arbitrary codes by dense numbers. Return the hash table that maps codes to their numbers, and
+    the numbers of the given codes; the bound leaves one more number, which the table gives to codes that it
+    does not have."""
     table = IntegerTable(codes.values)
     return table, Codes(table.numbers, table.missing + 1)
 
 
 def _narrow_or(column: pa.Array, otherwise: int) -> Integers:
-    """Return the unscaled values of a decimal128 column as int64, with ``otherwise`` for decimals beyond 64
-    bits."""
+    """Return the unscaled values of a decimal128 column as int64; a value that does not fit 64 bits becomes
+    ``otherwise``."""
     words = decimal_words(column)
     fits = words[:, 1] == words[:, 0] >> 63
     return np.where(fits, words[:, 0], otherwise)

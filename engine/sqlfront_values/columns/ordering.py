@@ -90,9 +90,9 @@ def sorting_order(codes: Codes) -> Rows:
 
 
 def _sort(values: Integers) -> None:
-    """Sort the values in place, ascending. Many values are sorted run by run, with a :func:`check` between
-    runs that may stop the query; numpy's stable sort recognises the two sorted runs of a part, and only
-    merges them."""
+    """Sort the values in place, ascending. Many values are sorted in runs, which are then merged two by two;
+    a :func:`check` between these steps may stop the query. (numpy's stable sort merges two sorted runs
+    quickly.)"""
     if len(values) <= _RUN:
         values.sort()
         return

@@ -19,8 +19,8 @@ SMALL_TABLE: Final = 2**23
 
 
 class KeyPresence:
-    """A set of the values of a column, nulls aside. The test never misses a value of the set but may accept
-    another value: null, or a value of the same hash."""
+    """A set of the values of a column, nulls aside, for an inexact test (:meth:`test`) that accepts every
+    value of the set, but may also accept null or a value of the same hash."""
 
     def __init__(self, keys: Integers) -> None:
         low, high = value_range(keys, None)
@@ -48,12 +48,12 @@ class KeyPresence:
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes of memory that the set holds."""
+        """Return the number of bytes of memory that the set holds."""
         return self._places.nbytes
 
     def test(self, column: pa.Array) -> Mask | None:
-        """Return a mask, False where the value is surely not in the set, True where the value is or seems to
-        be in the set; None if the values of this column can't be tested."""
+        """Return a mask: False where the value is surely not in the set, True where the value is or may be in
+        the set. Return None if :func:`as_integers` does not represent the values of ``column``."""
         values = as_integers(column)
         return None if values is None else self._places.take(self._place(values), mode="clip")
 

@@ -1,6 +1,7 @@
 """Single values of Arrow arrays as Python objects, for look-ups of a few rows.
 
-A call costs 50 to 300 ns and no kernel; ``array[i].as_py()`` costs a microsecond, a batch for one row ten.
+A call of a reader takes 50 to 300 ns and calls no Arrow kernel; ``array[i].as_py()`` takes a microsecond,
+making a batch of one row ten.
 """
 
 import datetime
@@ -28,9 +29,9 @@ _SMALL_DICTIONARY: Final = 4096
 
 
 def value_reader(array: pa.Array) -> Reader:
-    """Return a reader of the logical values of an array in physical form, as a Literal holds them: a Decimal,
-    a date, an aware datetime in UTC for a timestamp with a zone. A call raises OverflowError or ValueError
-    for a date beyond Python's years.
+    """Return a function from a row number to the row's logical value in ``array`` (in physical form), None
+    for null. The values are those of a Literal: a Decimal, a date, an aware datetime in UTC for a timestamp
+    with a zone. The function raises OverflowError or ValueError for a date beyond Python's years.
 
     >>> value_reader(pa.array(["a", None]))(0), value_reader(pa.array(["a", None]))(1)
     ('a', None)
@@ -61,9 +62,9 @@ def row_reader(arrays: Sequence[pa.Array]) -> Callable[[int], tuple[object, ...]
 
 
 def _written_out(array: pa.Array, name: str) -> tuple[str, dict[str, object]]:
-    """Return the Python expression for a row's value in ``array``, as a part for :func:`tuple_function` in
-    which ``row`` is the row number, and the objects that the expression names. ``name`` is a prefix for the
-    names."""
+    """Return a Python expression that reads the value of row number ``row`` from ``array``, to be used as a
+    part for :func:`tuple_function`, and the objects that the expression refers to by name; their names begin
+    with ``name``."""
     data_type = array.type
     if array.null_count or not (_has_storage(data_type) or pa.types.is_string(data_type)):
         return f"{name}(row)", {name: value_reader(array)}
@@ -85,8 +86,9 @@ def _written_out(array: pa.Array, name: str) -> tuple[str, dict[str, object]]:
 
 
 def storage_reader(array: pa.Array) -> Reader:
-    """Return a reader of an array's stored values, None for null: numbers for dates, timestamps, durations
-    and decimal64, which sort like the values; for other types the logical values."""
+    """Return a function from a row number to the row's stored value in ``array``, None for null. Dates,
+    timestamps, durations and decimal64 are stored as numbers, which sort like the values; of other types the
+    function returns the logical value."""
     data_type = array.type
     if pa.types.is_dictionary(data_type):
         read = _dictionary_reader(array)
@@ -102,8 +104,8 @@ def storage_reader(array: pa.Array) -> Reader:
 
 
 def to_storage(data_type: pa.DataType) -> Callable[[object], object] | None:
-    """Return the conversion of a non-null logical value to the stored value that :func:`storage_reader`
-    reads; None if both are the same."""
+    """Return the function that converts a logical value, not null, to the stored value that
+    :func:`storage_reader` returns; None if the logical and the stored value are the same."""
     if pa.types.is_date32(data_type):
         return lambda value: value.toordinal() - _EPOCH_DAY  # type: ignore[attr-defined]
     if pa.types.is_timestamp(data_type):
@@ -175,8 +177,8 @@ def _boolean_reader(array: pa.Array) -> Reader:
 
 
 def _byte_parts(array: pa.Array) -> tuple[memoryview, memoryview] | None:
-    """Return the offsets of an array of strings or binaries, one more than values, and the bytes that the
-    offsets refer to; None if the array has no values."""
+    """Return the offsets of an array of strings or binaries (one more than the array has values), and the
+    bytes into which the offsets point; None if the array has no values."""
     _, starts, content = array.buffers()
     first = array.offset
     if starts is None or len(array) == 0:

@@ -17,10 +17,11 @@ _TURN: Final = np.uint64(29)
 
 class Text:
     """The bytes of a plain string or binary column, every value padded with zeros to the same number of
-    words.
+    8-byte words.
 
-    ``words[row, n]`` are the bytes 8 n to 8 n + 7 of a value, the first byte lowest; ``lengths``
-    distinguishes zeros of the value from padding. The words under nulls are undefined but harmless.
+    ``words[row, n]`` has the bytes 8 n to 8 n + 7 of the row's value, the first byte in the lowest bits.
+    ``lengths`` has the values' lengths in bytes, which distinguish zeros of a value from padding. The words
+    under nulls are undefined but harmless.
     """
 
     def __init__(self, column: pa.Array) -> None:
@@ -42,12 +43,12 @@ class Text:
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes of memory that the text holds."""
+        """Return the number of bytes of memory that the words and lengths hold."""
         return self.lengths.nbytes + self.words.nbytes
 
     def sortable(self, number: int, rows: Rows | None = None) -> Integers:
-        """Return word ``number`` of each value in ``rows`` (None = all) as an int64 that sorts like the
-        word's bytes."""
+        """Return word number ``number`` of each value in ``rows`` (None = all rows) as an int64; the integers
+        sort as the words' bytes do."""
         word = self.words[:, number] if rows is None else self.words[rows, number]
         return (word.byteswap() ^ np.uint64(1 << 63)).view(np.int64)
 
@@ -88,9 +89,13 @@ def is_hashable_text(column: pa.Array) -> bool:
 
 
 class TextTable:
-    """A table from strings to numbers, like :class:`~sqlfront_values.columns.hashing.IntegerTable` for
-    integers: looks strings up by their hashes and compares every hit. ``exact`` is False in the unlikely case
-    that two of the strings have the same hash; such a table is of no use."""
+    """A table from the strings of ``column`` to numbers: equal strings have the same number, the index of one
+    of their rows.
+
+    ``numbers[row]`` is the number of each of the column's strings; :attr:`missing`, their count, is the
+    number of every other string. Strings are looked up by their hashes, and every hit is compared. ``exact``
+    is False in the unlikely case that two different strings of the column have the same hash; such a table
+    must not be used."""
 
     def __init__(self, column: pa.Array) -> None:
         self._text = Text(column)
@@ -102,7 +107,7 @@ class TextTable:
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes of memory that the table holds."""
+        """Return the number of bytes of memory that the table holds."""
         return self._table.nbytes + self._text.nbytes
 
     def find(self, column: pa.Array) -> Rows:

@@ -6,11 +6,12 @@ from types import CodeType
 
 
 def tuple_function(arguments: str, parts: Sequence[str], values: Mapping[str, object]) -> object:
-    """Compile a function that returns a tuple. ``arguments`` are its parameters, ``parts`` the Python
-    expressions of the tuple's items, ``values`` the objects that the parts name besides the parameters.
+    """Compile a function that returns a tuple. ``arguments`` is its parameter list, ``parts`` has the Python
+    expressions of the tuple's items, ``values`` has the objects, by name, that the expressions use besides
+    the parameters.
 
-    The function is compiled from text, like the standard library's ``namedtuple``. A part may hold only names
-    given here, numbers and operators.
+    The function is compiled from text, as the standard library's ``namedtuple`` is. A part may hold only
+    numbers, operators, and names of parameters and of ``values``.
 
     >>> tuple_function("row", ["row + 1", "n"], {"n": 7})(1)
     (2, 7)

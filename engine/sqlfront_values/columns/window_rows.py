@@ -28,11 +28,12 @@ class PositionRanges(msgspec.Struct, frozen=True):
 
 
 class WindowRows(msgspec.Struct, frozen=True):
-    """The rows of all partitions of a window, one partition after the other, each in the window's order.
+    """The rows of all partitions of a window, one partition after the other, sorted by the window's order
+    within each partition.
 
-    ``order[position]`` is the input row at each position. For each position, ``partitions`` is the range of
-    its partition, and ``peers`` the range of the rows that are equal in the order. ``ids`` numbers the
-    partitions.
+    ``order[position]`` is the number of the input row at each position. For each position, ``partitions`` has
+    the range of the row's partition, and ``peers`` the range of the rows that ORDER BY treats as equal.
+    ``ids[position]`` is the number of the row's partition.
     """
 
     order: Rows
@@ -85,7 +86,7 @@ def window_rows(
 
 
 def _runs(values: Rows) -> PositionRanges:
-    """Return for each position the range of the equal neighbours around the position, the position
+    """Return for each position the range of the adjacent positions with the same value, the position
     included."""
     length = len(values)
     begins = np.flatnonzero(np.concatenate([np.ones(min(length, 1), np.bool_), values[1:] != values[:-1]]))

@@ -109,12 +109,13 @@ def compile_projection(
 def compile_expressions(
     expressions: tuple[Expr, ...], settings: Settings, compact: frozenset[int] = frozenset()
 ) -> tuple[Callable[[Rows], pa.Array], ...]:
-    """Compile each expression to a function from rows (``Rows(batch)``: all rows of a batch) to values; a
-    caller computes only the values that it needs. Parts that expressions share are computed once per
-    ``Rows``.
+    """Compile each expression to a function from rows (``Rows(batch)``: all rows of a batch) to an array of
+    the expression's values. The functions can be called separately; a subexpression that several expressions
+    have in common is computed once per ``Rows``.
 
-    At the positions in ``compact`` a decimal of more than 18 digits may come as a decimal64 of 18 digits and
-    the same scale, whose unscaled values fit 64 bits: good for sums, wrong for a column that is passed on.
+    For the expressions at the positions in ``compact``, a decimal of more than 18 digits may come as a
+    decimal64 of 18 digits and the same scale, whose unscaled values fit 64 bits: good for sums, wrong for a
+    column that is passed on.
     """
     compiler = Compiler(settings, expressions)
     runs = [
@@ -129,8 +130,8 @@ def _as_array(run: Evaluator) -> Callable[[Rows], pa.Array]:
 
 
 def evaluate(expression: Expr, batch: pa.RecordBatch, settings: Settings) -> pa.Array:
-    """Return the expression's values for the rows of the batch; the compiled expression is kept for further
-    calls. See :func:`compile_expression`."""
+    """Return the expression's values for the rows of the batch, as :func:`compile_expression` describes; the
+    compiled expression is cached for further calls."""
     key = (id(expression), settings)
     kept = _expressions.get(key)
     if kept is None:
@@ -139,8 +140,8 @@ def evaluate(expression: Expr, batch: pa.RecordBatch, settings: Settings) -> pa.
 
 
 def filter_batch(batch: pa.RecordBatch, condition: Expr, settings: Settings) -> pa.RecordBatch:
-    """Return the batch's rows for which the condition is true; the compiled condition is kept for further
-    calls. See :func:`compile_filter`."""
+    """Return the batch's rows for which the condition is true, as :func:`compile_filter` describes; the
+    compiled condition is cached for further calls."""
     key = (id(condition), settings)
     kept = _filters.get(key)
     if kept is None:
@@ -149,16 +150,17 @@ def filter_batch(batch: pa.RecordBatch, condition: Expr, settings: Settings) -> 
 
 
 def evaluate_scalar(expression: Expr, settings: Settings) -> object:
-    """Return the Python value of an expression without columns, None for null. Raises the errors of run time,
-    and OverflowError for a date or timestamp outside of the years 1 to 9999, which no Python value can
-    represent. Raises TooLargeError instead of making a large value, which no plan should hold, and after a
-    computation of :data:`~sqlfront_values.room.FEW_SECONDS`."""
+    """Return the Python value of an expression without columns, None for null.
+
+    Raises Spark's error if the evaluation fails; OverflowError for a date or timestamp outside of the years 1
+    to 9999, which no Python value can represent; TooLargeError if the value is too large to be stored in a
+    plan, or takes longer to compute than :data:`~sqlfront_values.room.FEW_SECONDS`."""
     return to_python(_one_value(expression, settings))[0]
 
 
 def check_constant(expression: Expr, settings: Settings) -> None:
-    """Evaluate an expression without columns, and drop the value. Raises what :func:`evaluate_scalar` raises,
-    except OverflowError."""
+    """Raise the error that evaluating an expression without columns ends with, if any: what
+    :func:`evaluate_scalar` raises, except OverflowError."""
     _one_value(expression, settings)
 
 
@@ -168,8 +170,9 @@ def _one_value(expression: Expr, settings: Settings) -> pa.Array:
 
 
 def _evaluated(expression: Expr, settings: Settings) -> Callable[[Rows], pa.Array]:
-    """Return a function that compiles and evaluates the expression in one bounded step, since either may
-    refuse a constant's pattern or format. The function returns an array of one row."""
+    """Return a function that compiles and evaluates an expression without columns, to an array of one row.
+    Errors of both steps become errors of sqlfront (:func:`bounded`), as compiling may refuse a constant,
+    too."""
     return bounded(lambda rows: plain(full_array(Compiler(settings).node(expression)(rows), 1)))
 
 

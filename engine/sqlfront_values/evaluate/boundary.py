@@ -1,5 +1,5 @@
-"""The boundary of evaluation: foreign exceptions become errors of the hierarchy, claimed room is given back,
-and rows whose values are too large together are evaluated in pieces."""
+"""The boundary of evaluation: exceptions of Arrow, numpy and Python become errors of sqlfront, claimed room
+is given back, and rows whose values are too large together are evaluated in pieces."""
 
 from collections.abc import Callable, Iterator
 from typing import TypeVar
@@ -35,8 +35,8 @@ def bounded(run: Callable[[Rows], _T]) -> Callable[[Rows], _T]:
 
 
 def in_pieces(run: Callable[[Rows], _T], rows: Rows) -> Iterator[_T]:
-    """Yield the result of ``run`` for the rows. If ``run`` raises BatchTooLargeError, cut the rows into
-    pieces and yield a result for each piece in order; a single row that is too large raises the error."""
+    """Yield ``run(rows)``. If that call raises BatchTooLargeError, cut the rows into pieces, and yield the
+    result of ``run`` for each piece, in order; if a single row is too large, raise the error."""
     try:
         result = run(rows)
     except room.BatchTooLargeError as error:
@@ -52,8 +52,8 @@ def in_pieces(run: Callable[[Rows], _T], rows: Rows) -> Iterator[_T]:
 
 
 def _pieces(rows: Rows, size: int) -> Iterator[Rows]:
-    """Cut the rows, which would make ``size`` bytes together, into pieces that each make about half of the
-    bytes that may be made at once."""
+    """Cut rows for which ``run`` would make ``size`` bytes into pieces for which it makes about half of
+    :data:`~sqlfront_values.room.MOST_AT_ONCE` each."""
     count = max(2, 2 * size // room.MOST_AT_ONCE)
     step = max(1, rows.length // count)
     for start in range(0, rows.length, step):

@@ -85,8 +85,8 @@ class Compiler:
         return run
 
     def compact(self, expression: Expr) -> Evaluator:
-        """Compile like :meth:`node`, but a decimal of more than 18 digits comes as a decimal64 of 18 digits
-        if all unscaled values of a batch fit 64 bits (so there may be more than 18 digits)."""
+        """Compile as :meth:`node` does, except that a decimal of more than 18 digits may come as a decimal64
+        of 18 digits, if all unscaled values of a batch fit 64 bits (even those of 19 digits)."""
         data_type = expression.type
         if (
             is_decimal(data_type)
@@ -161,9 +161,9 @@ class Compiler:
         return self._kernel(call)
 
     def _among(self, call: Call) -> Evaluator:
-        """Compile ``x IN (...)``: if a choice is no literal, as the alternatives ``x = a OR x = b``; else by
-        a look-up in a set of the literals, or by the call's kernel if the literals are few or no set serves
-        their type."""
+        """Compile ``x IN (...)``. If an item of the list is not a literal, the call becomes alternatives ``x
+        = a OR x = b``; else x is looked up in a set of the literals, or the call's kernel compares x with the
+        literals if they are few or no set serves their type."""
         tested, *listed = call.arguments
         values = [choice.value for choice in listed if isinstance(choice, Literal)]
         if len(values) < len(listed):
@@ -191,8 +191,9 @@ class Compiler:
         return _placed(kernel, operands, call, types)
 
     def _decimal_comparison(self, call: Call) -> Evaluator:
-        """Compile a comparison of decimals of one type by their unscaled values in int64; after the first
-        values that do not fit int64, and for different types, by the call's kernel."""
+        """Compile a comparison of decimals. Decimals of one type are compared by their unscaled values in
+        int64 until values come that do not fit int64; from then on, and for different types, the call's
+        kernel compares."""
         left, right = call.arguments
         if not left.type.equals(right.type):
             return self._kernel(call)
@@ -253,8 +254,8 @@ def _placed(
     call: Call,
     types: tuple[pa.DataType, ...],
 ) -> Evaluator:
-    """Compile the call to ``kernel`` over operands of the given types: dictionary strings are computed by
-    distinct value if the function allows, else decoded before the kernel sees them."""
+    """Compile the call of ``kernel`` over operands of the given types. For dictionary strings, the kernel is
+    called once per distinct value if the function allows that, else with decoded strings."""
     if not any(data_type.id == _STRING_ID for data_type in types):
         return _applied(kernel, operands)
     entry = entry_of(call)
@@ -264,8 +265,8 @@ def _placed(
 
 
 def _applied(kernel: "registry.PreparedKernel", operands: tuple[Evaluator, ...]) -> Evaluator:
-    """Return an evaluator that calls the kernel with the operands' values as they are. Each arity has a
-    closure of its own: small batches are sensitive to each Python step."""
+    """Return an evaluator that calls the kernel with the operands' values. Calls of one operand and of two
+    have separate closures, since small batches are sensitive to each Python step."""
     match operands:
         case (only,):
             return lambda rows: kernel((only(rows),), rows.length)

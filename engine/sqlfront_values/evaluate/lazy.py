@@ -116,8 +116,9 @@ def lazy_connective(left: Evaluator, right: Evaluator, *, conjunction: bool) -> 
 
 
 def _not_null(values: Datum) -> Evaluator:
-    """Return an evaluator over ``values``, which are computed already: all of them if all rows are asked for,
-    else the values that are not null, since exactly their rows are asked for."""
+    """Return an evaluator over ``values``, already computed for all rows. For all rows the evaluator returns
+    ``values``; it is otherwise called for exactly the rows that are not null, and returns the values without
+    nulls."""
     return lambda rows: (
         values if is_scalar(values) or rows.length == len(values) else _DROP_NULL.call([values])
     )
@@ -132,8 +133,8 @@ class _Pieces:
         self._done: list[tuple[pa.Array | None, Datum, int]] = []
 
     def give(self, mask: Datum, value: Evaluator) -> bool:
-        """Evaluate ``value`` for the remaining rows where ``mask`` is true, and keep the values; the other
-        rows remain. Return whether no row remains."""
+        """Evaluate ``value`` for the remaining rows where ``mask`` is true, and store the values in the
+        result; the rows where ``mask`` is false or null remain. Return True if no row remains."""
         rest = self.rest
         count = (rest.length if mask.as_py() else 0) if is_scalar(mask) else mask.true_count
         if count == 0:
@@ -152,7 +153,7 @@ class _Pieces:
         return indices if self._indices is None else _TAKE.call([self._indices, indices])
 
     def assembled(self) -> Datum:
-        """Return the values given so far, in the order of the rows; every row must have its value."""
+        """Return the result: the stored values in the order of the rows. Every row must have got a value."""
         if len(self._done) == 1 and self._done[0][0] is None:
             return self._done[0][1]
         values = pa.concat_arrays([full_array(datum, count) for _, datum, count in self._done])

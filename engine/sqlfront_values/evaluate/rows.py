@@ -13,7 +13,8 @@ _TAKE: Final = pc.function("array_take", "TakeOptions", boundscheck=False)
 
 
 class Rows:
-    """All rows of a batch. ``memo`` keeps the values of repeated subexpressions by their numbers."""
+    """The input rows of an evaluation: all rows of a batch. ``memo`` stores values of repeated
+    subexpressions, under the numbers that :meth:`Sharing.slot` gives them."""
 
     __slots__ = ("batch", "length", "memo")
 
@@ -68,5 +69,6 @@ LEVELS_OF_A_STACK: Final = 60
 
 
 def on_another_stack(evaluator: Evaluator) -> Evaluator:
-    """Return an evaluator that runs ``evaluator`` on a separate stack."""
+    """Return an evaluator that runs ``evaluator`` on a separate stack, so that deeply nested expressions
+    don't overflow the caller's."""
     return lambda rows: on_fresh_stack(evaluator, rows)

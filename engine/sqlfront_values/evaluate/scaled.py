@@ -54,8 +54,8 @@ class TooWideError(Exception):
 
 
 class ScaledValues:
-    """The unscaled values of a decimal expression as an int64 datum, and a bound of their magnitudes (None =
-    not known yet)."""
+    """The unscaled values of a decimal expression as an int64 datum, and an upper bound of their absolute
+    values (None = not computed yet)."""
 
     __slots__ = ("_bound", "values")
 
@@ -64,8 +64,8 @@ class ScaledValues:
         self._bound = bound
 
     def bound(self) -> int:
-        """Return a bound of the absolute values; if none is known, compute the bound from the values,
-        once."""
+        """Return an upper bound of the absolute values; if none was given, compute the greatest absolute
+        value, once."""
         if self._bound is None:
             self._bound = _magnitude(self.values)
         return self._bound
@@ -84,9 +84,9 @@ Run = Callable[[Rows], ScaledValues]
 
 
 class Plan:
-    """A plan of computing a decimal expression in int64. ``run`` computes, from rows, the unscaled values at
-    the scale of the expression's type, or raises TooWideError; ``bound`` is the bound of their magnitudes
-    that follows from the types alone."""
+    """A compiled decimal expression. ``run`` computes the unscaled values, at the scale of the expression's
+    type, for given rows, or raises TooWideError; ``bound`` is an upper bound of their absolute values that
+    follows from the types alone."""
 
     __slots__ = ("bound", "run")
 
@@ -100,9 +100,9 @@ def _on_another_stack(plan: Plan) -> Plan:
 
 
 class ScaledCompiler:
-    """A compiler of decimal expressions to plans. ``node`` compiles expressions that are not decimal
-    arithmetic; ``slot`` returns the number under which the memo keeps a repeated expression's value, None for
-    others."""
+    """A compiler of decimal expressions to plans. ``node`` compiles the operands that are not decimal
+    arithmetic. ``slot`` returns the number under which a repeated expression's value is stored in the rows'
+    memo, None for an expression that is not repeated."""
 
     def __init__(self, node: Callable[[Expr], Evaluator], slot: Callable[[Expr], int | None]) -> None:
         self._node = node
@@ -112,11 +112,12 @@ class ScaledCompiler:
     def evaluator(
         self, expression: Expr, fallback: Callable[[], Evaluator], *, compact: bool = False
     ) -> Evaluator:
-        """Compile a decimal expression to an evaluator that computes in int64 and, from the first batch that
-        does not fit on, by the evaluator that ``fallback`` makes.
+        """Compile a decimal expression to an evaluator that computes in int64. When a batch has a value that
+        does not fit int64, this batch and all later batches are computed by the evaluator that ``fallback``
+        makes.
 
-        If ``compact``, what was computed in int64 comes as a decimal64 of 18 digits and the type's scale,
-        whatever the type's precision; else every result has the physical form of the type.
+        The result has the physical form of the expression's type. If ``compact``, values computed in int64
+        come as a decimal64 of 18 digits and the type's scale instead, whatever the type's precision.
         """
         plan = self.plan(expression)
         wide: Evaluator | None = None
@@ -134,8 +135,8 @@ class ScaledCompiler:
         return run
 
     def plan(self, expression: Expr) -> Plan:
-        """Make the plan of a decimal expression. An expression that :func:`is_plannable` refuses becomes a
-        leaf: evaluated the general way, and converted to unscaled values."""
+        """Make the plan of a decimal expression. An expression that :func:`is_plannable` refuses is evaluated
+        by the compiler's ``node``, and its values are converted to unscaled values."""
         self._depth += 1
         if self._depth % LEVELS_OF_A_STACK:
             plan = self._plan(expression)

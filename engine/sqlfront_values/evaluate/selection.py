@@ -55,8 +55,8 @@ class Selection(msgspec.Struct, frozen=True):
         return rows.select(self.rows())
 
     def rows(self) -> pa.Array:
-        """Return the numbers of the selected rows. Not for a selection of all rows or of no rows, which may
-        have neither mask nor indices."""
+        """Return the numbers of the selected rows. To be called only if ``mask`` or ``indices`` is set, which
+        is not certain for a selection of all rows or of no rows."""
         return true_rows(self.mask) if self.indices is None else self.indices
 
 
@@ -84,8 +84,8 @@ def compile_selection(condition: Expr, settings: Settings) -> Callable[[Rows], S
 
 
 def _cheap_first(parts: tuple[Expr, ...]) -> list[Expr]:
-    """Order the conjuncts with conjuncts over strings last; no conjunct moves across a conjunct that can fail
-    or is not deterministic."""
+    """Return the conjuncts with the expensive ones, those over strings, moved to the end. No conjunct moves
+    past a conjunct that can fail or is not deterministic."""
     ordered: list[Expr] = []
     run: list[Expr] = []
     for part in parts:
@@ -124,7 +124,8 @@ class _Progress:
             self.commit()
 
     def commit(self) -> None:
-        """Make ``rows`` only the rows that passed, so that later conjuncts are evaluated for these alone."""
+        """Drop the rows that did not pass from ``rows``, so that later conjuncts are evaluated only for the
+        rows that passed."""
         if self._mask is None or self.count == 0:
             return
         chosen = true_rows(self._mask)

@@ -10,9 +10,8 @@ from sqlfront_values.stacks import deep
 
 class Sharing:
     """The numbers of the subexpressions that occur more than once in some expressions; equal subexpressions
-    have the same number.
-
-    The argument of ``slot(node)`` is the very node object that the expressions hold.
+    have the same number. Nodes are found by identity: :meth:`slot` knows only the node objects of the given
+    expressions, not equal copies.
     """
 
     def __init__(self, expressions: Sequence[Expr]) -> None:
@@ -25,8 +24,8 @@ class Sharing:
             self._visit(expression)
 
     def slot(self, node: Expr) -> int | None:
-        """Return the number of a subexpression that occurs more than once and is deterministic, so that its
-        value is worth keeping; None for other nodes."""
+        """Return the number under which to store the value of ``node``, if the subexpression occurs more than
+        once and is deterministic; None for other nodes."""
         number = self._of_node.get(id(node))
         return number if number is not None and self._uses[number] > 1 and is_deterministic(node) else None
 
@@ -47,15 +46,16 @@ class Sharing:
         return number
 
     def _chain(self, node: Chain) -> int:
-        """Number a chain as a whole: equal parts of two links stand for different values."""
+        """Return a number for the chain, but give none to the parts of its links: equal parts of two links
+        that contain :class:`Previous` have different values."""
         number = self._of_node[id(node)] = self._number((Chain, id(node)))
         self._uses[number] = self._uses.get(number, 0) + 1
         return number
 
     @deep
     def _forget_use(self, children: tuple[Expr, ...]) -> None:
-        """Subtract a use of the nodes below a repeated node: only the first occurrence computes its
-        operands."""
+        """Subtract one use of each node below ``children``, the operands of a repeated node: the operands are
+        computed only where the node first occurs."""
         for child in children:
             number = self._of_node.get(id(child))
             if number is not None:

@@ -1,9 +1,9 @@
 """Bounds of the size of a function's result: bytes, by arithmetic on the lengths of the arguments.
 
-A rule computes from arguments and a number of rows (1 if all arguments are constants) how many bytes the
-function makes at most, working space included, before the function makes any. The caller of the function
-claims that much :mod:`~sqlfront_values.room`. For many rows, a rule may exceed the truth, and the rows are
-then made in pieces; for a single row, a rule must be near the truth.
+A rule computes from a function's arguments and the number of rows (1 if all arguments are constants) an upper
+bound of the bytes that the function makes, working space included, before the function makes any. The caller
+of the function claims that much :mod:`~sqlfront_values.room`. For many rows the bound may be far above the
+bytes, and the rows are then evaluated in pieces; for a single row it must be close.
 
 Most functions make no more bytes than their arguments have (:func:`of_arguments`); the other functions
 declare a rule in their registry entry.
@@ -43,7 +43,7 @@ def most_bytes(data_type: pa.DataType) -> int:
 
 
 def is_variable(data_type: pa.DataType) -> bool:
-    """Return whether values of the type differ in size."""
+    """Return whether the type's values differ in size: True for strings, binaries and nested types."""
     return is_string_like(data_type) or bool(pa.types.is_nested(data_type))
 
 
@@ -51,8 +51,8 @@ def is_variable(data_type: pa.DataType) -> bool:
 
 
 def size_of(datum: Datum) -> int:
-    """Return the bytes of a column, or of a scalar (0 for null). A slice counts with its whole buffers while
-    these are at most UNCOUNTED bytes."""
+    """Return the number of bytes of a column, or of a scalar (0 for null). A slice of a column counts with
+    its entire buffers as long as these have at most UNCOUNTED bytes."""
     if isinstance(datum, pa.Array):
         size: int = datum.get_total_buffer_size()  # of the whole buffers: quick, and often small enough
         return size if size <= UNCOUNTED else datum.nbytes
@@ -65,7 +65,7 @@ def size_of(datum: Datum) -> int:
 
 
 def spread(datum: Datum, rows: int) -> int:
-    """Return the bytes of a column, or of a scalar repeated for all rows."""
+    """Return the number of bytes of a column, or of a scalar repeated for ``rows`` rows."""
     return size_of(datum) if isinstance(datum, pa.Array) else size_of(datum) * rows
 
 
@@ -77,8 +77,7 @@ def lengths(datum: Datum) -> Numbers:
 
 
 def counts(datum: Datum) -> Numbers:
-    """Return the numbers of a numeric column, or of a scalar, as floats; 0 for null and for negative
-    numbers."""
+    """Return the values of a numeric column or scalar as floats, 0 for nulls and negative values."""
     if isinstance(datum, pa.Array):
         return np.maximum(_numbers(datum), 0.0)
     return max(float(datum.as_py()), 0.0) if datum.is_valid else 0.0
@@ -93,26 +92,29 @@ def _numbers(column: pa.Array) -> npt.NDArray[np.float64]:
 
 
 def total(numbers: Numbers, rows: int) -> int:
-    """Return the sum of the numbers over all rows; a single number counts ``rows`` times."""
+    """Return the sum of ``numbers``; a single number counts ``rows`` times."""
     return int(numbers.sum()) if isinstance(numbers, np.ndarray) else int(numbers * rows)
 
 
 def largest(numbers: Numbers) -> float:
-    """Return the largest of the numbers, 0 for an empty array."""
+    """Return the largest of the numbers, or the number itself if there is one for all rows; 0 for an empty
+    array."""
     return float(numbers.max(initial=0.0)) if isinstance(numbers, np.ndarray) else numbers
 
 
 def elements(datum: Datum) -> Numbers:
-    """Return the number of elements of each array, 0 for null; one number for a scalar."""
+    """Return the number of elements of each array value, 0 for null; one number for a scalar."""
     if isinstance(datum, pa.Array):
         return _numbers(pc.call_function("list_value_length", [datum]))
     return float(len(datum)) if datum.is_valid else 0.0
 
 
 def sizes(column: pa.Array) -> npt.NDArray[np.float64]:
-    """Return the approximate bytes of each of the column's values, values of a dictionary in plain form. A
-    column's bytes are distributed over texts by their lengths, over arrays and maps by their numbers of
-    elements, over other values evenly; a struct has the bytes of all its fields together."""
+    """Return the approximate number of bytes of each value of the column; a value of a dictionary array
+    counts as in a plain one.
+
+    The bytes of a column of texts are distributed by the lengths, of arrays and maps by the numbers of
+    elements, of other types evenly; a struct has the bytes of all its fields together."""
     data_type = column.type
     if pa.types.is_dictionary(data_type):
         known = np.append(sizes(column.dictionary), 0.0)
@@ -134,8 +136,8 @@ def sizes(column: pa.Array) -> npt.NDArray[np.float64]:
 
 
 def _each(datum: Datum, rows: int) -> Numbers:
-    """Return the bytes of each value: the length of a text, the bytes of the whole column (or scalar) for an
-    array or another nested value, a fixed bound for any other value."""
+    """Return an upper bound of the bytes of each value of ``datum``: of a text its length, of a nested value
+    the bytes of the entire column or scalar, of any other value a fixed number."""
     data_type = datum.type
     if is_string_like(data_type):
         return lengths(datum)
@@ -146,7 +148,8 @@ def _each(datum: Datum, rows: int) -> Numbers:
 
 
 def of_arguments(arguments: tuple[Datum, ...], rows: int) -> int:
-    """The rule for most functions: the bytes of all arguments together, constants repeated for all rows."""
+    """Return the bytes that most functions make at most: those of all arguments together, constants repeated
+    for all rows."""
     size = 0
     for argument in arguments:
         size += spread(argument, rows)
@@ -154,24 +157,25 @@ def of_arguments(arguments: tuple[Datum, ...], rows: int) -> int:
 
 
 def times(factor: int) -> Growth:
-    """Make a rule: ``factor`` times the bytes of the arguments."""
+    """Return a rule for functions that make at most ``factor`` times the bytes of their arguments."""
     return lambda arguments, rows: factor * of_arguments(arguments, rows)
 
 
 def at_most(size: int) -> Growth:
-    """Make a rule: ``size`` bytes per row, for any arguments."""
+    """Return a rule for functions that make at most ``size`` bytes per row, whatever the arguments."""
     return lambda arguments, rows: size * rows
 
 
 def counted(arguments: tuple[Datum, ...], rows: int) -> int:
-    """The rule for a function whose only argument is the number of the result's bytes, such as ``space``."""
+    """Return the bytes of the result of a function whose only argument is the number of bytes, such as
+    ``space``."""
     return total(counts(arguments[0]), rows)
 
 
 def padded(arguments: tuple[Datum, ...], rows: int) -> int:
-    """The rule for ``lpad`` and ``rpad``: the bytes of the first argument, and as many characters as the
-    second argument says. A character counts as one byte, but as four if the third argument, the padding, is
-    not an ASCII constant."""
+    """Return the bytes that ``lpad`` or ``rpad`` makes at most: those of the first argument, and as many
+    characters as the second argument says. A character counts as one byte, but as four if the third argument,
+    the padding, is not an ASCII constant."""
     widest = 1.0
     if len(arguments) > 2 and not _is_ascii(arguments[2]):
         widest = 4.0
@@ -185,9 +189,9 @@ def _is_ascii(datum: Datum) -> bool:
 
 
 def replaced(arguments: tuple[Datum, ...], rows: int) -> int:
-    """The rule for ``replace``: the bytes of the first argument with every occurrence of the second argument
-    replaced by the third. For many rows occurrences are bounded by the lengths; in a single text they are
-    counted."""
+    """Return the bytes that ``replace`` makes at most: those of the first argument with every occurrence of
+    the second argument replaced by the third. For several rows the occurrences are bounded by the texts'
+    lengths; in a single text they are counted."""
     text, search, *replacement = arguments
     if not replacement:
         return spread(text, rows)
@@ -204,15 +208,15 @@ def replaced(arguments: tuple[Datum, ...], rows: int) -> int:
 
 
 def joined(arguments: tuple[Datum, ...], rows: int) -> int:
-    """The rule for ``array_join``: the bytes of the first argument, and for each element the bytes of the
-    second argument, the delimiter, and of the third argument, which replaces nulls."""
+    """Return the bytes that ``array_join`` makes at most: those of the first argument, and for each element
+    those of the second argument, the delimiter, and of the third argument, which replaces nulls."""
     fillers = sum((lengths(argument) for argument in arguments[1:]), start=0.0)
     return spread(arguments[0], rows) + total(elements(arguments[0]) * fillers, rows)
 
 
 def separated(arguments: tuple[Datum, ...], rows: int) -> int:
-    """The rule for ``concat_ws``: the values, and the elements of arrays, after the first argument, with the
-    first argument between them."""
+    """Return the bytes that ``concat_ws`` makes at most: those of all arguments after the first, the
+    separator, and those of a separator for each value and each element of an array."""
     between = lengths(arguments[0])
     size = 0
     for argument in arguments[1:]:
@@ -222,13 +226,15 @@ def separated(arguments: tuple[Datum, ...], rows: int) -> int:
 
 
 def filled(datum: Datum, numbers: Numbers, rows: int) -> int:
-    """Return the bytes of arrays that hold a value of ``datum`` as often as ``numbers`` says."""
+    """Return the bytes of arrays that repeat the value of ``datum``, each as many times as ``numbers`` says
+    for the row."""
     return total(numbers * (_each(datum, rows) + _PER_ELEMENT), rows)
 
 
 def formatted(arguments: tuple[Datum, ...], rows: int) -> int:
-    """The rule for ``format_string``: the format's own text, the arguments as often as the format may mention
-    them, and all numbers in the format, which may be widths and precisions."""
+    """Return the bytes that ``format_string`` makes at most: those of the format, those of the arguments as
+    often as the format may mention them, and the sum of the numbers in the format, any of which may be a
+    width or a precision."""
     form = arguments[0]
     if isinstance(form, pa.Array):
         texts = [value for value in form.to_pylist() if value is not None]
@@ -244,6 +250,6 @@ def _formatted(text: str, values: tuple[Datum, ...], rows: int) -> int:
 
 
 def by_pattern(arguments: tuple[Datum, ...], rows: int) -> int:
-    """The rule for a date or time written by a pattern, the last argument: a letter of the pattern prints at
-    most 12 bytes, the name of a month."""
+    """Return the bytes of a date or time written by a pattern, the last of the arguments: at most 12 for each
+    letter of the pattern, the length of a month's name."""
     return 12 * spread(arguments[-1], rows) + 32 * rows

@@ -24,8 +24,8 @@ from sqlfront_values.types import physical
 
 
 class Kind(Enum):
-    """A family of argument types; the planner casts an argument to the family unless its type belongs to
-    it."""
+    """A family of argument types. The planner leaves an argument whose type belongs to the family unchanged,
+    and casts any other argument to a type of the family."""
 
     ANY = "any"
     """Any type."""
@@ -86,8 +86,9 @@ ArgumentType: TypeAlias = pa.DataType | Kind
 
 
 class Invocation(msgspec.Struct, frozen=True):
-    """The context of a kernel call beside the arguments: ``type`` of the result (see :func:`kernel_type`),
-    logical types of the arguments, ``length`` in rows, and the session's settings."""
+    """The context of a kernel call beside its arguments: the ``type`` of the result (in the form of
+    :func:`kernel_type`), the logical types of the arguments, ``length``, the number of rows, and the
+    session's settings."""
 
     type: pa.DataType
     argument_types: tuple[pa.DataType, ...]
@@ -96,14 +97,15 @@ class Invocation(msgspec.Struct, frozen=True):
 
 
 def kernel_type(data_type: pa.DataType) -> pa.DataType:
-    """Return the type of a call's result as the kernel receives it: a nested type in physical form, since an
-    array with intervals inside is built of their storage type; any other type unchanged."""
+    """Return the form in which a kernel receives its result's logical type: physical for a nested type, since
+    an array with intervals inside is built of their storage type; unchanged for any other type."""
     return physical(data_type) if pa.types.is_nested(data_type) else data_type
 
 
 class Signature(msgspec.Struct, frozen=True):
-    """The parts of a call that are known before any row: logical types (``type``: see :func:`kernel_type`),
-    the values of its constant arguments (None where an argument is not a literal) and the settings."""
+    """The parts of a call that are known before any row is read: the ``type`` of the result (in the form of
+    :func:`kernel_type`), the logical types of the arguments, the values of the arguments that are literals
+    (None for any other argument), and the session's settings."""
 
     type: pa.DataType
     argument_types: tuple[pa.DataType, ...]
@@ -125,18 +127,19 @@ class ScalarFunction(msgspec.Struct, frozen=True):
     kernel for a signature instead, so that choices by types and constants are made once per plan and not once
     per batch; the evaluator prefers ``prepare``. An entry has one of the two or both.
 
-    ``arguments`` holds the types of all positions; the last ``optional`` of them may be missing; with
-    ``variadic`` the last position repeats (zero times too, if ``optional`` covers it). ``result`` is the
+    ``arguments`` holds the types of all positions; a call may omit the last ``optional`` of them. If
+    ``variadic``, the last position repeats (zero times, too, if ``optional`` covers it). ``result`` is the
     logical type, or a function from the coerced argument types to the logical type.
 
-    ``null_propagating``: null if any argument is null (and the kernel honours that). ``can_fail``: whether
-    the function may raise for some values; a callable decides for a call. ``elementwise_values``: the result
-    for a row depends only on that row's values, so that the evaluator may run the function over a
-    dictionary's values instead of the rows (only if the function is also deterministic and cannot fail).
+    ``null_propagating``: the result is null if any argument is null (and the kernel returns null itself in
+    such rows). ``deterministic``: equal arguments always give equal results. ``can_fail``: whether the
+    function may raise for some values; a callable decides for a call. ``elementwise_values``: the result for
+    a row depends only on that row's values, so that the evaluator may run the function over a dictionary's
+    values instead of the rows (only if the function is also deterministic and cannot fail).
 
-    At the positions ``exact`` only a narrower number is cast to the declared type (Spark's
-    ``ExpectsInputTypes``); COMMON arguments at these positions don't mix strings with other types. With
-    ``variadic`` the last of the positions repeats.
+    At the positions ``exact``, only a narrower number is cast to the declared type (Spark's
+    ``ExpectsInputTypes``); COMMON arguments at these positions don't mix strings with other types. If
+    ``variadic``, the last of these positions repeats.
 
     The arguments at the positions ``constants`` must be constant (Spark: foldable); if their values decide
     the result's type, ``constant_result`` computes the type from the types and these values.
@@ -144,7 +147,8 @@ class ScalarFunction(msgspec.Struct, frozen=True):
     ``growth`` bounds the bytes that a call makes (:mod:`~sqlfront_values.functions.growth`), if its result's
     values differ in size.
 
-    ``display`` overrides the name in result-column names. ``example`` is ``(sql, repr of the Python value)``.
+    ``display`` replaces the name in the names of result columns. ``example`` is a call and the ``repr`` of
+    its Python value.
     """
 
     name: str
@@ -172,8 +176,9 @@ class ScalarFunction(msgspec.Struct, frozen=True):
     def result_type(
         self, argument_types: tuple[pa.DataType, ...], constants: tuple[object, ...] = ()
     ) -> pa.DataType:
-        """Return the logical result type for coerced logical argument types; ``constants`` are the Python
-        values of the arguments at the positions ``self.constants``, as far as the call has them."""
+        """Return the logical result type of a call; ``argument_types`` are the logical types after coercion.
+        ``constants`` are the Python values of the arguments at the positions ``self.constants``, as far as
+        the call has them."""
         if self.constant_result is not None and constants:
             return self.constant_result(argument_types, constants)
         return self.result(argument_types) if callable(self.result) else self.result
@@ -183,8 +188,8 @@ class ScalarFunction(msgspec.Struct, frozen=True):
         return self.can_fail(call) if callable(self.can_fail) else self.can_fail
 
     def prepared(self, signature: Signature) -> PreparedKernel:
-        """Return the kernel of this function for a signature. If values of the result type differ in size,
-        the kernel claims room for its result by ``growth`` before it computes."""
+        """Return the function's kernel for calls with the given signature. If values of the result type
+        differ in size, the kernel claims room for its result, by ``growth``, before it computes."""
         kernel = self._prepared(signature)
         if not sizes.is_variable(signature.type):
             return kernel
@@ -207,8 +212,8 @@ class ScalarFunction(msgspec.Struct, frozen=True):
 
 
 def _rows(arguments: tuple[Datum, ...], length: int) -> int:
-    """Return the number of rows that a kernel computes: ``length`` if an argument is a column, 1 if all
-    arguments are constants."""
+    """Return the number of rows for which a kernel computes values: ``length`` if an argument is a column, 1
+    if all arguments are scalars."""
     for argument in arguments:
         if isinstance(argument, pa.Array):
             return length
@@ -221,9 +226,10 @@ _FEW: Final = 1024
 
 
 def large_unless(position: int) -> Callable[[Call], bool]:
-    """Return a predicate for ``can_fail``: a call may fail, because its result gets too large, unless the
-    argument at ``position`` (from 0) is missing, null, a number up to :data:`_FEW`, or a text up to that
-    length."""
+    """Return a function for ``can_fail``, which says whether a call's result may get too large.
+
+    The function returns False if the argument at ``position`` (from 0) is missing, null, a literal number up
+    to :data:`_FEW`, or a literal text up to that length; else True."""
 
     def fails(call: Call) -> bool:
         if len(call.arguments) <= position:
@@ -292,12 +298,13 @@ def register(*functions: ScalarFunction) -> None:
 
 
 def lookup(name: str) -> ScalarFunction | None:
-    """Return the entry of a lower-case Spark name or operator name; None if no function has the name."""
+    """Return the entry of the function or operator ``name`` (Spark's name in lower case); None if there is no
+    such function."""
     return _FUNCTIONS.get(name) or _all_functions().get(name)
 
 
 def names() -> tuple[str, ...]:
-    """Return all registered names, sorted."""
+    """Return the names of all registered functions and operators, sorted."""
     return tuple(sorted(_all_functions()))
 
 

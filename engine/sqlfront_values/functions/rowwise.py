@@ -1,8 +1,8 @@
 """Code that the kernels share: calling conventions, byte views, and Python code over distinct values.
 
-A kernel receives arrays and scalars mixed. :func:`columnar` spares a kernel the case of scalars only.
-:func:`by_row` is the last resort, for functions that neither an Arrow kernel nor numpy computes as Spark
-does: it calls Python once per distinct value.
+A kernel receives arrays and scalars mixed. :func:`columnar` wraps a kernel that does not handle calls with
+scalars alone. :func:`by_row` is the last resort, for functions that neither an Arrow kernel nor numpy
+computes as Spark does: it calls Python once per distinct value.
 """
 
 from collections.abc import Callable
@@ -57,7 +57,7 @@ def columnar(kernel: Kernel) -> Kernel:
 
 
 def nulls(invocation: Invocation) -> pa.Array:
-    """Return a column of nulls of the result's type."""
+    """Return a column of ``invocation.length`` nulls, of the result's type in physical form."""
     return pa.nulls(invocation.length, physical(invocation.type))
 
 
@@ -68,9 +68,9 @@ def by_row(
     *,
     null_aware: bool = False,
 ) -> pa.Array:
-    """Return the column of the results of ``function``, which is called with the Python values of a row, once
-    for all equal rows. Rows with a null give null without a call; with ``null_aware`` they are called with
-    None."""
+    """Return the column of the results of ``function``, which is called with the Python values of a row, only
+    once for rows of equal values. A row with a null gives null without a call; if ``null_aware``, the
+    function is called, with None for null."""
     result_type = physical(invocation.type)
     if not null_aware and any(
         not argument.is_valid for argument in arguments if isinstance(argument, pa.Scalar)
@@ -89,8 +89,8 @@ def by_row(
 
 
 def row_kernel(function: Callable[..., object], *, null_aware: bool = False) -> Kernel:
-    """Make a kernel that calls ``function`` with the Python values of each row; ``null_aware`` is explained
-    at :func:`by_row`."""
+    """Make a kernel that calls ``function`` with the Python values of each row, as :func:`by_row` does; if
+    ``null_aware``, also for rows with nulls."""
 
     @columnar
     def kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
@@ -100,15 +100,15 @@ def row_kernel(function: Callable[..., object], *, null_aware: bool = False) -> 
 
 
 def constants(arguments: tuple[Datum, ...]) -> tuple[object, ...] | None:
-    """Return the Python values of arguments if all are constants and not null, else None."""
+    """Return the Python values of the arguments if all are scalars and none is null; else None."""
     if any(isinstance(argument, pa.Array) or not argument.is_valid for argument in arguments):
         return None
     return tuple(scalar_to_python(argument) for argument in arguments)
 
 
 def map_values(function: Callable[..., object], column: pa.Array, data_type: pa.DataType) -> pa.Array:
-    """Return the results, of ``data_type``, of ``function`` on the Python values of one column; the function
-    is called once per distinct value, null gives null."""
+    """Return a column of type ``data_type`` with the results of ``function``, which is called with each
+    distinct Python value of ``column``; null gives null."""
     invocation = Invocation(data_type, (data_type,), len(column), Settings())
     return by_row(function, (column,), invocation)
 
@@ -145,8 +145,8 @@ def _call(
 
 
 def _row_numbers(arguments: tuple[Datum, ...]) -> Integers | None:
-    """Return for each row the number of its values among the distinct values, in the order of their first
-    rows; None if most values are distinct, or can't be compared."""
+    """Number the distinct rows of the arguments, in the order of their first occurrence, and return each
+    row's number. Return None if most rows are distinct, or if a column's type can't be encoded."""
     numbers: Integers | None = None
     for column in (argument for argument in arguments if isinstance(argument, pa.Array)):
         if pa.types.is_nested(column.type) or pa.types.is_decimal64(column.type):
@@ -162,9 +162,11 @@ def _row_numbers(arguments: tuple[Datum, ...]) -> Integers | None:
 
 
 def bytes_view(array: pa.Array) -> tuple[Offsets, Bytes]:
-    """Return the offsets (one more than rows) and the whole byte buffer of a string or binary array.
+    """Return the offsets (one more than the array has rows) and the entire byte buffer of a string or binary
+    array.
 
-    Row ``i`` is ``data[offsets[i]:offsets[i + 1]]``; the range of a null is undefined but within the buffer.
+    Row ``i`` is ``data[offsets[i]:offsets[i + 1]]``; the range of a null is undefined but within the
+    buffer.
     """
     _, offset_buffer, data_buffer = array.buffers()
     if offset_buffer is None or len(array) == 0:
@@ -174,8 +176,8 @@ def bytes_view(array: pa.Array) -> tuple[Offsets, Bytes]:
 
 
 def is_ascii(array: pa.Array) -> bool:
-    """Return whether all characters of the string array are single bytes, so that byte kernels are character
-    kernels."""
+    """Return whether all characters of the string array are ASCII, so that Arrow's kernels over bytes give
+    the results of those over characters."""
     offsets, data = bytes_view(array)
     used = data[offsets[0] : offsets[-1]]
     return used.size == 0 or int(used.max()) < 128
@@ -191,8 +193,8 @@ def integers(array: pa.Array) -> Integers:
 
 
 def micros_of(column: pa.Array) -> Integers:
-    """Return the values of a timestamp column (or another column of 64-bit integers); undefined under
-    nulls."""
+    """Return the values of a timestamp column (or another column of 64-bit integers) as int64, in
+    microseconds since 1970 for timestamps; undefined under nulls."""
     return numpy_view(column).astype(np.int64, copy=False)
 
 
@@ -206,19 +208,17 @@ def as_numbers(datum: Datum) -> Datum:
 def from_numbers(
     function: Callable[..., object], arguments: tuple[Datum, ...], invocation: Invocation
 ) -> pa.Array:
-    """Return :func:`by_row` of a function that computes dates or timestamps as integers: days or microseconds
-    since 1970, as of :func:`as_numbers`."""
+    """Return a column of dates or timestamps whose values ``function`` computes, row by row as with
+    :func:`by_row`, as integers: days or microseconds since 1970."""
     storage = pa.int32() if invocation.type == DATE else pa.int64()
     inner = Invocation(storage, invocation.argument_types, invocation.length, invocation.settings)
     return by_row(function, arguments, inner).view(invocation.type)
 
 
 def local_instant(local: int, zone: str) -> int:
-    """Return the instant, in microseconds since 1970 UTC, at which the zone's clock shows ``local``, in
-    microseconds since 1970 of that clock. For skipped and repeated times see
-    :mod:`sqlfront_values.zones.wall_clock`.
-
-    Raises INVALID_TIMEZONE.
+    """Return the instant, in microseconds since 1970 UTC, at which the clock of the time zone ``zone`` shows
+    ``local``, the time in microseconds since 1970 by that clock. For skipped and repeated times see
+    :mod:`sqlfront_values.zones.wall_clock`. Raises INVALID_TIMEZONE if there is no such zone.
     """
     try:
         return int(instants_of(np.array([local]), zone)[0])
@@ -227,7 +227,7 @@ def local_instant(local: int, zone: str) -> int:
 
 
 def invalid_zone(zone: str) -> DatabaseError:
-    """Build the error INVALID_TIMEZONE."""
+    """Build Spark's error INVALID_TIMEZONE for a name ``zone`` that is no time zone."""
     return spark_error(
         "INVALID_TIMEZONE",
         f"The timezone: {zone} is invalid. The timezone must be either a region-based zone ID or a zone"

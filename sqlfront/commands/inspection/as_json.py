@@ -31,7 +31,8 @@ Fields = dict[str, object]
 
 
 def describe_as_json(run: StatementRun, statement: DescribeTable) -> CommandOutcome:
-    """DESCRIBE EXTENDED ... AS JSON. Raises DESCRIBE_JSON_NOT_EXTENDED without EXTENDED."""
+    """DESCRIBE EXTENDED ... AS JSON: show all about a relation in one row with one JSON text. Raises
+    DESCRIBE_JSON_NOT_EXTENDED if the statement lacks EXTENDED."""
     if not statement.extended:
         raise spark_error(
             "DESCRIBE_JSON_NOT_EXTENDED",
@@ -53,8 +54,9 @@ def describe_as_json(run: StatementRun, statement: DescribeTable) -> CommandOutc
 
 
 def _place(entry: Entry, written: str) -> Fields:
-    """The names: a permanent view's in lower case, others as they are ``written`` in the statement. Global
-    temporary views are said to be in the schema of the other ones, as in Spark."""
+    """Return the JSON fields for the relation's name, catalog and schema. A permanent view's name is in lower
+    case, other names are as ``written`` in the statement. A global temporary view is shown in the schema of
+    the other temporary views, as in Spark."""
     catalog, (database, name) = DEFAULT_CATALOG, as_written(written)
     if entry.temporary:
         if entry.database in ((), GLOBAL_TEMP):
@@ -122,7 +124,7 @@ def _field(field: pa.Field) -> Fields:
 
 
 def type_json(kind: pa.DataType) -> Fields:
-    """The type as Spark's JSON describes it.
+    """Return the type as Spark's JSON describes it.
 
     >>> type_json(pa.list_(pa.int32()))
     {'name': 'array', 'element_type': {'name': 'int'}, 'element_nullable': True}

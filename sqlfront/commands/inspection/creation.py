@@ -24,10 +24,10 @@ _STATEMENT: Final = pa.schema([("createtab_stmt", STRING)])
 
 
 def show_create_table(run: StatementRun, statement: ShowCreateTable) -> CommandOutcome:
-    """SHOW CREATE TABLE: the statement that would make the table or view anew; as in Spark, a table has the
-    name that the statement writes, a view its own in lower case. Raises
+    """SHOW CREATE TABLE: show the statement that would make the table or view anew. As in Spark, a table is
+    named as this statement names it, a view by its own name in lower case. Raises
     EXPECT_PERMANENT_VIEW_NOT_TEMP for a temporary relation, UNSUPPORTED_FEATURE.TABLE_OPERATION for a system
-    table, FoundElsewhere for a relation of Spark's."""
+    table, FoundElsewhere for a relation of Spark."""
     entry, parts = relation(run, statement.name), name_parts(statement.name)
     origin = origin_of(entry)
     if is_system_table(parts):
@@ -45,7 +45,8 @@ def show_create_table(run: StatementRun, statement: ShowCreateTable) -> CommandO
 
 
 def _view_columns(run: StatementRun, view: ViewEntry) -> tuple[str, ...]:
-    """The columns of a view; empty if the query's columns aren't known, since a table is gone."""
+    """Return the names of the view's columns; empty if they aren't known, since a table of the view's query
+    is gone."""
     if view.columns:
         return view.columns
     try:
@@ -55,7 +56,8 @@ def _view_columns(run: StatementRun, view: ViewEntry) -> tuple[str, ...]:
 
 
 def view_text(view: ViewEntry, columns: tuple[str, ...]) -> str:
-    """The text of CREATE VIEW, whose properties Spark shows with their secrets."""
+    """Return the text of CREATE VIEW with these names of columns. Unlike a table's, the view's properties are
+    shown with the secrets in them, as by Spark."""
     details = view.details
     shown = [f"{quoted(name)}{_comment(' ', details.comment_of(name))}" for name in columns]
     name = f"{DEFAULT_DATABASE}.{quoted(view.name.lower())}"
@@ -65,7 +67,8 @@ def view_text(view: ViewEntry, columns: tuple[str, ...]) -> str:
 
 
 def table_text(name: tuple[str, str], table: Table, details: RelationDetails = NO_DETAILS) -> str:
-    """The text of CREATE TABLE, for the table under the ``name``, which begins with the schema."""
+    """Return the text of CREATE TABLE for the table. ``name``: the table's schema and name; ``details``: its
+    comments and properties."""
     return "\n".join([*_clauses(name, table, details), ""])
 
 
@@ -123,13 +126,13 @@ def _listed(items: Iterable[str]) -> str:
 
 
 def _text(value: str) -> str:
-    """The value as a literal of SQL."""
+    """Return the value as a SQL string literal."""
     escaped = value.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
 
 
 def type_text(kind: pa.DataType) -> str:
-    """The type as SHOW CREATE TABLE writes it.
+    """Return the type as SHOW CREATE TABLE writes it.
 
     >>> type_text(pa.struct([("a b", pa.list_(pa.string()))]))
     'STRUCT<`a b`: ARRAY<STRING COLLATE UTF8_BINARY>>'

@@ -48,8 +48,8 @@ _ANALYZED: Final = ("min", "max", "num_nulls", "distinct_count", "avg_col_len", 
 
 
 def describe_table(run: StatementRun, statement: DescribeTable) -> CommandOutcome:
-    """DESCRIBE TABLE: columns, partition columns, and with EXTENDED further details. A temporary view has no
-    details, as in Spark."""
+    """DESCRIBE TABLE: show the columns and the partition columns, and with EXTENDED further facts about the
+    relation. A temporary view has no further facts, as in Spark."""
     entry = relation(run, statement.name)
     schema, details = known_schema(run, statement.name, entry), details_of(entry)
     rows = _columns(schema, details.comment_of)
@@ -80,8 +80,8 @@ def describe_query(run: StatementRun, statement: DescribeQuery) -> CommandOutcom
 
 
 def describe_column(run: StatementRun, statement: DescribeColumn) -> CommandOutcome:
-    """DESCRIBE of one column: the name as the statement writes it, type, comment; with EXTENDED the
-    statistics of ANALYZE TABLE, which are NULL as long as nothing is analyzed. Raises COLUMN_NOT_FOUND."""
+    """DESCRIBE of one column: show its name as the statement writes it, its type and comment. EXTENDED adds
+    the statistics of ANALYZE TABLE, which are always NULL here. Raises COLUMN_NOT_FOUND."""
     entry = relation(run, statement.name)
     schema = schema_of(run, statement.name, entry)
     field = _named_field(schema, entry, statement.column)
@@ -97,8 +97,8 @@ def describe_column(run: StatementRun, statement: DescribeColumn) -> CommandOutc
 
 
 def _named_field(schema: pa.Schema, entry: Entry, column: str) -> pa.Field:
-    """The column of a dotted name, which may have the relation's name in front. Raises COLUMN_NOT_FOUND, and
-    ProgrammingError for a field inside of a column."""
+    """Return the column with the dotted name ``column``, which may begin with the relation's name. Raises
+    COLUMN_NOT_FOUND, and ProgrammingError for a field inside of a column."""
     *qualifier, name = (part.lower() for part in name_parts(column))
     known = {field.name.lower(): field for field in reversed(list(schema))}
     whole = entry.qualifier
@@ -131,9 +131,9 @@ def show_columns(run: StatementRun, statement: ShowColumns) -> CommandOutcome:
 
 
 def show_properties(run: StatementRun, statement: ShowProperties) -> CommandOutcome:
-    """SHOW TBLPROPERTIES: the properties of a table or view, without secrets, in the order of the keys; for
-    one key its value, or the sentence with which Spark answers for a missing key. A temporary relation has
-    none. Raises FoundElsewhere for a relation of Spark's."""
+    """SHOW TBLPROPERTIES: show the properties of a table or view, with secrets hidden, in the order of the
+    keys. For one key, show its value, or Spark's sentence that the key is missing. A temporary relation has
+    no properties. Raises FoundElsewhere for a relation of Spark."""
     entry, key = relation(run, statement.name), statement.key
     if entry.temporary:
         return shown(_PROPERTIES, [])
@@ -146,8 +146,9 @@ def show_properties(run: StatementRun, statement: ShowProperties) -> CommandOutc
 
 
 def describe_schema(run: StatementRun, statement: DescribeSchema) -> CommandOutcome:
-    """DESCRIBE SCHEMA: catalog, name, comment, location and owner of a schema. Raises FoundElsewhere beside
-    Spark for a schema that isn't one of system tables, SCHEMA_NOT_FOUND for an unknown schema."""
+    """DESCRIBE SCHEMA: show catalog, name, comment, location and owner of a schema. Raises SCHEMA_NOT_FOUND
+    for an unknown schema. With a Spark session beside, raises FoundElsewhere for all schemas but those of
+    system tables, so that Spark answers."""
     if system_schema(statement.name) is None and run.spark is not None:
         raise FoundElsewhere("Spark knows the details of its schemas")
     (name,) = checked_database(statement.name)

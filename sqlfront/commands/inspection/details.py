@@ -19,8 +19,8 @@ Fact: TypeAlias = tuple[str, str]
 
 
 def facts(entry: Entry) -> Iterator[Fact]:
-    """The names and values that DESCRIBE EXTENDED shows of a relation, in Spark's order; then what only
-    sqlfront knows: the copy in memory, the size, the indexes."""
+    """Yield the names and values that DESCRIBE EXTENDED shows of a relation, in Spark's order; behind these,
+    facts that only sqlfront has: whether the relation is cached, its size, its indexes."""
     origin = origin_of(entry)
     if not entry.temporary:
         yield "Catalog", DEFAULT_CATALOG
@@ -38,8 +38,8 @@ def facts(entry: Entry) -> Iterator[Fact]:
 
 
 def _statistics(statistics: TableStatistics) -> Iterator[Fact]:
-    """The size and, if it is known, the number of rows, as Spark shows them; nothing if the size is unknown,
-    too."""
+    """Yield one fact: the size in bytes and, if known, the number of rows, written as by Spark. Yield nothing
+    if the size is unknown."""
     if statistics.size is not None:
         rows = "" if statistics.rows is None else f", {statistics.rows} rows"
         yield "Statistics", f"{statistics.size} bytes{rows}"
@@ -61,7 +61,8 @@ def _of_view(view: ViewEntry) -> Iterator[Fact]:
 
 
 def _properties(details: RelationDetails) -> Iterator[Fact]:
-    """The properties as one fact; as in Spark, those without a text are left out."""
+    """Yield the properties as one fact, without the properties that have no text, as in Spark; nothing if no
+    property is left."""
     shown = [f"{key}={value}" for key, value in redacted(with_text(details.properties))]
     if shown:
         yield "Table Properties", f"[{', '.join(shown)}]"
@@ -86,8 +87,8 @@ def _of_table(table: Table, details: RelationDetails) -> Iterator[Fact]:
 
 
 def information(run: StatementRun, entry: Entry) -> str:
-    """The text about a relation in SHOW TABLE EXTENDED: one fact a line, then the tree of the columns. The
-    tree is empty if the columns aren't known."""
+    """Return the text about a relation in SHOW TABLE EXTENDED: one fact a line, then the tree of the columns,
+    which is empty if the columns aren't known."""
     lines = "".join(f"{name}: {value}\n" for name, value in facts(entry))
     try:
         columns = schema_tree(known_schema(run, dotted(entry.parts), entry))
@@ -97,7 +98,8 @@ def information(run: StatementRun, entry: Entry) -> str:
 
 
 def partition_columns(entry: Entry) -> tuple[str, ...]:
-    """The names of the columns by which the relation's files are placed in directories."""
+    """Return the names of the columns by whose values the relation's files lie in directories; empty for a
+    relation that isn't partitioned."""
     origin = origin_of(entry)
     if isinstance(origin, TableEntry) and isinstance(origin.table, FileTable):
         return origin.table.partition_columns

@@ -21,9 +21,9 @@ _BUILTIN: Final = ((), ("builtin",), ("system", "builtin"))
 
 
 def show_functions(run: StatementRun, statement: ShowFunctions) -> CommandOutcome:
-    """SHOW FUNCTIONS: the names of the functions that this session can call and that match the statement's
-    pattern; none for USER. Beside a Spark session raises FoundElsewhere, since Spark lists the functions of
-    both engines."""
+    """SHOW FUNCTIONS: show the names of the functions that this session can call and that match the
+    statement's pattern; SHOW USER FUNCTIONS shows none. With a Spark session beside, raises FoundElsewhere:
+    Spark lists the functions of both engines."""
     if run.spark is not None:
         raise FoundElsewhere("Spark lists the functions of both engines")
     checked_database(statement.database)
@@ -32,9 +32,9 @@ def show_functions(run: StatementRun, statement: ShowFunctions) -> CommandOutcom
 
 
 def describe_function(run: StatementRun, statement: DescribeFunction) -> CommandOutcome:
-    """DESCRIBE FUNCTION: Spark's own description of one of Spark's functions, which sqlfront may lack; with
-    EXTENDED arguments and examples, too. Beside a Spark session raises FoundElsewhere, since Spark knows the
-    users' functions. Raises UNRESOLVED_ROUTINE."""
+    """DESCRIBE FUNCTION: show Spark's own description of one of Spark's functions, even of a function that
+    sqlfront lacks; EXTENDED adds arguments and examples. Raises UNRESOLVED_ROUTINE for an unknown function.
+    With a Spark session beside, raises FoundElsewhere: Spark also knows the users' functions."""
     if run.spark is not None:
         raise FoundElsewhere("Spark describes the functions of both engines")
     parts = name_parts(statement.name)

@@ -53,8 +53,9 @@ def show_tables(run: StatementRun, statement: ShowTables) -> CommandOutcome:
 
 
 def show_views(run: StatementRun, statement: ShowViews) -> CommandOutcome:
-    """SHOW VIEWS: the views of a schema whose names match the pattern, temporary ones included; beside Spark,
-    Spark's as well. A schema of system tables has none. Raises SCHEMA_NOT_FOUND for an unknown schema."""
+    """SHOW VIEWS: show the views of a schema whose names match the pattern, temporary views included; with a
+    Spark session beside, Spark's views as well. A schema of system tables has no views. Raises
+    SCHEMA_NOT_FOUND for an unknown schema."""
     database, rows = statement.database, set[Named]()
     if system_schema(database) is None and run.spark is not None:
         own = filter(is_view, relations_beside(run, database))
@@ -65,9 +66,9 @@ def show_views(run: StatementRun, statement: ShowViews) -> CommandOutcome:
 
 
 def show_tables_extended(run: StatementRun, statement: ShowTablesExtended) -> CommandOutcome:
-    """SHOW TABLE EXTENDED: names as SHOW TABLES, each with the details and the columns as one text. Raises
-    FoundElsewhere beside Spark for a schema that isn't one of system tables, SCHEMA_NOT_FOUND for an unknown
-    schema."""
+    """SHOW TABLE EXTENDED: show the tables and views of a schema whose names match the pattern, each with a
+    text of its facts and columns. Raises SCHEMA_NOT_FOUND for an unknown schema. With a Spark session beside,
+    raises FoundElsewhere for all schemas but those of system tables, so that Spark answers."""
     system = system_schema(statement.database)
     if system is not None:
         entries = {
@@ -82,9 +83,9 @@ def show_tables_extended(run: StatementRun, statement: ShowTablesExtended) -> Co
 
 
 def show_schemas(run: StatementRun, statement: ShowSchemas) -> CommandOutcome:
-    """SHOW SCHEMAS: the only schema, ``default``, if its name matches the pattern. As Spark does not list
-    ``global_temp``, this statement lists neither that nor the schemas of system tables;
-    ``information_schema.schemata`` does. Raises FoundElsewhere beside Spark, which has more schemas."""
+    """SHOW SCHEMAS: show the only schema, ``default``, if its name matches the pattern. ``global_temp`` is
+    not shown, as in Spark, nor are the schemas of system tables, which ``information_schema.schemata`` lists.
+    With a Spark session beside, raises FoundElsewhere, since Spark has more schemas."""
     if run.spark is not None:
         raise FoundElsewhere("Spark lists the schemas of both engines")
     parts = tuple(part.lower() for part in name_parts(statement.database or DEFAULT_CATALOG))
@@ -96,8 +97,8 @@ def show_schemas(run: StatementRun, statement: ShowSchemas) -> CommandOutcome:
 
 
 def show_catalogs(run: StatementRun, statement: ShowCatalogs) -> CommandOutcome:
-    """SHOW CATALOGS: the only catalog, ``spark_catalog``, if its name matches the pattern. Raises
-    FoundElsewhere beside Spark."""
+    """SHOW CATALOGS: show the only catalog, ``spark_catalog``, if its name matches the pattern. With a Spark
+    session beside, raises FoundElsewhere, so that Spark answers."""
     if run.spark is not None:
         raise FoundElsewhere("Spark lists its catalogs")
     known = (DEFAULT_CATALOG,)

@@ -1,4 +1,5 @@
-"""Names for SHOW and DESCRIBE: the relations of a schema, patterns, and the relation of a name."""
+"""Names for SHOW and DESCRIBE: the relations of a schema, matching by patterns, and the relation of a
+name."""
 
 import re
 from typing import Final, TypeAlias
@@ -28,7 +29,8 @@ _PLAIN: Final = re.compile(r"(?!(?:select|with|values|from|table)$)[A-Za-z_][A-Z
 
 
 def as_written(name: str) -> tuple[str, str]:
-    """The schema and the name of a table, as a statement writes them; without a schema the default one.
+    """Split the dotted name of a table into schema and name, as the statement writes them; the schema is
+    ``default`` if the name has none.
 
     >>> as_written("spark_catalog.Default.T"), as_written("T")
     (('Default', 'T'), ('default', 'T'))
@@ -56,8 +58,8 @@ def matches(name: str, pattern: str | None) -> bool:
 
 
 def quoted(name: str) -> str:
-    """The name in backticks, unless the name is a plain identifier. Spark's ``quoteIfNeeded`` leaves further
-    names as they are, such as ``1y`` and ``select``, which not every statement can hold.
+    """Return the name in backticks, unless it is a plain identifier. Spark's ``quoteIfNeeded`` leaves more
+    names as they are, such as ``1y`` and ``select``, which some statements can't contain without backticks.
 
     >>> quoted("a1"), quoted("1y"), quoted("a`b")
     ('a1', '`1y`', '`a``b`')
@@ -66,30 +68,32 @@ def quoted(name: str) -> str:
 
 
 def database_of(entry: Entry) -> str:
-    """The entry's schema as SHOW TABLES shows it: ``default`` for a permanent relation; for other relations
-    the last part of the qualifier, empty without a qualifier."""
+    """Return the entry's schema as SHOW TABLES shows it: ``default`` for a permanent relation; for a
+    temporary one the last part of its qualifier, empty without a qualifier."""
     return ".".join(entry.parts[-2:-1]) if entry.temporary else DEFAULT_DATABASE
 
 
 def named(entry: Entry) -> Named:
-    """The entry as SHOW TABLES shows it."""
+    """Return the entry's row of SHOW TABLES: schema, name in lower case, and whether the relation is
+    temporary."""
     return database_of(entry), entry.name.lower(), entry.temporary
 
 
 def in_order(rows: set[Named], pattern: str | None) -> list[Named]:
-    """The rows whose names match, in Spark's order: by name, relations without a schema last."""
+    """Return the rows whose names match the pattern (None: all rows), in Spark's order: by schema and name,
+    relations without a schema last."""
     found = (row for row in rows if matches(row[1], pattern))
     return sorted(found, key=lambda row: (not row[0], row))
 
 
 def is_view(entry: Entry) -> bool:
-    """Whether the entry is a view to SQL: a view, cached or not, or any temporary relation."""
+    """Return whether the entry counts as a view: every view, cached or not, and every temporary relation."""
     return entry.temporary or isinstance(origin_of(entry), ViewEntry)
 
 
 def own_relations(run: StatementRun, database: str | None) -> list[Entry]:
-    """The relations of this session in the schema (None = the default schema), as Spark counts them: each
-    schema shows the temporary views as well, and only ``global_temp`` shows the global ones. Raises
+    """Return the relations of this session that Spark would show in the schema (None = the default schema):
+    temporary views are shown in every schema, global temporary views in ``global_temp`` alone. Raises
     SCHEMA_NOT_FOUND for an unknown schema."""
     parts = checked_database(database)
     entries = run.context.catalog.entries()
@@ -99,8 +103,9 @@ def own_relations(run: StatementRun, database: str | None) -> list[Entry]:
 
 
 def relations_beside(run: StatementRun, database: str | None) -> list[Entry]:
-    """The relations of this session that the schema shows beside Spark's: without copies of Spark's
-    relations; permanent relations belong to the default schema alone."""
+    """Return the relations of this session that a SHOW statement shows in the schema in addition to Spark's:
+    temporary ones in every schema, permanent ones in the default schema alone. Copies of Spark's relations
+    are left out, since Spark shows the relations themselves. Needs a Spark session."""
     spark = run.spark
     assert spark is not None
     is_here = is_default(name_parts(database or run.context.settings.database))
@@ -109,9 +114,10 @@ def relations_beside(run: StatementRun, database: str | None) -> list[Entry]:
 
 
 def checked_database(database: str | None) -> tuple[str, ...]:
-    """The parts, in lower case, of a schema's name, None standing for the default schema. Raises
-    SCHEMA_NOT_FOUND for a schema that isn't there, MISSING_DATABASE_FOR_V1_SESSION_CATALOG for the name of
-    the catalog alone, NESTED_DATABASE_UNSUPPORTED_BY_V1_SESSION_CATALOG for a name of too many parts."""
+    """Return the parts of a schema's name, in lower case and without the catalog; None stands for the default
+    schema. Raises SCHEMA_NOT_FOUND for an unknown schema, MISSING_DATABASE_FOR_V1_SESSION_CATALOG for the
+    name of the catalog alone, NESTED_DATABASE_UNSUPPORTED_BY_V1_SESSION_CATALOG for a name of too many
+    parts."""
     if database is None:
         return (DEFAULT_DATABASE,)
     given = name_parts(database)
@@ -135,14 +141,15 @@ def checked_database(database: str | None) -> tuple[str, ...]:
 
 
 def system_schema(database: str | None) -> str | None:
-    """The name of the schema of system tables that ``database`` names; None for other schemas."""
+    """Return the name of the schema of system tables (``sys`` or ``information_schema``) that ``database``
+    stands for; None for another schema, and for ``database`` None."""
     return None if database is None else schemas.system_schema(name_parts(database))
 
 
 def relation(run: StatementRun, name: str) -> Entry:
-    """The relation of a dotted name: the catalog's entry, or a system table, or the files of
-    ``format.`path```. Raises TABLE_OR_VIEW_NOT_FOUND if there is none, FoundElsewhere for a relation of
-    Spark's and for a copy of it."""
+    """Return the entry of a dotted name: of the catalog's relation, a system table, or the files of
+    ``format.`path```. Raises TABLE_OR_VIEW_NOT_FOUND if the name stands for nothing, FoundElsewhere for a
+    relation of Spark and for a copy of such a relation."""
     catalog, parts = run.context.catalog, name_parts(name)
     found = catalog.lookup(parts)
     if found is not None:
@@ -162,8 +169,9 @@ def schema_of(run: StatementRun, name: str, entry: Entry) -> pa.Schema:
 
 
 def known_schema(run: StatementRun, name: str, entry: Entry) -> pa.Schema:
-    """The columns of a relation, as :func:`schema_of`; of a view whose query is no longer valid, as
-    when its table was dropped, the columns that it had when it was made."""
+    """Return the columns of a relation, as :func:`schema_of`; for a view whose query is no longer valid,
+    since a table was dropped for example, return the columns that the view had when it was made. Raises the
+    binder's error if these aren't known either."""
     try:
         return schema_of(run, name, entry)
     except Error:

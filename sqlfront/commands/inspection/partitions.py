@@ -19,8 +19,8 @@ _PARTITIONS: Final = pa.schema([("partition", STRING)])
 
 
 def show_partitions(run: StatementRun, statement: ShowPartitions) -> CommandOutcome:
-    """SHOW PARTITIONS: the table's partitions as ``column=value/...``, sorted; with PARTITION those that have
-    the values. Raises EXPECT_TABLE_NOT_VIEW for a view,
+    """SHOW PARTITIONS: show the table's partitions as ``column=value/...``, sorted; with PARTITION (...),
+    only the partitions with the given values. Raises EXPECT_TABLE_NOT_VIEW for a view,
     INVALID_PARTITION_OPERATION.PARTITION_SCHEMA_IS_EMPTY for a table without partition columns,
     PARTITIONS_NOT_FOUND for a column that is no partition column."""
     entry = relation(run, statement.name)
@@ -39,7 +39,8 @@ def show_partitions(run: StatementRun, statement: ShowPartitions) -> CommandOutc
 
 
 def _partitioned(entry: Entry) -> FileTable:
-    """The table of the entry, which has partition columns."""
+    """Return the entry's table over files. Raises EXPECT_TABLE_NOT_VIEW for a view,
+    INVALID_PARTITION_OPERATION.PARTITION_SCHEMA_IS_EMPTY for a table without partition columns."""
     origin = origin_of(entry)
     if entry.temporary or isinstance(origin, ViewEntry):
         raise spark_error(
@@ -55,7 +56,7 @@ def _partitioned(entry: Entry) -> FileTable:
 
 
 def _partitions(table: FileTable) -> Iterable[RawPartition]:
-    """The partitions that the table knows, or else those of its files."""
+    """Return the table's recorded partitions; without a record, the partitions that its files belong to."""
     version = table.version
     known = version.known
     return dict.fromkeys(file.partition for file in version.files) if known is None else known

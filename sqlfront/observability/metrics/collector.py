@@ -56,9 +56,8 @@ _NO_OWNER: Final = "nobody"
 
 class Subject(msgspec.Struct, frozen=True):
     """A source of metrics: an engine or a member, and the plan cache of its session. ``member``: the value of
-    the metrics' label ``member``. ``runner`` returns the engine or the member, ``plans`` the plan cache.
-    Both are weak references, and return None once the object was freed. ``plans`` also returns None if there
-    is no session."""
+    the metrics' label ``member``. ``runner`` returns the engine or the member, ``plans`` the plan cache; each
+    returns None if the object was freed, and ``plans`` also if there is no session."""
 
     member: str
     runner: "Callable[[], Engine | Member | None]"
@@ -66,13 +65,15 @@ class Subject(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, member: str, runner: Engine | Member, plans: PlanCache[Plan] | None = None) -> "Subject":
-        """Make a subject."""
+        """Return a subject that refers weakly to ``runner`` and ``plans``. ``member``: the value of the
+        metrics' label ``member``."""
         return cls(member, weakref.ref(runner), (lambda: None) if plans is None else weakref.ref(plans))
 
 
 class Collector:
-    """The metrics of a process: of ``tallies``, and of the engines and members in ``subjects``. A custom
-    collector of prometheus-client. ``settle`` is called before each scrape."""
+    """A custom collector of prometheus-client for the metrics of a process: the counts in ``tallies``, and
+    the metrics of the engines and members in ``subjects``. The functions in ``settle`` are called before each
+    scrape."""
 
     def __init__(self, tallies: StatementTallies) -> None:
         self._tallies = tallies
@@ -82,7 +83,7 @@ class Collector:
         self.settle: list[Callable[[], None]] = []
 
     def collect(self) -> Iterator[Metric]:
-        """Make all metrics."""
+        """Yield all metrics with their present values."""
         for settle in self.settle.copy():
             settle()
         yield from self._of_statements()
@@ -150,7 +151,7 @@ def _of_member(member: Member) -> Iterator[tuple[str, tuple[str, ...], float]]:
 
 
 def _family(name: str, values: dict[tuple[str, ...], float]) -> Metric:
-    """The metric of the ``name`` with a value for each tuple of labels."""
+    """Return the metric ``name`` with its values, given by the values of the metric's labels."""
     kind, labels, text = _BY_NAME[name]
     family: CounterMetricFamily | GaugeMetricFamily
     if kind == "counter":

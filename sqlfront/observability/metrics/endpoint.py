@@ -1,7 +1,7 @@
 """The HTTP port at which a process serves its metrics.
 
-Sessions of one process with the same address share a port, and the counts of their statements; the last of
-them closes the port. A forked process serves nothing.
+Sessions of one process with the same address share a port, and their statements are counted together; the
+last of these sessions to end closes the port. A forked process serves nothing.
 """
 
 import os
@@ -55,19 +55,20 @@ class MetricsEndpoint:
         self.key = self.address
 
     def join(self, subject: "Subject", settle: Callable[[], None] | None = None) -> None:
-        """Add a session or member; ``settle`` is called before each scrape."""
+        """Serve the metrics of ``subject``, too; ``settle`` is called before each scrape."""
         self._collector.subjects.append(subject)
         if settle is not None:
             self._collector.settle.append(settle)
 
     def leave(self, subject: "Subject", settle: Callable[[], None] | None = None) -> None:
-        """Remove a session or member."""
+        """Undo :meth:`join`, which had the same arguments."""
         self._collector.subjects.remove(subject)
         if settle is not None:
             self._collector.settle.remove(settle)
 
     def close(self, closed: Callable[[], None]) -> None:
-        """Close the port, end its thread, and call ``closed``."""
+        """Close the port, wait for the end of its thread, and call ``closed``; on the port's own thread, do
+        this on another thread without waiting."""
         if current_thread() is self._thread:  # a finalizer of a session, which would wait for itself
             Thread(target=self._close, args=(closed,), name="sqlfront-metrics-close").start()
         else:
@@ -82,13 +83,14 @@ class MetricsEndpoint:
             closed()
 
     def forget(self) -> None:
-        """Close this process's copy of the port, whose thread is another process's."""
+        """Close a forked process's copy of the port; the port of the parent process stays open."""
         self._server.socket.close()
 
 
 class SessionMetrics:
-    """The watcher that counts a session's statements for the metrics at the address ``host:port``. The
-    session's jobs are run by ``runner``, its plans are in ``plans``. Errors: see :func:`open_endpoint`."""
+    """The watcher that counts a session's statements for the metrics at the address ``host:port``.
+    ``runner``: the engine or member that runs the session's jobs; ``plans``: its plan cache. Errors: see
+    :func:`open_endpoint`."""
 
     def __init__(
         self, address: str, observer: Observer, runner: Engine | Member, plans: PlanCache[Plan]
@@ -102,15 +104,16 @@ class SessionMetrics:
         self.address = self._endpoint.address
 
     def begun(self, observation: Observation) -> None:
-        """See :meth:`~sqlfront.observability.observer.StatementWatcher.begun`."""
+        """Count a running statement; see :meth:`~sqlfront.observability.observer.StatementWatcher.begun`."""
         self._tallies.begun(observation)
 
     def ended(self, observation: Observation) -> None:
-        """See :meth:`~sqlfront.observability.observer.StatementWatcher.ended`."""
+        """Count an ended statement; see :meth:`~sqlfront.observability.observer.StatementWatcher.ended`."""
         self._tallies.ended(observation)
 
     def close(self) -> None:
-        """Give back the endpoint."""
+        """Stop serving the session's metrics; the port closes if no other session uses it. Closing twice is
+        no error."""
         endpoint, self._endpoint = self._endpoint, None
         if endpoint is not None:
             endpoint.leave(self._subject, self._settle)
@@ -118,7 +121,8 @@ class SessionMetrics:
 
 
 class MemberMetrics:
-    """The metrics of a member's process at the address ``host:port``. Errors: see :func:`open_endpoint`."""
+    """The metrics of a member's process, served at the address ``host:port``. Errors: see
+    :func:`open_endpoint`."""
 
     def __init__(self, address: str) -> None:
         self._endpoint: MetricsEndpoint | None = open_endpoint(address)
@@ -126,7 +130,7 @@ class MemberMetrics:
         self.address = self._endpoint.address
 
     def attach(self, member: Member) -> None:
-        """Serve the figures of the member."""
+        """Serve the metrics of the member and its engine."""
         assert self._endpoint is not None
         self._endpoint.join(collectors.Subject.of(member.name, member))
 
@@ -138,7 +142,8 @@ class MemberMetrics:
 
 
 class _Shared(msgspec.Struct):
-    """An endpoint and the number of its users; without users it is being closed. ``closed`` is set then."""
+    """An endpoint and the number of its users. With no users the endpoint is being closed; the event
+    ``closed`` is set when it is closed."""
 
     endpoint: MetricsEndpoint
     users: int = 0
@@ -151,11 +156,11 @@ _locks: Final = [RLock()]
 
 
 def open_endpoint(text: str) -> MetricsEndpoint:
-    """Return the endpoint at the address ``host:port`` (port 0: any free port), which is opened unless this
-    process has opened it. To be given back by :func:`close_endpoint`.
+    """Return the endpoint at the address ``host:port`` (port 0: any free port); it is opened if this process
+    hasn't opened it yet. Each call needs a call of :func:`close_endpoint`.
 
     Raises ProgrammingError for a malformed address; OperationalError if prometheus-client is missing, or the
-    port can't be opened, as when another process uses it.
+    port can't be opened, for example since another process uses it.
     """
     address = parsed(text)
     if find_spec("prometheus_client") is None:
@@ -176,7 +181,7 @@ def open_endpoint(text: str) -> MetricsEndpoint:
 
 
 def close_endpoint(endpoint: MetricsEndpoint) -> None:
-    """Give back an endpoint; the last user closes it."""
+    """Undo one call of :func:`open_endpoint`; the last such call closes the endpoint."""
     with _locks[0]:
         shared = _shared.get(endpoint.key)
         if shared is None or shared.endpoint is not endpoint:  # that of the process that forked this one
@@ -196,7 +201,7 @@ def _closed(shared: _Shared) -> None:
 
 
 def parsed(text: str) -> Address:
-    """The address ``host:port`` for metrics. Raises ProgrammingError for other texts."""
+    """Parse the address ``host:port`` for metrics. Raises ProgrammingError for another text."""
     try:
         address = Address.parse(text)
     except (ProgrammingError, OperationalError) as error:

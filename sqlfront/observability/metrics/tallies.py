@@ -31,9 +31,9 @@ NO_LANE: Final = "none"
 
 
 class LaneTally(msgspec.Struct):
-    """The counts of one lane's ended statements. ``buckets``: statements by the bucket of their seconds of
-    work, the last for longer ones than :data:`BUCKETS` has; ``seconds``: the sum. ``outcomes``: statements by
-    state."""
+    """The counts of one lane's ended statements. ``buckets``: the numbers of statements by their seconds of
+    work; the upper bounds are :data:`BUCKETS`, and the last number is for longer statements. ``seconds``: the
+    sum of the seconds of work. ``outcomes``: the numbers of statements by their state."""
 
     buckets: list[int] = msgspec.field(default_factory=lambda: [0] * (len(BUCKETS) + 1))
     outcomes: dict[StatementState, int] = msgspec.field(default_factory=dict)
@@ -46,7 +46,7 @@ class LaneTally(msgspec.Struct):
     plan_misses: int = 0
 
     def add(self, observation: Observation) -> None:
-        """Count an ended statement."""
+        """Add an ended statement to the counts."""
         seconds, state = observation.busy, observation.state
         self.buckets[bisect_left(BUCKETS, seconds)] += 1
         self.outcomes[state] = self.outcomes.get(state, 0) + 1
@@ -60,7 +60,7 @@ class LaneTally(msgspec.Struct):
 
 
 class StatementTallies:
-    """The counts of the statements of one or several sessions; a watcher of each of them."""
+    """The watcher that counts the statements of one or several sessions, by lane."""
 
     def __init__(self) -> None:
         # Guards the next fields. The finalizer of another session may count while its thread has the lock.
@@ -69,7 +69,7 @@ class StatementTallies:
         self._begun = self._ended = 0
 
     def begun(self, observation: Observation) -> None:
-        """Count a running statement."""
+        """Count a statement that begins."""
         with self._lock:
             self._begun += 1
 
@@ -86,7 +86,7 @@ class StatementTallies:
             return self._begun - self._ended
 
     def lanes(self) -> dict[str, LaneTally]:
-        """A copy of the counts, by lane."""
+        """Return a copy of the counts by lane; statements that had no lane yet are under :data:`NO_LANE`."""
         with self._lock:
             return {
                 name: msgspec.convert(msgspec.to_builtins(each), LaneTally)
@@ -94,4 +94,4 @@ class StatementTallies:
             }
 
     def close(self) -> None:
-        """Do nothing: the counts outlive a session, as long as other sessions count here."""
+        """Do nothing: other sessions may still be counted here."""

@@ -1,4 +1,4 @@
-"""The check that spans can be made."""
+"""A check that the library for spans is installed."""
 
 from importlib.util import find_spec
 

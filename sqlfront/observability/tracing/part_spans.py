@@ -25,8 +25,8 @@ _PROPAGATOR: Final = TraceContextTextMapPropagator()
 
 
 def watch_parts(member: Member) -> None:
-    """Make a span for each part of a job that belongs to a trace and that ``member`` runs for another
-    member."""
+    """Begin to make spans on ``member``: one for each part of a job that it runs for another member, if the
+    job belongs to a trace."""
     member.watch_part = partial(_begin, member.name)
 
 

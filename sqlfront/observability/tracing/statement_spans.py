@@ -58,8 +58,9 @@ Value = str | bool | int | float | tuple[str, ...]
 
 
 class StatementSpans:
-    """The watcher that makes spans. ``settings`` returns the session's current settings; ``literals``:
-    whether texts keep their literals. A statement's jobs belong to its span's trace."""
+    """The watcher that makes a span for each statement; the spans of the statement's jobs belong to the same
+    trace. ``settings`` returns the session's current settings; ``literals``: whether the texts in spans keep
+    their literals."""
 
     def __init__(self, settings: Callable[[], Settings], *, literals: bool) -> None:
         self._settings = settings
@@ -83,7 +84,7 @@ class StatementSpans:
             observation.query.trace = partial(context_of, span)
 
     def ended(self, observation: Observation) -> None:
-        """End the statement's span."""
+        """Set the span's final attributes, and end the span."""
         span, observation.span = observation.span, None
         if not isinstance(span, Span) or not span.is_recording():
             return
@@ -94,12 +95,12 @@ class StatementSpans:
         span.end(int((observation.began + observation.age) * 1e9))
 
     def close(self) -> None:
-        """Do nothing: the tracer belongs to the process."""
+        """Do nothing: the tracer belongs to the process, not to the session."""
 
 
 def operation_of(text: str) -> str:
-    """The name of a statement's operation, in upper case; ``STATEMENT`` for texts that begin with no word of
-    a statement.
+    """Return the first word of a statement in upper case, such as SELECT; ``STATEMENT`` for a text that
+    doesn't begin with a statement's keyword.
 
     >>> operation_of("(select ?)"), operation_of("hunter?")
     ('SELECT', 'STATEMENT')
@@ -112,8 +113,8 @@ def operation_of(text: str) -> str:
 
 
 def context_of(span: Span) -> str:
-    """The header ``traceparent`` for children of the span; empty if there is no trace, as without a tracer
-    provider."""
+    """Return the value of the header ``traceparent`` for children of the span; empty if there is no trace,
+    for example since the process has no tracer provider."""
     carrier: dict[str, str] = {}
     _PROPAGATOR.inject(carrier, trace.set_span_in_context(span))
     return carrier.get("traceparent", "")
@@ -121,13 +122,14 @@ def context_of(span: Span) -> str:
 
 @lru_cache(256)
 def _shown(text: str) -> tuple[str, str]:
-    """A text with ``?`` for literals, and the name of its operation."""
+    """Return the text with ``?`` for literals, and the name of the statement's operation."""
     hidden = masked(text)
     return hidden, operation_of(hidden)
 
 
 def _facts(observation: Observation) -> dict[str, Value]:
-    """The attributes that are known at the end, without those that don't apply."""
+    """Return the span's attributes whose values are known when the statement has ended; an attribute without
+    a value is left out."""
     times = observation.times()
     facts: dict[str, Value | None] = {
         "db.response.returned_rows": observation.rows_given,

@@ -37,12 +37,15 @@ Run = Callable[[Callable[[], None]], None]
 
 
 def start_thread(call: Callable[[], None]) -> None:
-    """Have a thread of its own call the function."""
+    """Call the function on a new daemon thread, and return at once."""
     Thread(target=call, name="sqlfront-job-log", daemon=True).start()
 
 
 class _Entry(msgspec.Struct, frozen=True):
-    """A record that is not written yet."""
+    """A record that is not written to disk yet.
+
+    ``number`` and ``version`` name the kind of the event (:class:`EventKind`), ``payload`` is the event's
+    JSON. ``told``, if not None, is called when the record is durable (with None) or lost (with the error)."""
 
     number: int
     version: int
@@ -51,18 +54,21 @@ class _Entry(msgspec.Struct, frozen=True):
 
 
 class _Group(msgspec.Struct, frozen=True):
-    """Consecutive records that are written together; ``first`` is the sequence of the first one."""
+    """Consecutive records that are written together with one fsync; ``first`` is the sequence number of the
+    first record."""
 
     first: int
     entries: tuple[_Entry, ...]
 
 
 class EventLog(ClosingContext):
-    """The log of one job in one epoch. All methods may be called on any thread.
+    """The log of one job in one epoch, to which the job's coordinator appends events. All methods may be
+    called on any thread.
 
-    ``first`` is the sequence of the first record; ``run`` calls a function soon and not on the calling
-    thread, for groups that nobody waits for. After the log was taken over, appends raise OperationalError
-    (:attr:`LogState.FENCED`); after it could not be written, they do what the settings' policy says.
+    ``first`` is the sequence number of the next record. ``run`` has a function called soon on another thread;
+    the log writes the records with it that no caller waits for. When another coordinator has claimed the next
+    epoch (:attr:`LogState.FENCED`), appends raise OperationalError. When the log can't be written,
+    ``settings.policy`` decides whether appends raise or the job goes on without a log.
     """
 
     def __init__(
@@ -103,16 +109,16 @@ class EventLog(ClosingContext):
 
     @property
     def state(self) -> LogState:
-        """The state of the log."""
+        """Whether the log still protects the job, or why it no longer does."""
         return LogState.CLOSED if self._closed else self._state
 
     @property
     def failure(self) -> DatabaseError | None:
-        """The error that ended the protection of the job, if there was one."""
+        """The error because of which the log no longer protects the job; None as long as it does."""
         return self._failure
 
     def statistics(self) -> LogStatistics:
-        """The counters of this log."""
+        """Return the counters of records, writes, files and failures of this log."""
         with self._changed:
             return LogStatistics(
                 self._appended - self._first + 1,
@@ -124,17 +130,20 @@ class EventLog(ClosingContext):
             )
 
     def read(self) -> Replay:
-        """The job's log as it is on disk, with the records of successors. Raises OSError if the log can't be
-        read."""
+        """Return the records of the job that are on disk now, with those of later epochs. Raises OSError if
+        the log can't be read."""
         return read_log(self._folder)
 
     # ---- appending
 
     def append(self, event: Event, told: Told | None = None) -> int:
-        """Append a record and return its sequence, before the record is durable. ``told`` is called with the
-        outcome, on the writing thread; it must be quick and must not raise. The record is written with the
-        next group: with ``told`` within the group window, without within the flush interval. Waits for a
-        write only when the buffer is full. Raises OperationalError if the log is closed, failed or fenced."""
+        """Append a record and return its sequence number at once; the record becomes durable later.
+
+        ``told`` is called with None when the record is durable, or with the error if it never will be, on the
+        thread that writes; it must be quick and must not raise. With ``told``, the record is written within
+        ``settings.group_window`` seconds; without it, within ``settings.flush_interval`` seconds. If the
+        buffer is full, the call itself writes. Raises OperationalError if the log is closed, failed or
+        fenced; ProgrammingError if the event is too long for a record."""
         sequence, is_full = self._add(event, told)
         if is_full:
             self._make_durable(sequence)
@@ -143,25 +152,28 @@ class EventLog(ClosingContext):
         return sequence
 
     def append_durably(self, event: Event) -> int:
-        """Append a record, and return its sequence when it is durable with all records before. Raises
-        OperationalError if it isn't, unless the policy is to go on unprotected."""
+        """Append a record, and return its sequence number when this record and all earlier ones are durable.
+        Raises OperationalError if they can't be made durable, unless ``settings.policy`` is to go on
+        unprotected."""
         sequence, _ = self._add(event, None)
         self._make_durable(sequence)
         return sequence
 
     def commit(self) -> None:
-        """Return when all records that were appended so far are durable; raises like
-        :meth:`append_durably`."""
+        """Return when all records that were appended so far are durable. Raises OperationalError if they
+        can't be made durable, unless ``settings.policy`` is to go on unprotected."""
         self._make_durable(self._appended)
 
     def start_file(self) -> None:
-        """Make all records durable like :meth:`commit`, and begin a new file with the next record."""
+        """Make all records durable, and write the next record to a new file. Raises as :meth:`commit`
+        does."""
         self.commit()
         self._starts_file = True
 
     def close(self) -> None:
-        """Make all records durable, and close the log; raises like :meth:`append_durably`. A log that failed
-        or was fenced has said so, and is closed without an error."""
+        """Make all records durable, and close the log; a second call does nothing. Raises as :meth:`commit`
+        does. A log that failed or was fenced before is closed without an error, since its appends have raised
+        the error."""
         if os.getpid() != self._process:
             return
         with self._changed:
@@ -179,7 +191,8 @@ class EventLog(ClosingContext):
                 self._give_file_up()
 
     def _add(self, event: Event, told: Told | None) -> tuple[int, bool]:
-        """Add a record to the next group; returns its sequence, and whether the buffer is full."""
+        """Add a record to the next group. Returns the record's sequence number, and whether the buffer is
+        full, so that the caller should write."""
         if os.getpid() != self._process:
             raise OperationalError(inherited("the job log"))
         kind, payload = encode_event(event)
@@ -200,14 +213,16 @@ class EventLog(ClosingContext):
         return sequence, is_full
 
     def _check(self) -> None:
-        """Raise the failure of the log, unless the job goes on without it."""
+        """Raise the error because of which the log failed, if there is one, unless the job goes on
+        unprotected."""
         if self._failure is not None and self._state is not LogState.UNPROTECTED:
             raise self._failure
 
     # ---- groups
 
     def _make_durable(self, sequence: int) -> None:
-        """Return when the record of this sequence is durable, or its loss is accepted by policy."""
+        """Write groups, or wait for the thread that does, until the record of this sequence number is
+        durable. Returns without that if the job goes on unprotected; raises the log's failure otherwise."""
         while True:
             with self._changed:
                 while self._writing and self._durable < sequence:
@@ -221,7 +236,8 @@ class EventLog(ClosingContext):
             self._write(group)
 
     def _take_group(self) -> _Group:
-        """The records to write next. The lock is held; the caller must write the group."""
+        """Take all records that are not written yet as one group. The caller holds the lock, and must then
+        write the group."""
         group = _Group(self._durable + 1, (*self._entries,))
         self._entries.clear()
         self._bytes_kept = 0
@@ -230,7 +246,8 @@ class EventLog(ClosingContext):
         return group
 
     def _write_within(self, seconds: float) -> None:
-        """Have the kept records written when so many seconds have passed."""
+        """Start a timer that writes the waiting records after this many seconds, unless one is set that ends
+        earlier."""
         with self._changed:
             due = self._clock.now() + seconds
             if not self._entries or (self._due is not None and self._due <= due):
@@ -249,7 +266,8 @@ class EventLog(ClosingContext):
             self.commit()
 
     def _write(self, group: _Group) -> None:
-        """Write the group, and let everybody know the outcome."""
+        """Write the group, and then set the log's state, wake the waiting threads and call the records'
+        callbacks."""
         state: LogState = LogState.PROTECTED
         failure: DatabaseError | None = None
         try:
@@ -287,7 +305,8 @@ class EventLog(ClosingContext):
                 entry.told(None if state is LogState.UNPROTECTED else failure)
 
     def _failed(self, error: OSError) -> tuple[LogState, DatabaseError]:
-        """The state after a group that could not be written, by policy, and the error."""
+        """Return the log's state after a group could not be written, as ``settings.policy`` says, and the
+        error."""
         problem = f"the job log in {self._folder.address} can't be written: {error}"
         match self.settings.policy:
             case FailurePolicy.FAIL:
@@ -308,8 +327,9 @@ class EventLog(ClosingContext):
     # ---- files
 
     def _put(self, group: _Group) -> bool:
-        """Write the group durably; returns whether this coordinator still has the latest epoch. Raises
-        OSError if no attempt succeeds."""
+        """Write the group durably, to another file after each failed attempt. Returns True if no other
+        coordinator has claimed the next epoch, False if one has. Raises OSError if all ``settings.attempts``
+        fail."""
         data = self._framed(group)
         for attempt in count(1):
             try:
@@ -349,7 +369,7 @@ class EventLog(ClosingContext):
             self._give_file_up()
 
     def _give_file_up(self) -> None:
-        """Begin a new file with the next group."""
+        """Close the current file, if there is one; the next group begins a new file."""
         if self._file is not None:
             file, self._file = self._file, None
             with suppress(OSError):

@@ -30,11 +30,11 @@ def _snake_case(name: str) -> str:
 
 
 class Event(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="event", tag=_snake_case):
-    """The base of all events."""
+    """The base of all events of a durable job; in JSON, the key ``event`` names the subclass."""
 
 
 class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The base of the parts of events."""
+    """The base of the structs that are fields of events; unknown fields are refused when JSON is read."""
 
 
 # ---- parts
@@ -62,11 +62,13 @@ class FinishedTask(_Part, frozen=True):
 
 
 class AcceptedPrefix(_Part, frozen=True):
-    """The records of the epoch before that a new coordinator accepts: all up to a place in a file.
+    """The records of the previous epoch that a new coordinator accepts: all records up to an offset in a
+    file.
 
-    ``sequence`` is the number of the last accepted record, ``offset`` its end in bytes in ``file``, and
-    ``digest`` the SHA-256 (hexadecimal) of the frames of all accepted records of that epoch. The accepted
-    records of still earlier epochs stand in that epoch's own first record."""
+    ``epoch`` is the previous epoch, ``sequence`` the number of its last accepted record, ``offset`` the end
+    of this record in bytes in ``file``, and ``digest`` the SHA-256 (hexadecimal) of the frames of all
+    accepted records of that epoch. What was accepted of still earlier epochs stands in the first record of
+    ``epoch``."""
 
     epoch: int
     file: str
@@ -76,17 +78,17 @@ class AcceptedPrefix(_Part, frozen=True):
 
 
 class TableRead(_Part, frozen=True):
-    """A table that the job reads: its name, and the version by which a change is noticed (a number of a
-    memory table's version, or a digest of a file listing)."""
+    """A table that the job reads: its name, and a version that differs after each change of the table (the
+    version number of a memory table, or a digest of a file listing)."""
 
     name: str
     version: str
 
 
 class Split(_Part, frozen=True):
-    """One unit of a scan's input. ``part`` names the part of the file or table (row groups, a partition), and
-    is empty for all of it; ``size`` in bytes, ``modified`` in nanoseconds since 1970 and ``etag`` tell a
-    changed file; None = unknown."""
+    """One unit of a scan's input. ``part`` names a part of the file or table at ``path`` (row groups, a
+    partition); an empty ``part`` means all of the file or table. A reader recognises a changed file by
+    ``size`` in bytes, ``modified`` in nanoseconds since 1970, and ``etag``; None = unknown."""
 
     id: int
     path: str
@@ -97,8 +99,9 @@ class Split(_Part, frozen=True):
 
 
 class Manifest(_Part, frozen=True):
-    """The files that a task has written, one for each output of its stage; or the files of the result. (A
-    change of :class:`~sqlfront_engine.spool.spool_file.SpoolFile` changes each event with a manifest.)"""
+    """The spool files that a task has written, one for each output of its stage; or the files of the job's
+    result. (A change of :class:`~sqlfront_engine.spool.spool_file.SpoolFile` changes each event with a
+    manifest.)"""
 
     files: tuple[SpoolFile, ...] = ()
 
@@ -128,12 +131,13 @@ class JobEnd(Enum):
 
 
 class JobSubmitted(Event, frozen=True):
-    """A job was accepted. Durable before the submitter is answered.
+    """A job was accepted. This event is durable before the submitter gets an answer.
 
-    Holds all that the answer depends on: ``parameters`` (an Arrow IPC stream of one row), ``settings`` of the
-    session, ``now`` (microseconds since 1970, UTC) and ``seed`` as fixed for the run, ``tables`` as read,
-    ``plan`` (the encoded physical plan) with its hash, and the versions of sqlfront and Arrow. ``options``
-    are the job's; ``deadline``: microseconds since 1970, UTC, or None."""
+    Holds everything on which the job's rows depend: ``parameters`` (an Arrow IPC stream of one row),
+    ``settings`` of the session, the current time ``now`` (microseconds since 1970, UTC) and the random
+    ``seed``, both fixed for all runs, the versions of the ``tables`` that the job reads, ``plan`` (the
+    encoded physical plan) with its hash, and the versions of sqlfront and Arrow. ``options`` are the options
+    of CREATE JOB; ``deadline``: microseconds since 1970, UTC, or None."""
 
     job: str
     name: str
@@ -153,10 +157,12 @@ class JobSubmitted(Event, frozen=True):
 
 
 class EpochStarted(Event, frozen=True):
-    """A coordinator begins: the first record of each epoch. Durable before anything is scheduled.
+    """A coordinator begins: the first record of each epoch. This event is durable before any task is
+    scheduled.
 
-    ``accepted`` is None if no earlier epoch has a record that counts. ``finished``: the tasks taken as
-    finished; ``reset``: the tasks with a finish record that run again all the same."""
+    ``accepted`` is None if no earlier epoch has a record that counts. ``finished``: the tasks that the
+    coordinator takes as finished. ``reset``: the tasks that run again although a record says that they
+    finished."""
 
     epoch: int
     member: str
@@ -167,10 +173,10 @@ class EpochStarted(Event, frozen=True):
 
 
 class StageInitialized(Event, frozen=True):
-    """The tasks of a stage are fixed. Durable before the first task of the stage is sent.
+    """The tasks of a stage are fixed. This event is durable before the first task of the stage is started.
 
     ``ranges``: for each task the half-open range of buckets that the task reads, of ``buckets`` buckets.
-    ``hash_function`` names the hash that divides rows among the buckets, ``sort_bounds`` (an Arrow IPC
+    ``hash_function`` names the hash that divides rows among the buckets; ``sort_bounds`` (an Arrow IPC
     stream) has the bounds of a distributed sort; ``fragment_hash`` is the hash of the stage's part of the
     plan."""
 
@@ -183,13 +189,13 @@ class StageInitialized(Event, frozen=True):
 
     @property
     def parallelism(self) -> int:
-        """The number of tasks."""
+        """The number of tasks of the stage."""
         return len(self.ranges)
 
 
 class SplitsListed(Event, frozen=True):
-    """All splits of a scan, listed once. Durable before the first split is handed out. ``vertex`` names the
-    scan in the stage."""
+    """All splits of a scan, listed once. This event is durable before a task gets the first split.
+    ``vertex`` is the scan's name in the stage."""
 
     stage: int
     vertex: str
@@ -197,10 +203,10 @@ class SplitsListed(Event, frozen=True):
 
 
 class TaskFinished(Event, frozen=True):
-    """A task finished. Durable before a consumer may read the output.
+    """A task finished. This event is durable before another task may read the output.
 
-    ``splits``: per vertex of a scan, the ids of the splits that the task consumed. ``deterministic``: a
-    second run gives the same rows in the same partitions."""
+    ``output``: the files written. ``splits``: for each scan, by its vertex, the ids of the splits that the
+    task consumed. ``deterministic``: whether a second run gives the same rows in the same partitions."""
 
     task: TaskId
     attempt: Attempt
@@ -214,16 +220,18 @@ class TaskFinished(Event, frozen=True):
 
 
 class TasksReset(Event, frozen=True):
-    """Finished tasks run again. Durable before the tasks are scheduled, also during a recovery."""
+    """Finished tasks have to run again, for the ``reason`` given. This event is durable before the tasks are
+    scheduled, also during a recovery."""
 
     tasks: tuple[TaskId, ...]
     reason: str
 
 
 class PlanChanged(Event, frozen=True):
-    """An adaptive decision. Durable before the decision takes effect; a replay repeats it and never decides
-    anew. ``decision`` names the kind (a broadcast join, coalesced or split partitions), ``stages`` the new
-    stages, ``plan`` (encoded) their plan."""
+    """The plan was changed while the job runs (adaptive execution). This event is durable before the change
+    takes effect; a replay repeats the change instead of deciding again. ``decision`` names the kind (a
+    broadcast join, coalesced or split partitions), ``stages`` the new stages, ``plan`` (encoded) their
+    plan."""
 
     decision: str
     stages: tuple[int, ...]
@@ -232,8 +240,9 @@ class PlanChanged(Event, frozen=True):
 
 
 class SinkPrepared(Event, frozen=True):
-    """All rows are in spool files, or staged beside the target. Durable before the commit. ``token`` tells
-    whether the target has the rows; ``rows`` counts them."""
+    """All rows are in spool files, or staged beside the target. This event is durable before the rows are
+    committed to the target. ``token`` identifies the commit, so that a successor can ask the target whether
+    it has the rows; ``rows`` is their number; ``staged`` names the files beside the target."""
 
     token: str
     staged: tuple[str, ...] = ()
@@ -241,21 +250,24 @@ class SinkPrepared(Event, frozen=True):
 
 
 class SinkCommitted(Event, frozen=True):
-    """The staged rows are in the target. Durable before the commit is reported."""
+    """The staged rows are in the target. This event is durable before anybody learns of the commit.
+    ``token`` is that of :class:`SinkPrepared`."""
 
     token: str
 
 
 class CancelRequested(Event, frozen=True):
-    """A user cancels the job. Durable before the user is answered. ``at``: microseconds since 1970, UTC."""
+    """A user cancels the job. This event is durable before the user gets an answer. ``at``: microseconds
+    since 1970, UTC."""
 
     user: str
     at: int
 
 
 class JobEnded(Event, frozen=True):
-    """The job ended. Durable before a client sees the end. A finished job has ``rows``, the number of its
-    rows, and ``result``, their files, None if the rows are in a target; a failed job has the ``error``."""
+    """The job ended. This event is durable before a client sees the end. A finished job has ``rows``, the
+    number of its rows, and ``result``, the files of the rows, or None if the rows are in a target. A failed
+    job has the ``error``."""
 
     state: JobEnd
     rows: int | None = None
@@ -264,14 +276,15 @@ class JobEnded(Event, frozen=True):
 
 
 class CleanupDone(Event, frozen=True):
-    """The outputs and staged files of the job are removed."""
+    """The outputs and staged files of the job are removed, except those of the result."""
 
 
 # ---- numbers and versions
 
 
 class EventKind(msgspec.Struct, frozen=True):
-    """The number and the version by which a frame names an event, and the event's struct."""
+    """The number and the version by which a record's frame names a kind of event, and the struct of that
+    event."""
 
     number: int
     version: int
@@ -307,13 +320,14 @@ _DECODERS: Final = {kind.number: msgspec.json.Decoder(kind.struct) for kind in K
 
 
 def encode_event(event: Event) -> tuple[EventKind, bytes]:
-    """Return the event's kind and its JSON."""
+    """Return the event's kind, which goes into the record's frame, and the event as JSON."""
     return _KIND_OF[type(event)], _ENCODER.encode(event)
 
 
 def decode_event(number: int, version: int, payload: bytes) -> Event:
-    """Return the event of a record. Raises OperationalError that names an event, a version or a field that
-    this version of sqlfront doesn't know."""
+    """Return the event that a record's kind (``number``, ``version``) and JSON describe. Raises
+    OperationalError if this version of sqlfront doesn't know the event, the version or a field; the message
+    names it."""
     kind = KINDS.get(number)
     if kind is None:
         raise OperationalError(

@@ -9,59 +9,63 @@ from typing import Protocol
 
 
 class LogFile(Protocol):
-    """A new file of a log, with one writer."""
+    """A new file of a log, to which one writer appends."""
 
     @property
     def size(self) -> int:
-        """The bytes written so far."""
+        """The number of bytes written so far."""
 
     @property
     def takes_more(self) -> bool:
-        """Whether another :meth:`commit` may follow; an object is written once."""
+        """Whether :meth:`commit` may be called again: False for an object of an object storage after its
+        only commit."""
 
     def commit(self, data: bytes) -> None:
         """Append the bytes; they are durable on return. After an error the file must not be used again."""
 
     def close(self) -> None:
-        """Give the file up; what was not committed is not made durable."""
+        """Close the file; bytes that were not committed are lost."""
 
 
 class Folder(Protocol):
-    """A folder of files with simple names."""
+    """A folder of a store: a directory, or a prefix of an object storage. It holds files and other
+    folders."""
 
     @property
     def address(self) -> str:
-        """The path or URL, for messages."""
+        """The path or URL of the folder, for messages."""
 
     def folder(self, name: str) -> "Folder":
-        """Return the folder of that name inside."""
+        """Return the folder ``name`` inside this folder; it need not exist yet."""
 
     def names(self) -> list[str]:
-        """The names inside, sorted; none if the folder doesn't exist."""
+        """Return the names of the files and folders inside, sorted; an empty list if the folder doesn't
+        exist."""
 
     def exists(self, name: str) -> bool:
-        """Whether a file of that name exists now."""
+        """Return whether a file of this name is in the folder now."""
 
     def read(self, name: str) -> bytes:
-        """The bytes of a file."""
+        """Return all bytes of a file. Raises FileNotFoundError if there is no such file."""
 
     def make_durable(self, name: str, offset: int, data: bytes) -> None:
-        """Make bytes durable that were read at the offset of a file, whoever wrote them. Bytes that can be
-        read may be in memory only, if their writer died before the sync, or if the sync failed."""
+        """Make durable what a reader has found in a file: ``data``, read at ``offset`` of the file ``name``.
+        The bytes may be in the system's memory only, if their writer died before the sync, or if the sync
+        failed."""
 
     def make_names_durable(self) -> None:
-        """Make the entries of the folder durable, whoever created them."""
+        """Make it durable which files the folder has, whichever process created them."""
 
     def create(self, name: str, data: bytes) -> None:
         """Create a file with these bytes, durably, and the folder if necessary. Raises FileExistsError if the
         file exists; of several callers at the same time, one succeeds."""
 
     def new_file(self, name: str) -> LogFile:
-        """Return a new file, and create the folder if necessary. Raises FileExistsError like
-        :meth:`create`, at the latest in the first commit."""
+        """Return a new empty file for records, and create the folder if necessary. Raises FileExistsError if
+        the file exists, here or in the first :meth:`LogFile.commit`."""
 
     def remove(self) -> None:
-        """Remove the folder with all that is in it; no error if it doesn't exist."""
+        """Remove the folder with everything in it; do nothing if it doesn't exist."""
 
     def remove_file(self, name: str) -> None:
-        """Remove one file; no error if it doesn't exist."""
+        """Remove one file; do nothing if it doesn't exist."""

@@ -44,8 +44,9 @@ _JOB: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 
 
 class JobStore:
-    """A store of jobs. Everybody may read; a cluster writes after :meth:`own`. Methods raise OperationalError
-    if the store can't be read or written. ``run``: as for :class:`EventLog`."""
+    """A store of jobs. Any process may read; a cluster may write after :meth:`own`. Methods raise
+    OperationalError if the store can't be read or written. ``run`` has a function called soon on another
+    thread (:class:`EventLog` writes records with it)."""
 
     def __init__(self, root: Folder, clock: Clock, run: Run = start_thread) -> None:
         self._root = root
@@ -54,8 +55,8 @@ class JobStore:
 
     @classmethod
     def open(cls, address: str, *, clock: Clock, options: Mapping[str, object] | None = None) -> "JobStore":
-        """Return the store at a path or URL; nothing is created yet. ``options`` go to fsspec. Raises
-        OperationalError for a URL whose storage can't hold a log."""
+        """Return the store at a path or URL; nothing is created yet. ``options`` are passed to fsspec.
+        Raises OperationalError for a URL whose storage can't create an object only if it is absent."""
         if address.startswith("file://"):
             address = address.removeprefix("file://")
         if "://" in address:
@@ -64,15 +65,16 @@ class JobStore:
 
     @property
     def address(self) -> str:
-        """The path or URL."""
+        """The path or URL of the store."""
         return self._root.address
 
     # ---- ownership
 
     def own(self, owner: Owner) -> Ownership:
-        """Make a cluster the owner of the store. Raises OperationalError if another cluster, or another
-        process of the same one, owns the store. On an object storage the call may take
-        :data:`~sqlfront_engine.durable.event_store.ownership.LEASE` seconds."""
+        """Make a cluster the owner of the store, and return the ownership, which the caller releases. Raises
+        OperationalError if another cluster, or another process of the same cluster, owns the store. On an
+        object storage the call may take :data:`~sqlfront_engine.durable.event_store.ownership.LEASE`
+        seconds."""
         try:
             if isinstance(self._root, LocalFolder):
                 return FileLock(self._root, owner)
@@ -85,7 +87,8 @@ class JobStore:
             raise self._unusable(error) from error
 
     def owner(self) -> Owner | None:
-        """The owner, None if nobody owns the store. On an object storage the owner may be gone already."""
+        """Return the owner of the store, None if the store has no owner. On an object storage the owner's
+        process may have ended without a release."""
         try:
             if isinstance(self._root, LocalFolder):
                 return lock_owner(self._root)
@@ -96,23 +99,24 @@ class JobStore:
     # ---- jobs
 
     def jobs(self) -> list[str]:
-        """The ids of the jobs in the store, sorted."""
+        """Return the ids of the jobs in the store, sorted."""
         try:
             return [name for name in self._root.folder(_JOBS).names() if _JOB.fullmatch(name)]
         except OSError as error:
             raise self._unusable(error) from error
 
     def read(self, job: str) -> Replay:
-        """The log of a job; without records if there is no such job."""
+        """Return the log of a job; a replay without records if there is no such job."""
         try:
             return read_log(self._folder(job))
         except OSError as error:
             raise self._unusable(error) from error
 
     def take_epoch(self, job: str, *, cluster: str, member: str) -> "EpochClaim":
-        """Claim the next epoch of a job for a member of the owning cluster, and read what counts. Raises
-        OperationalError if another cluster owns the store, another member claims the same epoch first, or
-        another version of sqlfront wrote what this one can't read; then nothing is claimed."""
+        """Claim the next epoch of a job for a member of the owning cluster, and read the records that count.
+        Raises OperationalError, and claims nothing, if the cluster doesn't own the store, if another member
+        claims the same epoch first, or if the log has an event that only another version of sqlfront
+        knows."""
         owner = self.owner()
         if owner is None or owner.cluster != cluster:
             raise refused(self.address, owner)
@@ -133,7 +137,7 @@ class JobStore:
         return EpochClaim(folder, self._clock, epoch, member, self.read(job), self._run)
 
     def remove(self, job: str) -> None:
-        """Remove a job with its log; no error if there is no such job."""
+        """Remove a job with its log; do nothing if there is no such job."""
         try:
             self._folder(job).remove()
         except OSError as error:
@@ -149,8 +153,8 @@ class JobStore:
 
 
 class EpochClaim:
-    """A claimed epoch, in which nothing is written yet. ``replay`` was read after the claim: it has each
-    record that a former coordinator acknowledged."""
+    """An epoch that a member has claimed, and in which no record is written yet. ``replay`` was read after
+    the claim, so that it has each record that a former coordinator acknowledged."""
 
     def __init__(
         self, folder: Folder, clock: Clock, epoch: int, member: str, replay: Replay, run: Run
@@ -170,10 +174,11 @@ class EpochClaim:
         reset: Sequence[TaskId] = (),
         settings: LogSettings = LogSettings(),  # noqa: B008 - frozen
     ) -> EventLog:
-        """Return the log, whose first record is durable: it accepts the replay, takes tasks as ``finished``
-        and tasks as ``reset``. The records of the replay are durable before: their writer may have died
-        between write and sync. Raises OperationalError if the log can't be written, or a later epoch was
-        claimed."""
+        """Begin the epoch, and return its log. The log's first record is durable then; it accepts the
+        records of the replay, and names the tasks that count as ``finished`` and those to ``reset``.
+        ``incarnation`` is the id of the member's process. The records of the replay are synced before, since
+        their writer may have died between write and sync. Raises OperationalError if the log can't be
+        written, or if a later epoch was claimed."""
         self._make_replay_durable()
         log = EventLog(
             self._folder,

@@ -9,7 +9,7 @@ from sqlfront_engine.system_calls import SystemCalls, make_folder, write_all
 
 
 class LocalFile:
-    """A file of a directory that is appended to; see
+    """A log's file in a directory, which grows with each commit; its contract is
     :class:`~sqlfront_engine.durable.event_store.folders.LogFile`."""
 
     takes_more: Final = True
@@ -22,50 +22,53 @@ class LocalFile:
         calls.sync_folder(os.path.dirname(path))
 
     def commit(self, data: bytes) -> None:
-        """See :meth:`LogFile.commit`."""
+        """Append the bytes and sync the file, as :meth:`LogFile.commit` says."""
         write_all(self._calls, self._descriptor, memoryview(data))
         self._calls.sync(self._descriptor)
         self.size += len(data)
 
     def close(self) -> None:
-        """See :meth:`LogFile.close`."""
+        """Close the file's descriptor; a second call does nothing."""
         self._close()
 
 
 class LocalFolder:
-    """A directory; see :class:`~sqlfront_engine.durable.event_store.folders.Folder`."""
+    """A directory as a folder of a store; its contract is
+    :class:`~sqlfront_engine.durable.event_store.folders.Folder`. ``calls`` stands for the system's calls,
+    which tests replace."""
 
     def __init__(self, path: str, calls: SystemCalls | None = None) -> None:
         self.address = os.path.abspath(path)
         self._calls = calls or SystemCalls()
 
     def folder(self, name: str) -> "LocalFolder":
-        """See :meth:`Folder.folder`."""
+        """Return the subdirectory ``name``; it need not exist yet."""
         return LocalFolder(self.path(name), self._calls)
 
     def path(self, name: str) -> str:
-        """The path of a file inside."""
+        """Return the path of a file of this name in the directory."""
         return os.path.join(self.address, name)
 
     def names(self) -> list[str]:
-        """See :meth:`Folder.names`."""
+        """Return the names in the directory, sorted; an empty list if the directory doesn't exist."""
         try:
             return sorted(os.listdir(self.address))
         except FileNotFoundError:
             return []
 
     def exists(self, name: str) -> bool:
-        """See :meth:`Folder.exists`."""
+        """Return whether the directory has an entry of this name."""
         return os.path.lexists(self.path(name))
 
     def read(self, name: str) -> bytes:
-        """See :meth:`Folder.read`."""
+        """Return all bytes of a file of the directory."""
         with open(self.path(name), "rb") as file:
             return file.read()
 
     def make_durable(self, name: str, offset: int, data: bytes) -> None:
-        """See :meth:`Folder.make_durable`. The bytes are written once more: a sync alone would report success
-        for pages that the kernel took as clean after a sync that failed."""
+        """Write the bytes once more at the offset and sync the file (:meth:`Folder.make_durable`). A sync
+        alone is not enough: after a failed sync the kernel takes the pages as clean, and the next sync
+        reports success."""
         descriptor = self._calls.open_again(self.path(name))
         try:
             os.lseek(descriptor, offset, os.SEEK_SET)
@@ -75,11 +78,12 @@ class LocalFolder:
             os.close(descriptor)
 
     def make_names_durable(self) -> None:
-        """See :meth:`Folder.make_names_durable`."""
+        """Sync the directory, so that its entries are durable."""
         self._calls.sync_folder(self.address)
 
     def create(self, name: str, data: bytes) -> None:
-        """See :meth:`Folder.create`. After a crash in between the file may have a part of the bytes."""
+        """Create a file with these bytes and sync it. Raises FileExistsError if the file exists. After a
+        crash during the call the file may have a part of the bytes."""
         file = self.new_file(name)
         try:
             file.commit(data)
@@ -87,21 +91,22 @@ class LocalFolder:
             file.close()
 
     def new_file(self, name: str) -> LocalFile:
-        """See :meth:`Folder.new_file`."""
+        """Create an empty file, and the directory if necessary, and return the file. Raises FileExistsError
+        if the file exists."""
         self.make()
         return LocalFile(self.path(name), self._calls)
 
     def make(self) -> None:
-        """Create the directory durably, with those above it, unless it exists."""
+        """Create the directory and its parents durably, unless they exist."""
         make_folder(self.address, self._calls)
 
     def remove(self) -> None:
-        """See :meth:`Folder.remove`."""
+        """Remove the directory with everything in it; do nothing if it doesn't exist."""
         if os.path.isdir(self.address):
             shutil.rmtree(self.address)
 
     def remove_file(self, name: str) -> None:
-        """See :meth:`Folder.remove_file`."""
+        """Remove one file of the directory; do nothing if it doesn't exist."""
         try:
             os.unlink(self.path(name))
         except FileNotFoundError:

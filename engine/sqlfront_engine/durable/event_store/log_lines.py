@@ -1,4 +1,4 @@
-"""A job's log as text: one line per record, then a line for each thing that doesn't count."""
+"""A job's log as text: one line per record, then one line for each run of bytes that doesn't count."""
 
 from collections.abc import Iterator
 
@@ -6,8 +6,9 @@ from sqlfront_engine.durable.event_store.replay import Replay
 
 
 def log_lines(replay: Replay) -> Iterator[str]:
-    """The lines of a log: sequence, epoch, event and JSON of each record. An event that this version of
-    sqlfront doesn't know is shown, too."""
+    """Yield the lines of a log as text: sequence number, epoch, event name and JSON of each record, then the
+    bytes that don't count, and the damage, if there is any. Events unknown to this version of sqlfront are
+    shown, too."""
     for record in replay.records:
         yield f"{record.sequence:>8} {record.epoch:>4}  {record.name:<18} {record.content}"
     for left_out in replay.left_out:

@@ -11,7 +11,7 @@ _CLAIM: Final = re.compile(r"epoch\.(\d+)")
 
 
 def claim_name(epoch: int) -> str:
-    """The name of the file by which a coordinator claims an epoch.
+    """Return the name of the file by which a coordinator claims an epoch.
 
     >>> claim_name(2)
     'epoch.000002'
@@ -20,7 +20,7 @@ def claim_name(epoch: int) -> str:
 
 
 def events_name(epoch: int, number: int) -> str:
-    """The name of a file of records.
+    """Return the name of a file of records: file ``number`` (from 0) of an epoch.
 
     >>> events_name(2, 0)
     'events.000002.000000'
@@ -29,15 +29,15 @@ def events_name(epoch: int, number: int) -> str:
 
 
 class JobFiles(msgspec.Struct, frozen=True):
-    """The files of a job: ``events`` has the names of the files of records by epoch, in their order;
-    ``claimed`` is the highest claimed epoch, 0 without one."""
+    """The files in a job's folder. ``events``: for each epoch the names of the files of records, in the
+    order of writing; ``claimed``: the highest claimed epoch, 0 if no epoch was claimed."""
 
     events: dict[int, tuple[str, ...]]
     claimed: int
 
     @classmethod
     def of(cls, names: Iterable[str]) -> "JobFiles":
-        """The files of a folder with these names; other names are passed over.
+        """Return the files of a job by the names in its folder; names of other forms are ignored.
 
         >>> JobFiles.of(["epoch.000001", "events.000001.000010", "events.000001.000002", "other"])
         JobFiles(events={1: ('events.000001.000002', 'events.000001.000010')}, claimed=1)

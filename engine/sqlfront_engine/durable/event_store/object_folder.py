@@ -30,16 +30,16 @@ class ObjectStorage(Protocol):
     """The part of fsspec's ``AbstractFileSystem`` that a store uses."""
 
     def pipe_file(self, path: str, value: bytes, mode: str = "overwrite") -> object:
-        """Write an object; ``mode="create"``: raise FileExistsError if it exists."""
+        """Write an object. With ``mode="create"``, raise FileExistsError if the object exists."""
 
     def cat_file(self, path: str) -> bytes:
-        """The bytes of an object."""
+        """Return the bytes of an object."""
 
     def ls(self, path: str, detail: bool) -> list[str]:
-        """The paths below a prefix."""
+        """Return the paths of the objects and prefixes directly below a prefix."""
 
     def exists(self, path: str) -> bool:
-        """Whether the object exists."""
+        """Return whether the object exists."""
 
     def rm_file(self, path: str) -> object:
         """Remove an object."""
@@ -48,11 +48,11 @@ class ObjectStorage(Protocol):
         """Remove all objects below a prefix."""
 
     def invalidate_cache(self, path: str | None = None) -> None:
-        """Forget cached listings."""
+        """Forget the listings that the file system has cached, of one path or of all."""
 
 
 class ObjectFile:
-    """An object that comes into being with its only commit; see
+    """An object of a log, which is created by its only commit; its contract is
     :class:`~sqlfront_engine.durable.event_store.folders.LogFile`."""
 
     def __init__(self, folder: "ObjectFolder", name: str) -> None:
@@ -62,21 +62,22 @@ class ObjectFile:
 
     @property
     def takes_more(self) -> bool:
-        """See :attr:`LogFile.takes_more`."""
+        """Whether the object has not been written yet: only one commit is possible."""
         return self.size == 0
 
     def commit(self, data: bytes) -> None:
-        """See :meth:`LogFile.commit`."""
+        """Create the object with these bytes. Raises FileExistsError if the object exists."""
         self._folder.create(self._name, data)
         self.size = len(data)
 
     def close(self) -> None:
-        """See :meth:`LogFile.close`."""
+        """Do nothing: the object was complete with its commit."""
 
 
 class ObjectFolder:
-    """A prefix of an object storage; see :class:`~sqlfront_engine.durable.event_store.folders.Folder`.
-    ``path``: the bucket and the prefix, as the storage's paths have them."""
+    """A prefix of an object storage as a folder of a store; its contract is
+    :class:`~sqlfront_engine.durable.event_store.folders.Folder`. ``path``: the bucket and the prefix, without
+    the protocol."""
 
     def __init__(self, storage: ObjectStorage, protocol: str, path: str) -> None:
         self._storage = storage
@@ -85,8 +86,9 @@ class ObjectFolder:
 
     @classmethod
     def open(cls, url: str, options: Mapping[str, object]) -> "ObjectFolder":
-        """Return the folder at a URL; ``options`` go to fsspec. Raises OperationalError if the protocol can't
-        create an object only if it is absent, or its library is not installed."""
+        """Return the folder at a URL; ``options`` are passed to fsspec. Raises OperationalError if the URL's
+        protocol can't create an object only if it is absent, or if the protocol's library is not
+        installed."""
         protocol, _, path = url.partition("://")
         if protocol not in EXCLUSIVE:
             raise OperationalError(
@@ -102,19 +104,19 @@ class ObjectFolder:
 
     @property
     def address(self) -> str:
-        """See :attr:`Folder.address`."""
+        """The URL of the prefix, for messages."""
         return f"{self._protocol}://{self._path}"
 
     def folder(self, name: str) -> "ObjectFolder":
-        """See :meth:`Folder.folder`."""
+        """Return the folder at the prefix ``name`` below this prefix."""
         return ObjectFolder(self._storage, self._protocol, self.path(name))
 
     def path(self, name: str) -> str:
-        """The storage's path of an object inside."""
+        """Return the storage's path of the object ``name`` below the prefix."""
         return f"{self._path}/{name}"
 
     def names(self) -> list[str]:
-        """See :meth:`Folder.names`."""
+        """Return the names directly below the prefix, sorted; an empty list if there are none."""
         self._storage.invalidate_cache(self._path)
         try:
             paths = self._storage.ls(self._path, detail=False)
@@ -125,7 +127,7 @@ class ObjectFolder:
         return sorted(path.rstrip("/").rpartition("/")[2] for path in paths)
 
     def exists(self, name: str) -> bool:
-        """See :meth:`Folder.exists`."""
+        """Return whether the object exists now, by a fresh request."""
         self._storage.invalidate_cache(self._path)
         try:
             return self._storage.exists(self.path(name))
@@ -133,31 +135,32 @@ class ObjectFolder:
             raise _as_oserror(error, self.path(name)) from error
 
     def read(self, name: str) -> bytes:
-        """See :meth:`Folder.read`."""
+        """Return the bytes of an object."""
         try:
             return self._storage.cat_file(self.path(name))
         except Exception as error:
             raise _as_oserror(error, self.path(name)) from error
 
     def make_durable(self, name: str, offset: int, data: bytes) -> None:
-        """See :meth:`Folder.make_durable`. An object is durable before anybody can read it."""
+        """Do nothing: an object is durable before anybody can read it."""
 
     def make_names_durable(self) -> None:
-        """See :meth:`Folder.make_names_durable`. A prefix has no entries of its own."""
+        """Do nothing: a prefix has no directory entries that could be lost."""
 
     def create(self, name: str, data: bytes) -> None:
-        """See :meth:`Folder.create`."""
+        """Create an object with these bytes. Raises FileExistsError if the object exists."""
         try:
             self._storage.pipe_file(self.path(name), data, mode="create")
         except Exception as error:
             raise _as_oserror(error, self.path(name)) from error
 
     def new_file(self, name: str) -> ObjectFile:
-        """See :meth:`Folder.new_file`."""
+        """Return a file whose object is created by its only commit, which raises FileExistsError if the
+        object exists."""
         return ObjectFile(self, name)
 
     def remove(self) -> None:
-        """See :meth:`Folder.remove`."""
+        """Remove all objects below the prefix; do nothing if there are none."""
         try:
             self._storage.rm(self._path, recursive=True)
         except FileNotFoundError:
@@ -166,7 +169,7 @@ class ObjectFolder:
             raise _as_oserror(error, self.address) from error
 
     def remove_file(self, name: str) -> None:
-        """See :meth:`Folder.remove_file`."""
+        """Remove one object; do nothing if it doesn't exist."""
         try:
             self._storage.rm_file(self.path(name))
         except FileNotFoundError:
@@ -175,8 +178,9 @@ class ObjectFolder:
             raise _as_oserror(error, self.path(name)) from error
 
     def check_exclusive_creation(self) -> None:
-        """Create an object twice, and raise OperationalError unless the second time is refused: some servers
-        and older libraries ignore the condition."""
+        """Check that the storage refuses to create an object that exists. Creates an object twice, and
+        raises OperationalError if the second creation succeeds, as with servers and older libraries that
+        ignore the condition."""
         name = f"probe.{uuid.uuid4().hex}"
         self.create(name, b"first")
         try:
@@ -192,5 +196,6 @@ class ObjectFolder:
 
 
 def _as_oserror(error: Exception, path: str) -> OSError:
-    """The error as an OSError: the libraries behind fsspec raise errors of their own, too."""
+    """Return the error as an OSError: an OSError as it is, and an error of a library behind fsspec
+    wrapped."""
     return error if isinstance(error, OSError) else OSError(f"{path}: {type(error).__name__}: {error}")

@@ -39,8 +39,8 @@ _PAUSE: Final = 0.01
 
 
 class Owner(msgspec.Struct, frozen=True):
-    """The owner of a store: the id of its cluster, and the member that holds the lock or lease. ``released``:
-    the owner has given the store up."""
+    """The owner of a store: the id of its cluster, and the name of the member that has the lock or lease.
+    ``released``: whether the owner has given up the store."""
 
     cluster: str
     member: str
@@ -48,18 +48,19 @@ class Owner(msgspec.Struct, frozen=True):
 
 
 class Ownership(Protocol):
-    """The ownership of a store, from taking to release."""
+    """The right of one cluster to write to a store, until it is released or lost."""
 
     @property
     def is_held(self) -> bool:
-        """Whether the store is still owned; a lease can be lost."""
+        """Whether the cluster still owns the store; a lease is lost if it is not renewed in time."""
 
     def release(self) -> None:
-        """Give the store up; a second call does nothing."""
+        """Give up the store; a second call does nothing."""
 
 
 def refused(address: str, owner: Owner | None) -> OperationalError:
-    """The error for a cluster that is not the owner."""
+    """Return the error for a cluster that tries to write to the store of ``owner``. ``address``: the path or
+    URL of the store; ``owner`` None: unknown."""
     by = "another cluster" if owner is None else f"cluster {owner.cluster} (member {owner.member})"
     return OperationalError(f"the job store {address} belongs to {by} at present; others may only read it")
 
@@ -68,11 +69,11 @@ def refused(address: str, owner: Owner | None) -> OperationalError:
 
 
 class FileLock:
-    """An OS file lock on a directory; see :class:`Ownership`."""
+    """The ownership of a store in a directory, by an OS file lock (:class:`Ownership`)."""
 
     def __init__(self, folder: LocalFolder, owner: Owner) -> None:
-        """Take the lock. Raises OperationalError if another process, or another object of this one, has it;
-        OSError if the file can't be opened or the file system has no locks."""
+        """Take the lock. Raises OperationalError if another process, or another FileLock of this process,
+        has the lock; OSError if the lock file can't be opened or the file system has no locks."""
         folder.make()
         descriptor = os.open(folder.path(_LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -89,11 +90,11 @@ class FileLock:
 
     @property
     def is_held(self) -> bool:
-        """See :attr:`Ownership.is_held`."""
+        """Whether the lock was not released yet."""
         return self._close.alive
 
     def release(self) -> None:
-        """See :meth:`Ownership.release`."""
+        """Release the lock; a second call does nothing."""
         _held.discard(self._descriptor)
         self._close()
 
@@ -132,7 +133,8 @@ def _written(folder: LocalFolder) -> Owner | None:
 
 
 def lock_owner(folder: LocalFolder) -> Owner | None:
-    """The cluster that holds the directory's lock now, None if nobody does."""
+    """Return the owner that has the directory's lock now, None if no process has it. If the owner's name
+    can't be read, its cluster and member are ``unknown``."""
     try:
         descriptor = os.open(folder.path(_LOCK), os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -150,21 +152,24 @@ def lock_owner(folder: LocalFolder) -> Owner | None:
 
 
 class _Leased(msgspec.Struct, frozen=True):
-    """The contents of a lease's object; ``token`` tells the lease from others of the same member."""
+    """The contents of an object that represents a lease. ``token`` is random, so that a member recognises
+    objects of its own lease."""
 
     owner: Owner
     token: str
 
 
 class Lease:
-    """A lease on an object storage; see :class:`Ownership`. Somebody must call :meth:`renew` several times
-    within :data:`LEASE` seconds: :meth:`keep` starts a thread that does."""
+    """The ownership of a store on an object storage, by a lease (:class:`Ownership`). A lease ends
+    :data:`LEASE` seconds after its last renewal: call :meth:`keep`, whose thread renews it, or :meth:`renew`
+    several times within that time."""
 
     def __init__(
         self, folder: Folder, owner: Owner, clock: Clock, sleep: Callable[[float], None] = time.sleep
     ) -> None:
-        """Take the lease. If there is one that was not released, waits until it has not been renewed for its
-        duration. Raises OperationalError if it is renewed in that time, or if somebody else takes it."""
+        """Take the lease. If there is a lease that was not released, waits up to :data:`LEASE` seconds to
+        see whether its owner renews it. Raises OperationalError if the owner does, or if another process
+        takes the lease first."""
         self._folder = folder
         self._owner = owner
         self._clock = clock
@@ -186,7 +191,8 @@ class Lease:
                 raise refused(self._folder.address, found)
 
     def _create(self, owner: Owner) -> bool:
-        """Create the next object; returns whether the lease is this owner's afterwards."""
+        """Create the lease's next object. Returns True if the lease belongs to this object then, False if
+        another process has created an object first."""
         began = self._clock.now()
         name = _lease_name(self._number + 1)
         try:
@@ -204,18 +210,18 @@ class Lease:
 
     @property
     def is_held(self) -> bool:
-        """See :attr:`Ownership.is_held`."""
+        """Whether the lease was renewed within :data:`LEASE` seconds and was not released."""
         return not self._stopped.is_set() and self._clock.now() < self._expires
 
     def renew(self) -> None:
-        """Make the lease valid for :data:`LEASE` seconds from now. Raises OperationalError if it is lost,
-        OSError if the storage can't be reached; then the lease ends when it would have ended."""
+        """Make the lease valid for :data:`LEASE` seconds from now. Raises OperationalError if the lease is
+        lost; OSError if the storage can't be reached: then the end of the lease stays as it was."""
         if not self.is_held or not self._create(self._owner):
             self._stopped.set()
             raise OperationalError(f"the lease on the job store {self._folder.address} is lost")
 
     def keep(self) -> None:
-        """Have a thread renew the lease until it is released or lost."""
+        """Start a daemon thread that renews the lease until it is released or lost."""
         threading.Thread(target=self._keep, name="sqlfront-job-store-lease", daemon=True).start()
 
     def _keep(self) -> None:
@@ -228,7 +234,8 @@ class Lease:
                 logger.error("%s", error)
 
     def release(self) -> None:
-        """See :meth:`Ownership.release`. The next owner need not wait."""
+        """Release the lease, so that the next owner need not wait for its end; do nothing if the lease is
+        lost or released."""
         if self.is_held:
             self._stopped.set()
             with suppress(OSError):
@@ -236,8 +243,8 @@ class Lease:
 
 
 def lease_owner(folder: Folder) -> Owner | None:
-    """The last owner by lease, None if there was none or it has released the store. The lease may have run
-    out."""
+    """Return the last owner by a lease; None if there was no lease, or if the last one was released. The
+    lease may have run out."""
     number = _highest(folder)
     if number == 0:
         return None

@@ -41,8 +41,10 @@ LONGEST_PAYLOAD: Final = 2**32 - 1
 
 
 class Record(msgspec.Struct, frozen=True):
-    """An event of a log in its frame. ``number`` and ``version`` are the event's
-    (:data:`~sqlfront_engine.durable.event_store.events.KINDS`); ``frame`` has all bytes."""
+    """An event of a log in its frame. ``number`` and ``version`` name the kind of event
+    (:data:`~sqlfront_engine.durable.event_store.events.KINDS`); ``sequence`` is the number of the record in
+    the log, ``durable`` that of the last record known durable when this record was written; ``frame`` has all
+    bytes."""
 
     epoch: int
     sequence: int
@@ -53,12 +55,13 @@ class Record(msgspec.Struct, frozen=True):
 
     @property
     def payload(self) -> bytes:
-        """The event's JSON."""
+        """The event's JSON, as bytes."""
         return self.frame[_HEADER : -_CHECKSUM.size]
 
     @property
     def name(self) -> str:
-        """The event's name, also that of an event or a version that this version of sqlfront doesn't know."""
+        """The event's name, such as ``task_finished``; for an unknown event or version a text with the
+        numbers."""
         kind = KINDS.get(self.number)
         if kind is None:
             return f"type {self.number}"
@@ -66,22 +69,24 @@ class Record(msgspec.Struct, frozen=True):
 
     @property
     def content(self) -> str:
-        """The JSON as text, without characters that a terminal acts upon."""
+        """The event's JSON as text, with control characters escaped, so that a terminal can show it."""
         text = self.payload.decode("utf-8", errors="backslashreplace")
         return "".join(
             one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in text
         )
 
     def event(self) -> Event:
-        """The event. Raises OperationalError if this version of sqlfront doesn't know the event or its
-        version."""
+        """Return the event. Raises OperationalError if this version of sqlfront doesn't know the event or
+        its version."""
         return decode_event(self.number, self.version, self.payload)
 
 
 def frame_record(
     number: int, version: int, payload: bytes, *, epoch: int, sequence: int, durable: int
 ) -> bytes:
-    """Return the bytes of a record.
+    """Return the bytes of a record. ``number`` and ``version`` name the kind of event, ``payload`` is its
+    JSON, ``sequence`` the record's number in the log, ``durable`` the number of the last record known
+    durable.
 
     >>> record = record_at(frame_record(12, 1, b"{}", epoch=1, sequence=7, durable=6), 0)
     >>> record.sequence, record.payload
@@ -93,8 +98,8 @@ def frame_record(
 
 
 def record_at(data: bytes, offset: int) -> Record | None:
-    """Return the record whose frame begins at the offset, or None if there is no whole and undamaged frame.
-    Raises OperationalError for an undamaged frame of another version."""
+    """Return the record whose frame begins at the offset, or None if no complete and undamaged frame begins
+    there. Raises OperationalError for an undamaged frame in another version of the format."""
     if len(data) - offset < OVERHEAD:
         return None
     fields_end = offset + _FIELDS.size
@@ -118,9 +123,10 @@ def record_at(data: bytes, offset: int) -> Record | None:
 
 
 class FileContents(msgspec.Struct, frozen=True):
-    """The contents of a file: ``records`` from its beginning, consecutive and undamaged; ``end``: their end
-    in bytes; ``size``: the file's; ``durable``: the highest sequence that a record found behind ``end`` says
-    to have been durable, 0 if none is found there."""
+    """The contents of a file of records. ``records``: the consecutive, undamaged records from the file's
+    beginning. ``end``: the offset in bytes at which they end. ``size``: the size of the file in bytes.
+    ``durable``: the records found behind ``end`` say that all records up to this sequence number were
+    durable; 0 if they say nothing."""
 
     records: tuple[Record, ...]
     end: int
@@ -129,7 +135,8 @@ class FileContents(msgspec.Struct, frozen=True):
 
 
 def parse_file(data: bytes, epoch: int) -> FileContents:
-    """Return the records of a file of the epoch, up to the first place at which there is no next record."""
+    """Return the contents of a file of the epoch: its records up to the first offset at which no record of
+    the next sequence number begins."""
     records: list[Record] = []
     offset = 0
     while (record := record_at(data, offset)) is not None:

@@ -22,7 +22,7 @@ _EPOCH_STARTED: Final = 2
 
 
 class Reason(Enum):
-    """The reasons for which bytes of a log don't count although nothing is damaged."""
+    """The reasons, other than damage, for which bytes of a log don't count."""
 
     TORN = "torn"
     """The write was interrupted: nobody was told that these bytes are durable."""
@@ -34,7 +34,7 @@ class Reason(Enum):
 
 
 class LeftOut(msgspec.Struct, frozen=True):
-    """Bytes that don't count: ``size`` of them, from ``offset`` on, in ``file``."""
+    """Bytes of a log that don't count, for a ``reason``: ``size`` bytes of ``file``, from ``offset`` on."""
 
     file: str
     offset: int
@@ -43,7 +43,8 @@ class LeftOut(msgspec.Struct, frozen=True):
 
 
 class Damage(msgspec.Struct, frozen=True):
-    """The place at which the log is damaged, and in which way. Records before that place count."""
+    """A damage of a log: the file and the offset in bytes at which it was found, and a text that says what
+    is wrong. Records before that offset count."""
 
     file: str
     offset: int
@@ -51,9 +52,10 @@ class Damage(msgspec.Struct, frozen=True):
 
 
 class Replay(msgspec.Struct, frozen=True):
-    """The contents of a log. ``records``: those that count, in order. ``claimed``: the highest claimed epoch.
-    ``end``: the place of the last record that counts, which the next epoch accepts; None without records.
-    ``left_out``: bytes that don't count; ``damage``: the place at which the replay had to end."""
+    """The contents of a log. ``records``: the records that count, in order. ``claimed``: the highest claimed
+    epoch. ``end``: the last record that counts, with file and offset, as the next epoch accepts it; None
+    without records. ``left_out``: bytes that don't count. ``damage``: the damage at which the reading ended,
+    None if there is none."""
 
     records: tuple[Record, ...]
     claimed: int
@@ -67,8 +69,8 @@ class Replay(msgspec.Struct, frozen=True):
         return 0 if self.end is None else self.end.sequence
 
     def last_group(self) -> tuple[int, bytes]:
-        """The records that no later record says to have been durable: their offset in the file of ``end``,
-        and their bytes. All others were durable before these were written."""
+        """Return the last records, of which no later record says that they are durable: the offset at which
+        they begin in the file ``end.file``, and their bytes. All earlier records are known to be durable."""
         if self.end is None:
             return 0, b""
         offset, durable = self.end.offset, self.records[-1].durable
@@ -106,8 +108,9 @@ def read_log(folder: Folder) -> Replay:
 
 
 class _Epoch(msgspec.Struct, frozen=True):
-    """The records of one epoch. ``begun``: its first record; ``end``: the place of its last record; None
-    without records."""
+    """The records of one epoch. ``begun``: the event of the epoch's first record; ``end``: its last record,
+    with file and offset. Both are None without records. ``left_out``: bytes that don't count. ``damage``: the
+    damage at which the reading ended, None if there is none."""
 
     records: tuple[Record, ...]
     begun: EpochStarted | None
@@ -117,8 +120,8 @@ class _Epoch(msgspec.Struct, frozen=True):
 
 
 def _joined(epochs: Sequence[_Epoch], claimed: int, skipped: Sequence[LeftOut]) -> Replay:
-    """The replay of the epochs, the oldest first, up to the first damage. ``skipped``: the files of epochs
-    that no later epoch accepted."""
+    """Return the replay of the epochs, which are given from the oldest on, up to the first damage.
+    ``skipped``: the files of epochs that no later epoch accepted."""
     records: list[Record] = []
     left_out = list(skipped)
     end: AcceptedPrefix | None = None
@@ -136,7 +139,8 @@ def _joined(epochs: Sequence[_Epoch], claimed: int, skipped: Sequence[LeftOut]) 
 
 
 def _gap(epoch: _Epoch, before: AcceptedPrefix | None) -> Damage | None:
-    """The damage if the epoch doesn't go on where the accepted records end."""
+    """Return a damage if the epoch's first record accepts other records of the previous epoch than
+    ``before``, the end of the records that were found; None if they agree."""
     if epoch.begun is None or epoch.begun.accepted == before:
         return None
     assert epoch.end is not None
@@ -147,8 +151,9 @@ def _gap(epoch: _Epoch, before: AcceptedPrefix | None) -> Damage | None:
 
 
 class _Stop(msgspec.Struct, frozen=True):
-    """A place behind which a file has no next record. ``durable``: the highest sequence that records behind
-    the place say to have been durable."""
+    """An offset of a file at which no further record begins. ``size``: the file's size in bytes.
+    ``durable``: the highest sequence number that was durable by the records found behind the offset, 0 if
+    they say nothing."""
 
     file: str
     offset: int
@@ -157,7 +162,9 @@ class _Stop(msgspec.Struct, frozen=True):
 
 
 def _read_epoch(folder: Folder, number: int, names: Sequence[str], accepted: AcceptedPrefix | None) -> _Epoch:
-    """Read the files of an epoch, up to the accepted place if one is given, else as far as they go."""
+    """Return the records of epoch ``number`` from the files ``names``. With ``accepted``, read only the
+    records that the next epoch accepted, and report a damage if they differ from them; else read as far as
+    records go."""
     reading = _Reading(number)
     behind = False
     for name in names:
@@ -175,7 +182,7 @@ def _read_epoch(folder: Folder, number: int, names: Sequence[str], accepted: Acc
 
 
 class _Reading:
-    """The reading of one epoch: takes the contents of its files in order."""
+    """A reader of one epoch, which is given the contents of the epoch's files in order."""
 
     def __init__(self, number: int) -> None:
         self._number = number
@@ -186,12 +193,14 @@ class _Reading:
         self._behind_gap: str | None = None
 
     def leave_out(self, file: str, offset: int, size: int, reason: Reason) -> None:
-        """Note bytes that don't count."""
+        """Note that ``size`` bytes of the file from ``offset`` on don't count; nothing if ``size`` is 0 or
+        less."""
         if size > 0:
             self._left_out.append(LeftOut(file, offset, size, reason))
 
     def add(self, name: str, contents: FileContents) -> None:
-        """Take a file's contents, unless records before the file are missing."""
+        """Add the records of the epoch's next file. If a record is missing between the earlier files and
+        this one, ignore this file and all later ones."""
         if self._behind_gap is not None:
             return
         if contents.records:
@@ -216,7 +225,8 @@ class _Reading:
             self._ends.append((name, offset))
 
     def _replace(self, first: int) -> None:
-        """Leave out the earlier records from this sequence on, and what follows them in their files."""
+        """Drop the earlier records with this sequence number or a higher one, since a later file has them
+        again, and note their bytes and the unreadable bytes behind them as left out."""
         while self._records and self._records[-1].sequence >= first:
             file, end = self._ends.pop()
             size = len(self._records.pop().frame)
@@ -229,8 +239,8 @@ class _Reading:
             self.leave_out(stop.file, stop.offset, stop.size - stop.offset, reason)
 
     def finished(self, durable: int) -> _Epoch:
-        """The epoch as read. ``durable``: the sequence up to which the epoch's records are known to have been
-        durable; 0 if nothing but the records themselves tells."""
+        """Return the epoch as read from all files. ``durable``: the sequence number up to which the epoch's
+        records were durable, as the next epoch says; 0 if no later epoch says so."""
         damage = self._damage(durable)
         if damage is None:
             self._leave_out_stops(Reason.TORN)
@@ -254,7 +264,9 @@ class _Reading:
         )
 
     def _damage(self, durable: int) -> Damage | None:
-        """The damage at the first place that is proved to have had a durable record."""
+        """Return the damage at the first record that is missing or unreadable although it was durable; None
+        if no durable record is missing. ``durable``: the sequence number up to which the epoch's records were
+        durable, as the next epoch says; 0 if no later epoch says so."""
         last = self._records[-1].sequence if self._records else 0
         proved = max([durable, *(stop.durable for stop in self._stops)])
         if self._behind_gap is None and proved <= last:

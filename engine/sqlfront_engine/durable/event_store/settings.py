@@ -6,7 +6,7 @@ import msgspec
 
 
 class FailurePolicy(Enum):
-    """The reaction to a log that can't be written any more."""
+    """The choices for what happens to a job whose log can't be written any more."""
 
     FAIL = "fail"
     """Appends raise OperationalError: the job ends."""
@@ -16,7 +16,7 @@ class FailurePolicy(Enum):
 
 
 class LogState(Enum):
-    """The states of a log that is written."""
+    """The states of a log: whether it protects its job, and if not, why."""
 
     PROTECTED = "protected"
     """Acknowledged records are durable."""
@@ -33,11 +33,12 @@ class LogState(Enum):
 class LogSettings(msgspec.Struct, frozen=True):
     """The settings of a job's log.
 
-    ``group_window``: seconds until a record with a callback is written, at most; the records that arrive in
-    the meantime share the fsync. ``flush_interval``: the same in seconds for records that nobody waits for.
-    ``buffer_size``: the bytes of such records that are kept in memory, at most. ``file_size``: bytes of a
-    file after which the next file begins. ``attempts``: the number of files, one after another, that a group
-    of records is written to until a write succeeds; after the last one ``policy`` decides."""
+    ``group_window``: the most seconds until a record is written whose writer has given a callback; the
+    records that arrive in that time share the fsync. ``flush_interval``: the most seconds until a record
+    without a callback is written. ``buffer_size``: the most bytes of records that wait in memory.
+    ``file_size``: the size in bytes after which the log begins its next file. ``attempts``: the number of
+    files, one after another, to which a group of records is written until a write succeeds; when all fail,
+    ``policy`` decides."""
 
     group_window: float = 0.005
     flush_interval: float = 1.0
@@ -48,8 +49,8 @@ class LogSettings(msgspec.Struct, frozen=True):
 
 
 class LogStatistics(msgspec.Struct, frozen=True):
-    """Counters of a log: ``appended`` and ``durable`` records of this coordinator, ``commits`` (one fsync
-    each, or one object), ``bytes`` committed, ``files`` begun, ``failures`` of writes."""
+    """Counters of a log: records ``appended`` and ``durable`` in this epoch, ``commits`` (one fsync each, or
+    one object), ``bytes`` committed, ``files`` begun, ``failures`` of writes."""
 
     appended: int
     durable: int

@@ -1,4 +1,5 @@
-"""GROUP BY and DISTINCT, in one stage or two."""
+"""GROUP BY and DISTINCT: in one step, or in two steps with an edge between them that brings each key
+together."""
 
 from collections.abc import Iterator, Sequence
 from enum import Enum
@@ -24,7 +25,7 @@ PARTIAL_GROUPS = 4 * BATCH_ROWS
 
 
 class AggregateMode(Enum):
-    """The stage of an aggregation."""
+    """The part of an aggregation that an operator does: all of it, or the first or second of two steps."""
 
     SINGLE = "single"
     """Rows in, results out."""
@@ -35,12 +36,12 @@ class AggregateMode(Enum):
 
 
 class Aggregate(Processor, frozen=True, tag_field="processor", tag=True):
-    """An aggregation: one row per distinct key (null is a key), without keys exactly one row. A row has the
-    keys, then the calls' results.
+    """An aggregation: emits one row per distinct key (null is a key), without keys exactly one row. A row
+    has the keys, then the calls' results.
 
-    ``keys`` and the calls' arguments are over the original input row in every mode, ``schema`` is the schema
-    of the final output. SINGLE and FINAL need all rows of a key in one instance. Memory grows with the
-    groups, not with the rows, except for aggregates that hold all values.
+    ``keys`` and the calls' arguments refer to the columns of the original input row in every mode; ``schema``
+    is the schema of the final output. With the modes SINGLE and FINAL, one instance has to get all rows of a
+    key. Memory grows with the groups, not with the rows, except for aggregates that hold all values.
     """
 
     cooperative = False
@@ -76,8 +77,8 @@ class Aggregate(Processor, frozen=True, tag_field="processor", tag=True):
         yield from slices(self._output(table, calls, context), BATCH_ROWS)
 
     def _states(self, block: pa.RecordBatch, calls: AggregateCalls) -> Iterator[pa.RecordBatch]:
-        """Yield the groups of the block, as rows of keys and states: one batch, or, if there is no memory for
-        the calls' arguments of the whole block, one batch per piece of the block."""
+        """Yield the groups of the block as rows of keys and states: in one batch, or, if memory for the
+        calls' arguments of all its rows is missing, in several batches, which may repeat a key."""
 
         def states(rows: Rows) -> pa.RecordBatch:
             keys = [rows.batch.column(ordinal) for ordinal in self.keys]
@@ -87,7 +88,8 @@ class Aggregate(Processor, frozen=True, tag_field="processor", tag=True):
         return in_pieces(states, Rows(block))
 
     def _output(self, table: StateTable, calls: AggregateCalls, context: ProcessorContext) -> pa.RecordBatch:
-        """The batch to emit at the end of the input; it stays charged."""
+        """Return the batch to emit at the end of the input: states or results, by the mode. Its bytes stay
+        charged."""
         states = table.merged()
         if self.mode is AggregateMode.PARTIAL:
             return states

@@ -27,8 +27,9 @@ _COMPACT: Final = frozenset({"sum", "avg", "mean", "try_sum", "try_avg"})
 
 
 class _Call(msgspec.Struct, frozen=True):
-    """A prepared call. ``arguments`` and ``filter`` (None: no filter) are positions among the evaluators;
-    ``types`` are the arguments' logical types. Constant arguments are in the accumulator."""
+    """A prepared call of an aggregate function. ``arguments`` and ``filter`` (None: no filter) are positions
+    in the list of evaluators; ``types`` are the arguments' logical types. The accumulator has the constant
+    arguments."""
 
     accumulator: Accumulator
     arguments: tuple[int, ...]
@@ -37,7 +38,8 @@ class _Call(msgspec.Struct, frozen=True):
 
 
 class AggregateCalls:
-    """A maker and finisher of the states of several calls; equal arguments are evaluated once per block."""
+    """The prepared calls of an aggregation: turns rows into states, and states into results. Equal arguments
+    of several calls are evaluated once per block."""
 
     def __init__(self, calls: Sequence[AggregateCall], settings: Settings) -> None:
         self._settings = settings
@@ -65,7 +67,7 @@ class AggregateCalls:
         return _state_batch(columns, grouping.size)
 
     def empty_state(self) -> pa.RecordBatch:
-        """The states of zero rows, as one row without keys."""
+        """Return one row with the calls' states after zero rows, without key columns."""
         groups = Groups(np.zeros(0, np.int64), 1)
         columns: list[pa.Array] = []
         for call in self._calls:
@@ -74,8 +76,8 @@ class AggregateCalls:
         return _state_batch(columns, 1)
 
     def finish(self, states: pa.RecordBatch, keys: int) -> list[pa.Array]:
-        """Return, for rows of states whose first ``keys`` columns are the key, the key columns and one column
-        of results per call."""
+        """Return the key columns, then one column of results per call. ``states``: rows of states after
+        merging; ``keys``: the number of key columns, which come first in ``states``."""
         columns: list[pa.Array] = states.columns
         result, start = columns[:keys], keys
         for accumulator in self.accumulators:
@@ -131,7 +133,7 @@ class AggregateCalls:
 
 
 def is_true(condition: pa.Array) -> Mask:
-    """The positions at which a boolean column is true, neither false nor null, as a mask."""
+    """Return a mask of the rows at which a boolean column is true (neither false nor null)."""
     values: Mask = numpy_view(condition).astype(np.bool_, copy=False)
     valid = valid_mask(condition)
     return values if valid is None else values & valid

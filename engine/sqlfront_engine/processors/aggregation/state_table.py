@@ -29,15 +29,17 @@ ELEMENT_BYTES: Final = 24
 
 
 def held_elements(states: pa.RecordBatch) -> int:
-    """The number of values held in arrays by the states."""
+    """Return the number of values in the arrays that the states hold, for aggregates that hold all
+    values."""
     return sum(len(column.flatten()) for column in states.columns if pa.types.is_list(column.type))
 
 
 class StateTable:
     """A table of state rows: the first ``keys`` columns are the key, the accumulators' states follow.
 
-    Added rows wait until they are as many as the merged rows, and are merged then. So each row is merged a
-    constant number of times on average, and the table holds at most twice the groups' memory.
+    Added rows wait until there are as many of them as merged rows, and are then merged with those. So each
+    row is merged a constant number of times on average, and the table holds at most twice the groups'
+    memory.
     """
 
     def __init__(self, keys: int, accumulators: Sequence[Accumulator], memory: MemoryAccount) -> None:
@@ -56,15 +58,15 @@ class StateTable:
 
     @property
     def wanted_rows(self) -> int:
-        """The best number of input rows for the next block to aggregate. With more groups, larger blocks save
-        merges, provided that rows of a block share groups at all."""
+        """The number of input rows that the next block should have. With more groups in the table, larger
+        blocks save merges, unless nearly every row of a block has its own group."""
         if self.rows < BLOCK_ROWS or self._share > MERGED_SHARE:
             return BLOCK_ROWS
         return ROWS_PER_GROUP * self.rows
 
     def add(self, states: pa.RecordBatch, *, distinct: bool = False) -> None:
-        """Add state rows. ``distinct``: the caller knows that each key occurs once in ``states``; otherwise a
-        key may occur several times. Raises OperationalError if memory is missing."""
+        """Add state rows. ``distinct``: the caller knows that no key occurs twice in ``states``. Raises
+        OperationalError if memory is missing."""
         if states.num_rows == 0:
             return
         size = footprint(states)
@@ -84,7 +86,7 @@ class StateTable:
         return self._batches[0] if self._batches else make_batch([], [], 0)
 
     def clear(self) -> None:
-        """Drop all rows."""
+        """Drop all rows, and release their memory."""
         self._replace([])
 
     def _merge(self) -> None:

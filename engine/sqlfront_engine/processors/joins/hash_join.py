@@ -35,14 +35,16 @@ class HashJoin(Processor, frozen=True, tag_field="processor", tag=True):
     """An equi-join: pairs of rows of input 0 (left) and input 1 (right) with equal keys and a true
     ``condition``.
 
-    The right side, or the left side with ``build_left``, is held; the other side streams. Keys are pairs of
-    columns of one type; null equals nothing unless ``null_safe`` is true at its position. ``condition`` (None
-    = true) is over the left row followed by the right row; ``output`` are the ordinals of this row to emit
-    (None = all; for semi and anti joins the left row).
+    The right input, or with ``build_left`` the left input, is the build side, which is held in memory; the
+    other input is the probe side, which streams. Keys are pairs of columns of one type; null equals nothing
+    unless ``null_safe`` is true at the key's position. ``condition`` (None = true) is over the left row
+    followed by the right row; ``output`` are the ordinals of this row to emit (None = all; for semi and anti
+    joins the left row).
 
-    Both inputs are partitioned by the keys, or the held side is broadcast. A kind that emits unmatched (or,
-    for semi, matched) held rows can't have its held side broadcast. A null-aware anti join is NOT IN: one
-    key, no condition, the right side held and broadcast; no row qualifies if a right key is null.
+    Both inputs are partitioned by the keys, or the build side is broadcast. A join that emits unmatched build
+    rows (or, for semi joins, matched ones) can't have its build side broadcast. A null-aware anti join is NOT
+    IN: one key, no condition, the right input is the build side and broadcast; if a right key is null, no row
+    qualifies.
     """
 
     cooperative = False
@@ -120,8 +122,8 @@ class HashJoin(Processor, frozen=True, tag_field="processor", tag=True):
     def _reductions(
         self, build: pa.RecordBatch, wanted: EmittedRows, context: ProcessorContext
     ) -> tuple[Reduction, ...]:
-        """Return the reductions that drop probe rows early, one per key that isn't null-safe; none if the
-        join emits probe rows without a partner."""
+        """Return the reductions that drop probe rows early whose key occurs nowhere on the build side, one
+        per key that isn't null-safe; none if the join emits such probe rows."""
         if wanted.unmatched_probe:
             return ()
         pairs = zip(self.keys(left=self.build_left), self.keys(left=not self.build_left), strict=True)
@@ -145,7 +147,8 @@ class HashJoin(Processor, frozen=True, tag_field="processor", tag=True):
 
 
 class _Probing:
-    """A lookup of probe batches, by the shortest way that the kind of join allows."""
+    """The probing of a hash join: looks up batches of probe rows, in the cheapest of several procedures that
+    the kind of join allows."""
 
     def __init__(self, join: HashJoin, build: pa.RecordBatch, rows: JoinRows, wanted: EmittedRows) -> None:
         self._keys = join.keys(left=not join.build_left)
@@ -159,8 +162,8 @@ class _Probing:
         self._met = np.zeros(self.table.size, np.bool_)
 
     def block(self, probe: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Look up one probe batch, and yield its output batches. For a join that emits only build rows, mark
-        the keys that were met, and yield nothing."""
+        """Look up one probe batch, and yield its output batches. For a join that emits only build rows,
+        yield nothing, and mark the keys that a probe row has."""
         keys = [probe.column(key) for key in self._keys]
         matches = self.table.look_up(keys, probe.num_rows)
         wanted = self._wanted
@@ -176,7 +179,8 @@ class _Probing:
             self._met[matches.numbers] = True
 
     def finish(self) -> None:
-        """Mark the build rows that met a probe row, if only their keys were marked so far."""
+        """After the last probe batch, mark the build rows that have a partner, for joins that marked only
+        keys so far."""
         if not (self._by_pairs or self._wanted.pairs) and len(self._rows.build_matched):
             self._rows.build_matched = self.table.rows_of(self._met)
 

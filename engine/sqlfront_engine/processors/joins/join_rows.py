@@ -22,7 +22,9 @@ Pairs = tuple[Rows, Rows]
 
 
 class EmittedRows(msgspec.Struct, frozen=True):
-    """The rows that a join emits, in terms of the held side (build) and the streaming side (probe)."""
+    """The rows that a join emits: ``pairs`` of rows, or single rows of one side, namely those that have a
+    partner on the other side (matched) or none (unmatched). The build side is held in memory, the probe side
+    streams."""
 
     pairs: bool = False
     matched_probe: bool = False
@@ -65,7 +67,7 @@ class Layout(msgspec.Struct, frozen=True):
 
     @property
     def names(self) -> list[str]:
-        """The names of the output's columns."""
+        """The names of the columns that the join emits."""
         names = [*self.left_schema.names, *self.right_schema.names]
         return [names[ordinal] for ordinal in self.output]
 
@@ -101,8 +103,9 @@ def make_layout(
 
 
 class JoinRows:
-    """A maker of a join's output: call :meth:`block` with each probe batch, then :meth:`rest`. ``build``: all
-    build rows, None = there are none. ``null_matches``: a pair whose condition is null counts as a match."""
+    """A maker of a join's output: call :meth:`block` with each probe batch, then :meth:`rest`. ``wanted``:
+    which rows the join emits. ``build``: all build rows, None = there are none. ``null_matches``: a pair
+    whose condition is null counts as a match."""
 
     def __init__(
         self,
@@ -145,15 +148,16 @@ class JoinRows:
             yield from self.probe_rows(probe, matched)
 
     def probe_rows(self, probe: pa.RecordBatch, matched: Mask) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of ``probe`` that the join emits by themselves: the rows that met a build row
-        (``matched``, a mask), or for other kinds of joins the rows that met none."""
+        """Yield the rows of ``probe`` that the join emits without a build row. For a join of the kind SEMI
+        these are the rows that have a partner (``matched``, a mask); for outer and ANTI joins the rows that
+        have none."""
         rows = np.flatnonzero(matched if self._wanted.matched_probe else ~matched)
         for start in range(0, len(rows), BATCH_ROWS):
             yield self.emit(probe, rows[start : start + BATCH_ROWS], None)
 
     def rest(self) -> Iterator[pa.RecordBatch]:
-        """Yield the build rows that the join emits by themselves, after all probe batches: the rows that met
-        a probe row, or for other kinds of joins the rows that met none."""
+        """Yield the build rows that the join emits without a probe row, after all probe batches: the rows
+        that have a partner, or the rows that have none, by the kind of join."""
         if not (self._wanted.matched_build or self._wanted.unmatched_build):
             return
         rows = np.flatnonzero(self.build_matched if self._wanted.matched_build else ~self.build_matched)
@@ -167,9 +171,9 @@ class JoinRows:
         build_rows: Rows | None,
         build_valid: Mask | None = None,
     ) -> pa.RecordBatch:
-        """Return a batch of the output columns, in which row i joins row ``probe_rows[i]`` of ``probe`` with
-        build row ``build_rows[i]``. A side whose rows are None gives nulls, and so does the build side where
-        ``build_valid`` is false."""
+        """Return a batch of the output columns, in which row i is row ``probe_rows[i]`` of ``probe`` joined
+        with build row ``build_rows[i]``. The columns of a side whose row numbers are None are null; so are
+        the build columns where ``build_valid`` is false."""
         length = (
             len(probe_rows) if probe_rows is not None else len(build_rows) if build_rows is not None else 0
         )
@@ -190,7 +194,8 @@ class JoinRows:
 
 
 class _Condition:
-    """A join's condition beside its equal keys, evaluated over only the columns that the condition reads."""
+    """The part of a join's condition that is not an equality of keys; evaluating it reads only the columns
+    that it uses."""
 
     def __init__(self, layout: Layout, condition: Expr, settings: Settings, null_matches: bool) -> None:
         self._ordinals = sorted(columns_used(condition))
@@ -217,7 +222,7 @@ class _Condition:
 
 
 def not_false(condition: pa.Array) -> Mask:
-    """The positions at which a boolean column is true or null, as a mask."""
+    """Return a mask of the rows at which a boolean column is true or null."""
     values: Mask = numpy_view(condition).astype(np.bool_, copy=False)
     valid = valid_mask(condition)
     return values if valid is None else values | ~valid

@@ -14,9 +14,10 @@ from sqlfront_values.columns.ordering import sorting_order
 
 
 class JoinTable:
-    """The build rows by key, in one of two layouts: the only row of each key, or, if keys repeat, all rows in
-    the order of their keys' numbers with the begin and the count of each number. ``keys``: the key columns of
-    the ``length`` build rows; ``null_safe``: for each key whether null equals null, empty = for none."""
+    """The build rows of a hash join by key. Equal keys have the same key number, from 0. If no key repeats,
+    the table has the only row of each key number; else it has all rows sorted by key number, with the begin
+    and the count of each number's rows. ``keys``: the key columns of the ``length`` build rows;
+    ``null_safe``: for each key whether null equals null, empty = for none."""
 
     def __init__(self, keys: Sequence[pa.Array], length: int, null_safe: Sequence[bool] = ()) -> None:
         self._length = length
@@ -35,17 +36,18 @@ class JoinTable:
 
     @property
     def nbytes(self) -> int:
-        """Bytes held in addition to the build rows themselves."""
+        """The bytes that the table takes, without the build rows themselves."""
         lists = 0 if self.unique else self.rows.nbytes + self._begins.nbytes + self._counts.nbytes
         return self._directory.nbytes + self._only.nbytes + lists
 
     @property
     def wanted_rows(self) -> int:
-        """The minimum number of probe rows for an efficient lookup."""
+        """The number of probe rows that a lookup should have at least to be efficient."""
         return self._directory.wanted_rows
 
     def look_up(self, keys: Sequence[pa.Array], length: int) -> "ProbeMatches":
-        """Find the build rows that match each of ``length`` probe rows, whose key columns are ``keys``."""
+        """Return the matches of ``length`` probe rows, whose key columns are ``keys``, with the build
+        rows."""
         return ProbeMatches(self, self._directory.find(keys, length))
 
     def has_incomplete_rows(self) -> bool:
@@ -53,16 +55,19 @@ class JoinTable:
         return self._directory.rows is not None
 
     def only(self, numbers: Rows) -> Rows:
-        """A row for each key number (the only row if keys are unique), -1 for none."""
+        """Return for each of the key numbers ``numbers`` one build row with this key (the only one if keys
+        are unique); -1 for none."""
         return self._only.take(numbers, mode="clip")
 
     def ranges(self, numbers: Rows) -> tuple[Rows, Rows]:
-        """The begin in :attr:`rows` and the count of each key number's rows."""
+        """Return for each of the key numbers ``numbers`` where its build rows begin in :attr:`rows`, and how
+        many there are."""
         begins = self._begins.take(numbers, mode="clip")
         return begins, self._counts.take(numbers, mode="clip")
 
     def rows_of(self, used: Mask) -> Mask:
-        """Return the mask of the build rows whose key number is marked in ``used``, a mask of key numbers."""
+        """Return a mask of the build rows whose key number is marked in ``used``, a mask with one entry per
+        key number."""
         result = np.zeros(self._length, np.bool_)
         rows = self._directory.rows
         marked = used[self._directory.numbers]
@@ -73,13 +78,13 @@ class JoinTable:
 
     @property
     def size(self) -> int:
-        """The upper bound (exclusive) of the key numbers."""
+        """The number of possible key numbers, which run from 0 to ``size`` - 1."""
         return self._directory.size
 
 
 class ProbeMatches:
-    """The matches of some probe rows: ``numbers`` has each row's key number, ``only`` a matching build row or
-    -1 for none."""
+    """The matches of a batch of probe rows with the build rows: ``numbers`` has each probe row's key number,
+    ``only`` a matching build row or -1 for none."""
 
     def __init__(self, table: JoinTable, numbers: Rows) -> None:
         self._table = table
@@ -87,12 +92,12 @@ class ProbeMatches:
         self.only = table.only(numbers)
 
     def found(self) -> Mask:
-        """The mask of the probe rows that met a build row."""
+        """Return a mask of the probe rows that have at least one matching build row."""
         return self.only >= 0
 
     def pairs(self) -> Iterator[Pairs]:
-        """All matching pairs of probe and build rows, at most BATCH_ROWS at a time, by ascending probe
-        row."""
+        """Yield all matching pairs as two arrays of row numbers (probe, build), at most BATCH_ROWS pairs at
+        a time, by ascending probe row."""
         if self._table.unique:
             return self._single_pairs()
         return self._multiple_pairs()

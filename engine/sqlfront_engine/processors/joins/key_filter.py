@@ -1,4 +1,5 @@
-"""A filter by the keys of a join's other side: rows without a partner are dropped close to the scan."""
+"""A filter of one join input by the keys of the other input: rows without a partner are dropped close to the
+scan."""
 
 import pyarrow as pa
 
@@ -13,11 +14,12 @@ from sqlfront_values.expressions import EngineExpr
 
 
 class KeyFilter(Processor, frozen=True, tag_field="processor", tag=True):
-    """A filter and projection: one output column per expression, for the rows of input 1 for which
-    ``condition`` is true (None = true) and that may have a partner in input 0, a row of equal keys.
+    """A filter and projection of input 1, one output column per expression. It passes the rows for which
+    ``condition`` is true (None = true) and whose ``keys`` may be equal to the ``held_keys`` of a row of input
+    0.
 
-    Input 0 is read to its end first; it is the held side of the join further down, and is broadcast. A
-    passing row need not have a partner, so the join still decides; a row with a null in a key has none.
+    Input 0 is the build side of a later join, and is broadcast; it is read to its end first. Some rows
+    without such an equal row may pass, so the join still decides; a row with a null in a key is dropped.
     Neither condition nor expressions may fail, since they aren't evaluated for dropped rows.
     """
 
@@ -53,7 +55,8 @@ class KeyFilter(Processor, frozen=True, tag_field="processor", tag=True):
 
 
 def _possible(batch: pa.RecordBatch, reductions: list[Reduction]) -> Rows:
-    """The rows of the batch that may have a partner."""
+    """Return the rows of the batch that may have a partner in the other input, as far as ``reductions`` can
+    tell."""
     rows = Rows(batch)
     for reduction in reductions:
         chosen = reduction.choose(rows.column(reduction.ordinal))

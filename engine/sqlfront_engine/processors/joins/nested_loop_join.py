@@ -17,9 +17,10 @@ class NestedLoopJoin(Processor, frozen=True, tag_field="processor", tag=True):
     """A join on any condition: pairs of rows of input 0 (left) and input 1 (right) with a true ``condition``
     over the left row followed by the right row; None = all pairs, a cross join.
 
-    The right side is held (and broadcast), the left side streams; right and full joins need a total
-    parallelism of one. A null-aware anti join gives the left rows for which the condition is false, not null,
-    for every right row. ``output`` as for :class:`~sqlfront_engine.processors.joins.hash_join.HashJoin`.
+    The right input is held in memory (and broadcast), the left input streams; right and full joins need a
+    total parallelism of one. A null-aware anti join gives the left rows for which the condition is false, not
+    null, for every right row. ``output`` are the ordinals of the concatenated row to emit (None = all; for
+    semi and anti joins the left row).
     """
 
     cooperative = False
@@ -55,8 +56,9 @@ class NestedLoopJoin(Processor, frozen=True, tag_field="processor", tag=True):
 
 
 def _all_pairs(left: int, right: int) -> Iterator[Pairs]:
-    """Every left row with every right row, at most BATCH_ROWS pairs at a time (``left`` is 1 if ``right`` is
-    greater than BATCH_ROWS)."""
+    """Yield all pairs of a left and a right row as two arrays of row numbers, at most BATCH_ROWS pairs at a
+    time. ``left`` and ``right``: the numbers of rows; ``left`` is 1 if ``right`` is greater than
+    BATCH_ROWS."""
     for start in range(0, right, BATCH_ROWS):
         numbers = np.arange(start, min(start + BATCH_ROWS, right))
         yield np.repeat(np.arange(left), len(numbers)), np.tile(numbers, left)

@@ -1,4 +1,4 @@
-"""The join of Python rows on equal keys."""
+"""The join on equal keys in row programs, over Python tuples."""
 
 from collections.abc import Callable, Sequence
 from typing import Final, cast
@@ -30,12 +30,13 @@ def joined_rows(
     condition: Evaluate | None,
     output: Sequence[int],
 ) -> RowStep:
-    """Make the step that joins left rows with the right rows of equal ``keys`` (pairs of a left and a right
-    ordinal). ``kind`` is one of :data:`KINDS_BY_ROWS`.
+    """Return a step of a row program that joins left rows with the right rows of equal ``keys`` (pairs of a
+    left and a right ordinal). ``kind`` is one of :data:`KINDS_BY_ROWS`.
 
-    A key with a null matches nothing unless ``null_safe`` (empty: false) is true at the null's position.
-    ``condition`` (None = true) is over the left row followed by the right row; ``output`` are the ordinals of
-    this row to make. The step raises NotByRows if more than :data:`MOST_ROWS` pairs have equal keys.
+    A key with a null matches nothing, unless ``null_safe`` is true at the null's position (empty = false for
+    all keys). ``condition`` (None = true) is over the left row followed by the right row; ``output`` are the
+    ordinals of this row to return. The step raises NotByRows if more than :data:`MOST_ROWS` pairs have equal
+    keys.
     """
     left_key, right_key = picker([mine for mine, _ in keys]), picker([other for _, other in keys])
     strict = [place for place in range(len(keys)) if not (null_safe and null_safe[place])]
@@ -44,7 +45,7 @@ def joined_rows(
     make = cast(_MakePairs, pairs_function(columns))
 
     def matches(run: ProgramRun, rows: Sequence[Row]) -> list[Sequence[Row]]:
-        """Return for each of the left ``rows`` its partners among the right rows."""
+        """Return for each of the left ``rows`` the list of right rows with an equal key."""
         table = grouped(right.rows(run), right_key)
         for key in [key for key in table if None in key and any(key[place] is None for place in strict)]:
             del table[key]

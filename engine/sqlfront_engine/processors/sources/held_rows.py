@@ -1,4 +1,4 @@
-"""HELD ROWS: rows computed by an earlier job of the same query."""
+"""HELD ROWS: a source of rows that an earlier job of the same query has computed."""
 
 import msgspec
 import pyarrow as pa
@@ -9,18 +9,18 @@ from sqlfront_values.errors import InternalError
 
 
 class HeldBatches(msgspec.Struct, frozen=True, weakref=True):
-    """Batches in physical form, charged to their query's memory as long as this object is referenced; see
-    :meth:`sqlfront_engine.engine.Engine.hold`. ``statistics``: a
-    :class:`~sqlfront_engine.job_statistics.JobStatistics` of the job that computed the batches, if
-    requested."""
+    """The rows of an earlier job: batches in physical form, which count for their query's memory as long as
+    this object is referenced (:meth:`sqlfront_engine.engine.Engine.hold`). ``statistics``: a
+    :class:`~sqlfront_engine.job_statistics.JobStatistics` of the job, None if not requested."""
 
     batches: tuple[pa.RecordBatch, ...]
     statistics: object | None = None
 
 
 class HeldRows(Processor, frozen=True, tag_field="processor", tag=True):
-    """A source of the columns ``columns`` of the job's resource ``key``, a :class:`HeldBatches`. Parallel
-    instances take every n-th batch. ``name`` is for display."""
+    """A source of the rows of an earlier job of the query, which are the job's resource ``key``, a
+    :class:`HeldBatches`. ``columns``: the ordinals of the columns to emit. Instance i of n takes the batches
+    i, i + n, and so on. ``name`` is for display."""
 
     key: str
     name: str

@@ -9,8 +9,8 @@ from sqlfront_values.types import BIGINT
 
 
 class Range(Processor, frozen=True, tag_field="processor", tag=True):
-    """A source of ``count`` bigints from ``start`` by ``step``, in the column ``id``; without ``column``,
-    rows without columns. Parallel instances take every n-th batch."""
+    """A source of ``count`` bigints ``start``, ``start + step``, and so on, in the column ``id``. Without
+    ``column``, its rows have no columns. Instance i of n emits the batches i, i + n, and so on."""
 
     start: int
     step: int

@@ -9,8 +9,8 @@ from sqlfront_values.types import physical
 
 
 class ScalarRow(Processor, frozen=True, tag_field="processor", tag=True):
-    """A scalar subquery: the only row of the input, or a row of nulls for an empty input. Raises
-    SCALAR_SUBQUERY_TOO_MANY_ROWS for more rows. Needs a total parallelism of one."""
+    """A scalar subquery: emits the only row of its input, or a row of nulls for an empty input. Raises the
+    error SCALAR_SUBQUERY_TOO_MANY_ROWS for more than one row. Needs a total parallelism of one."""
 
     schema: pa.Schema
 

@@ -14,7 +14,7 @@ from sqlfront_values.types import physical
 
 
 class Values(Processor, frozen=True, tag_field="processor", tag=True):
-    """A source of literal rows. Of several instances the first emits all rows."""
+    """A source of literal rows, ``values``. If there are several instances, the first emits all rows."""
 
     schema: pa.Schema
     values: tuple[tuple[Literal, ...], ...]

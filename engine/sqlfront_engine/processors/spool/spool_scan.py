@@ -7,9 +7,10 @@ from sqlfront_values.columns.batches import slices
 
 
 class SpoolScan(Processor, frozen=True, tag_field="processor", tag=True):
-    """A source of rows of spool files: those in the buckets of the half-open range ``first`` to ``last``, in
-    the order of the files. ``columns``: the ordinals of the columns to read, None = all. Parallel instances
-    on a member take every n-th file."""
+    """A source of the rows of spool files that are in the buckets ``first`` to ``last`` - 1, in the order of
+    the files. ``columns``: the ordinals of the columns to read, None = all. ``verify``: how much of a file is
+    checked before its rows are used. Of n instances on a member, instance i reads the files i, i + n, and so
+    on."""
 
     cooperative = False
 

@@ -15,13 +15,13 @@ from sqlfront_values.partitioning import partitions
 
 
 class SpoolWrite(Processor, frozen=True, tag_field="processor", tag=True):
-    """A sink that writes its input into the spool file ``path``; needs one instance. The first batch tells
-    the columns; the file of an output without rows has no columns.
+    """A sink that writes its input into the spool file ``path``; needs one instance. The file has the
+    columns of the first batch, and no columns if there are no rows.
 
-    The :class:`SpoolFile` of the finished file is appended to the job's resource ``report``, a list. If the
-    input doesn't end, because of an error or a cancellation, no file stays.
+    The :class:`SpoolFile` of the finished file is appended to the job's resource ``report``, a list. If an
+    error or a cancellation ends the job before the input ends, the file is removed.
 
-    With ``keys``, ordinals of columns, the partition of the key decides on the bucket of a row: partition p
+    With ``keys``, ordinals of columns, the partition of the key determines the bucket of a row: partition p
     of n goes to bucket ``p * buckets // n``. Without keys the batches go to the buckets in turn."""
 
     cooperative = False

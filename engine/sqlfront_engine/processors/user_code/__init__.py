@@ -1,9 +1,10 @@
-"""Operators, sources and sinks around a user's function.
+"""Operators, sources and sinks that call a user's function.
 
-User code sees logical types: Python values (``int``, ``Decimal``, ``datetime``, ...) or record batches of a
-stated schema; its results have to fit the schema stated by the step. User code never sees the physical form.
-Its exceptions become a DataError or an OperationalError naming the step and the function.
+User code gets and returns logical types: Python values (``int``, ``Decimal``, ``datetime``, ...) or record
+batches; its results have to fit the schema that the step states. It never gets the physical form. Its
+exceptions become a DataError or an OperationalError that names the step and the function.
 
-``values`` and ``calls`` are shared by all modules; then ``transform`` (map, filter, flat-map, over batches),
-``services`` (functions with an opened and closed service, blocking or awaited), ``sources`` and ``sinks``.
+All modules use ``values`` and ``calls``; then ``transform`` (map, filter, flat-map, over batches),
+``services`` (functions that use an object which is opened and closed, blocking or awaited), ``sources`` and
+``sinks``.
 """

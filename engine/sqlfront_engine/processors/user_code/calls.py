@@ -14,23 +14,24 @@ _WORLD: Final = (OSError, MemoryError, EOFError, asyncio.CancelledError, ImportE
 
 
 class CallSite(msgspec.Struct, frozen=True):
-    """A function and the step that calls it; ``with site:`` around calls adds this place to their
-    exceptions."""
+    """A user's function and the step of the plan that calls it. Calls inside ``with site:`` raise errors
+    that name the step and the function."""
 
     step: str
     function: UserFunction
 
     @property
     def name(self) -> str:
-        """The function's qualified name, or the name of its type."""
+        """The function's qualified name; for an object without a name, such as a callable instance, that of
+        its class."""
         function = self.function.function
         inner = getattr(function, "func", function)  # functools.partial
         return str(getattr(inner, "__qualname__", None) or type(inner).__qualname__)
 
     def failed(self, error: Exception | asyncio.CancelledError) -> Error:
-        """Return the error of the job for ``error``, which the function raised: OperationalError for a
-        failure of the environment (files, connections, memory), DataError for all other exceptions. An error
-        of sqlfront is returned itself, with a note added. The job adds the member's name."""
+        """Return the error with which the job fails because the function raised ``error``: OperationalError
+        for a failure of the environment (files, connections, memory), DataError for all other exceptions. An
+        error of sqlfront is returned itself, with a note added. The job adds the member's name."""
         place = f"step {self.step!r}, function {self.name}"
         if isinstance(error, Error):
             error.add_note(f"raised in {place}")
@@ -39,7 +40,8 @@ class CallSite(msgspec.Struct, frozen=True):
         return kind(f"{place}: {type(error).__name__}: {error}")
 
     def __enter__(self) -> None:
-        """Begin calls of the function."""
+        """Begin a block that calls the function; the end of the block converts exceptions by
+        :meth:`failed`."""
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -50,6 +52,6 @@ class CallSite(msgspec.Struct, frozen=True):
                 raise failure from error
 
     def refused(self, problem: str) -> DataError:
-        """Return the error of the job for a result of the function that doesn't fit; ``problem`` ends its
-        message."""
+        """Return the error of the job for a result of the function that doesn't fit. ``problem`` says what
+        is wrong, and ends the message."""
         return DataError(f"step {self.step!r}, function {self.name}: {problem}")

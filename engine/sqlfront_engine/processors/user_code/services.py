@@ -1,5 +1,5 @@
-"""Map by a function with a service: an object opened before and closed afterwards, such as a connection to a
-database.
+"""Maps by a function that uses a service: an object that is opened before and closed afterwards, such as a
+connection to a database.
 
 A blocking function gets a thread of its own for each instance; an awaited function has many calls in progress
 on the single thread of its instance.
@@ -27,7 +27,7 @@ ROWS: Final = 64
 
 
 class ServiceScope(Enum):
-    """The users of a service."""
+    """The choices for how many instances use one opened service."""
 
     MEMBER = "member"
     """All instances on a member use one service, at the same time."""
@@ -36,9 +36,9 @@ class ServiceScope(Enum):
 
 
 class Service(msgspec.Struct, frozen=True):
-    """The way to open a service: ``open`` is a function of the ``ProcessorContext``, ``close`` (None =
-    nothing to do) a function of the opened service. For awaited functions either may be a coroutine function,
-    if each instance has its own service."""
+    """The functions that open and close a service. ``open`` gets the ``ProcessorContext`` and returns the
+    service; ``close`` (None = nothing to do) gets the service. With awaited functions both may be coroutine
+    functions, if each instance has its own service."""
 
     open: UserFunction
     close: UserFunction | None = None
@@ -46,8 +46,8 @@ class Service(msgspec.Struct, frozen=True):
 
 
 class MapUsingService(Processor, frozen=True, tag_field="processor", tag=True):
-    """A map by ``function(service, *row)``, which may block. ``input_schema`` and ``schema`` have logical
-    types."""
+    """A map: emits for each row the result of ``function(service, *row)``, which may block. ``input_schema``
+    and ``schema`` (the output's) have logical types."""
 
     repeatable: ClassVar[bool] = False
     cooperative: ClassVar[bool] = False
@@ -84,7 +84,7 @@ class CooperativeMapUsingService(MapUsingService, frozen=True, tag_field="proces
 
 class MapUsingServiceAsync(Processor, frozen=True, tag_field="processor", tag=True):
     """A map by ``await function(service, *row)``, with up to ``concurrency`` calls at the same time in each
-    instance. The rows keep their order. When one call fails, the others are cancelled."""
+    instance. The results have the order of the rows. When one call fails, the others are cancelled."""
 
     repeatable: ClassVar[bool] = False
     cooperative: ClassVar[bool] = False
@@ -174,9 +174,9 @@ def _refuse_coroutine(result: object) -> object:
 def _open(
     service: Service, context: ProcessorContext, finished: Callable[[object], object]
 ) -> tuple[object, Callable[[], None]]:
-    """Open the service for one instance, or share the member's service. Returns the opened service, and the
-    function to call at the instance's end. ``finished`` awaits a result of ``open`` or ``close`` that is a
-    coroutine, and returns other results unchanged."""
+    """Open the service for one instance, or use the one of the other instances on this member. Returns the
+    opened service, and the function that the instance calls at its end. ``finished`` awaits a result of
+    ``open`` or ``close`` that is a coroutine, and returns other results unchanged."""
     opener = CallSite(context.vertex, service.open)
     if service.scope is ServiceScope.MEMBER:
         finished = _refuse_coroutine  # each instance has its own event loop
@@ -203,4 +203,4 @@ def _open(
 
 
 def _nothing() -> None:
-    """Do nothing: the share closes the service."""
+    """Do nothing at the end of an instance: the last instance closes the service that all share."""

@@ -1,8 +1,8 @@
 """Sinks: operators that take rows out of a DAG.
 
-A sink is opened once per instance, on the instance's member, with the ``ProcessorContext`` as for a source.
-The opened writer takes batches of logical types, is told the input's end (``finish``: the place to make the
-rows permanent) and is closed on every exit, be it an error, a cancellation or the end.
+A sink is opened once per instance, on the instance's member, with a ``ProcessorContext``. The opened writer
+takes batches of logical types (``write``). At the input's end, ``finish`` makes the rows permanent. ``close``
+is called at the end in any case, also after an error or a cancellation.
 """
 
 import logging
@@ -26,23 +26,24 @@ logger = logging.getLogger(__name__)
 
 @runtime_checkable
 class Writer(Protocol):
-    """An opened sink."""
+    """An opened sink, which takes the rows of one instance. Results of its methods are ignored."""
 
     def write(self, batch: pa.RecordBatch) -> object:
         """Write the rows of ``batch``, whose columns have logical types."""
 
     def finish(self) -> object:
-        """Make all rows permanent; not called if the job ends in another way."""
+        """Make all rows permanent. Called after the last batch, but not if the job fails or is cancelled."""
 
     def close(self) -> object:
-        """Free the writer's resources; the last call, on every exit. Errors are logged and ignored."""
+        """Free the writer's resources. The last call in any case, also after an error; its errors are logged
+        and ignored."""
 
 
 class Sink(Processor, frozen=True):
     """The base of sinks that are opened and closed; ``schema`` has the logical types of the input.
 
-    Instances may block; there is one per member unless the vertex says otherwise. The instances on a member
-    can share an object: ``context.share.open(make, close)``.
+    The writer may block. There is one instance per member unless the vertex says otherwise. The instances on
+    a member can share an object, such as a connection: ``context.share.open(make, close)``.
     """
 
     repeatable: ClassVar[bool] = False
@@ -72,8 +73,8 @@ class Sink(Processor, frozen=True):
 
 
 class FunctionSink(Sink, frozen=True, tag_field="processor", tag=True):
-    """A sink by a function of the ``ProcessorContext`` that returns a :class:`Writer`, or just a function of
-    a batch."""
+    """A sink that calls a user's function. The function gets the ``ProcessorContext`` and returns a
+    :class:`Writer`, or a function that is then called with each batch. ``name`` is for messages and plans."""
 
     function: UserFunction
     name: str = "sink"
@@ -97,8 +98,8 @@ class FunctionSink(Sink, frozen=True, tag_field="processor", tag=True):
 
 
 class ResourceSink(Sink, frozen=True, tag_field="processor", tag=True):
-    """A sink that opens the job's resource called ``resource``, an object whose ``open(context)`` returns a
-    :class:`Writer`. The sink runs on the resource's member."""
+    """A sink that writes to the job's resource ``resource``, an object whose ``open(context)`` returns a
+    :class:`Writer`. The sink runs on the member that has the resource."""
 
     resource: str
 
@@ -141,14 +142,15 @@ class _EachBatch:
         self._function(batch)
 
     def finish(self) -> None:
-        """Do nothing."""
+        """Do nothing: each batch was complete with its call."""
 
     def close(self) -> None:
-        """Do nothing."""
+        """Do nothing: there is nothing to free."""
 
 
 class _Guarded:
-    """A user's writer; its errors name the step and the function."""
+    """A user's writer; errors of ``write`` and ``finish`` are converted to errors that name the step and the
+    function."""
 
     def __init__(self, site: CallSite, writer: Writer) -> None:
         self._site = site

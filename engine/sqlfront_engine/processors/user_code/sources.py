@@ -32,8 +32,8 @@ from sqlfront_values.user_functions import UserFunction
 class OpenedSource(Processor, frozen=True):
     """The base of sources that are opened and closed; ``schema`` has the logical types of the output.
 
-    Instances may block; there is one per member unless the vertex says otherwise. The instances on a member
-    can share an object, such as a connection: ``context.share.open(make, close)``.
+    Reading may block. There is one instance per member unless the vertex says otherwise. The instances on a
+    member can share an object, such as a connection: ``context.share.open(make, close)``.
     """
 
     repeatable: ClassVar[bool] = False
@@ -51,8 +51,8 @@ class OpenedSource(Processor, frozen=True):
 
     @abstractmethod
     def open(self, context: ProcessorContext) -> Iterable[pa.RecordBatch]:
-        """Open the source for one instance; returns the rows in batches of any size. The iterable is closed
-        if it has a ``close``."""
+        """Open the source for one instance, and return its rows in batches of any size. If the returned
+        iterable has a ``close`` method, it is called at the end, also after an error."""
 
     def run(self, context: ProcessorContext) -> Steps:
         batches = self.open(context)
@@ -66,8 +66,8 @@ class OpenedSource(Processor, frozen=True):
 
 
 class FunctionSource(OpenedSource, frozen=True, tag_field="processor", tag=True):
-    """A source by a function of the ``ProcessorContext`` that returns an iterable of batches, usually a
-    generator. ``name`` is for messages and plans."""
+    """A source that calls a user's function. The function gets the ``ProcessorContext`` and returns an
+    iterable of batches, and is usually a generator. ``name`` is for messages and plans."""
 
     function: UserFunction
     name: str = "source"
@@ -89,8 +89,9 @@ class FunctionSource(OpenedSource, frozen=True, tag_field="processor", tag=True)
 
 
 def _guarded(site: CallSite, batches: Iterable[object]) -> Iterator[pa.RecordBatch]:
-    """Yield the batches; errors of their iterator name the step and the function. Closing this generator
-    closes ``batches``. Raises DataError for an item that is no record batch."""
+    """Yield the user's batches; errors of their iterator are converted to errors that name the step and the
+    function. Closing this generator closes ``batches``. Raises DataError for an item that is no record
+    batch."""
     try:
         with site:
             for batch in batches:

@@ -19,7 +19,7 @@ ROWS: Final = 4096
 
 
 class OperationKind(Enum):
-    """The use of a function's result."""
+    """The kinds of operations, by what the operation does with the result of the user's function."""
 
     MAP = "map"
     """A function from a row's values to the new row: one value, or a tuple for several columns."""
@@ -32,7 +32,8 @@ class OperationKind(Enum):
 
 
 class Operation(msgspec.Struct, frozen=True):
-    """One step: ``schema`` is the output's schema in logical types, ``step`` the step's name for messages."""
+    """One operation of a :class:`Transform`. ``schema``: the output's schema in logical types. ``step``: the
+    name of the step in messages."""
 
     kind: OperationKind
     step: str
@@ -41,10 +42,10 @@ class Operation(msgspec.Struct, frozen=True):
 
 
 class Transform(Processor, frozen=True, tag_field="processor", tag=True):
-    """A chain of operations. ``schema`` is the input's schema.
+    """A chain of operations by users' functions; ``schema`` is the schema of its input, in logical types.
 
-    Between two operations, values are as if read from columns of the stated types, whether or not the
-    operations are fused into one operator.
+    Between two operations, values are converted to the stated column types, as if they were written to a
+    column and read again, so that the results don't depend on how many operations one Transform has.
     """
 
     repeatable: ClassVar[bool] = False
@@ -74,8 +75,9 @@ class Transform(Processor, frozen=True, tag_field="processor", tag=True):
 
 
 class _Piece:
-    """Some rows between two operations: either a ``batch`` in physical form or ``rows``, Python values.
-    ``site``: the call that returned ``rows``, which may not fit ``schema`` yet; None: the values fit."""
+    """Rows between two operations: either a ``batch`` in physical form or ``rows``, Python values. ``site``:
+    the call that returned ``rows``, whose values are not checked against ``schema`` yet; None = the values
+    fit."""
 
     __slots__ = ("_batch", "_rows", "_schema", "_site")
 
@@ -152,9 +154,9 @@ def _flat_mapped(operation: Operation, site: CallSite, piece: _Piece) -> Iterato
 
 
 def _results(function: Callable[..., object], site: CallSite, rows: UserRows) -> Iterator[list[object]]:
-    """Yield the new rows that ``function`` returns for all rows, in several lists: an iterator of many new
-    rows is cut after :data:`ROWS` rows, so that no memory for all of them is needed. Raises DataError if a
-    result is not an iterable of rows."""
+    """Call ``function`` for all rows, and yield the new rows that it returns, in several lists: after
+    :data:`ROWS` new rows a new list begins, so that not all of them need memory at a time. Raises DataError
+    if a result is not an iterable of rows."""
     pending: list[object] = []
     with site:
         for row in rows:

@@ -65,8 +65,9 @@ def _logical(column: pa.Array, data_type: pa.DataType) -> pa.Array:
 
 
 def to_physical(batch: pa.RecordBatch, schema: pa.Schema, refuse: Refuse) -> pa.RecordBatch:
-    """A user's batch in physical form. Its columns must be the columns of ``schema``, in logical types or any
-    form of them; otherwise raises the error made by ``refuse``."""
+    """Convert a batch that user code has returned to physical form. Its columns must be the columns of
+    ``schema``, in the logical types or in another Arrow type for the same values. Otherwise raises the error
+    that ``refuse`` returns for a description of the problem."""
     if batch.schema.names != schema.names:
         raise refuse(
             f"a batch has the columns {', '.join(batch.schema.names)}, not {', '.join(schema.names)}"
@@ -95,8 +96,8 @@ def _physical(column: pa.Array, data_type: pa.DataType) -> pa.Array:
 
 
 def column_of(values: Sequence[object], data_type: pa.DataType, refuse: Refuse) -> pa.Array:
-    """Return Python values (None = null) as a column of the logical type ``data_type``, in physical form.
-    Raises the error made by ``refuse`` for a value that would lose a part: a float is no int, a str no
+    """Convert Python values (None = null) to a column of the logical type ``data_type``, in physical form.
+    Raises the error that ``refuse`` returns for a value that would lose a part: a float is no int, a str no
     number, a decimal has to fit."""
     quick = _QUICK.get(data_type)
     try:
@@ -116,8 +117,8 @@ def column_of(values: Sequence[object], data_type: pa.DataType, refuse: Refuse) 
 
 
 def settled(values: list[object], data_type: pa.DataType, refuse: Refuse) -> list[object]:
-    """Return the values as a column of the type would give them back, such as an int as a float for DOUBLE.
-    Raises the error made by ``refuse`` for a value that doesn't fit the type."""
+    """Return the values as they come back from a column of the type, such as an int as a float for DOUBLE.
+    Raises the error that ``refuse`` returns for a value that doesn't fit the type."""
     unchanged = _UNCHANGED.get(data_type)
     if unchanged is not None and _only(values, unchanged):
         return values
@@ -125,17 +126,18 @@ def settled(values: list[object], data_type: pa.DataType, refuse: Refuse) -> lis
 
 
 def python_values(column: pa.Array, data_type: pa.DataType) -> list[object]:
-    """The Python values of a column in physical form of a logical type."""
+    """Return the values of a column in physical form as Python values of its logical type ``data_type``;
+    None for null."""
     return to_python(_logical(column, data_type))
 
 
 def _only(values: Sequence[object], kind: type) -> bool:
-    """Return whether all values are exactly of that class, or None."""
+    """Return whether each value is None or exactly of the class ``kind``, not of a subclass."""
     return set(map(type, values)) <= {kind, type(None)}
 
 
 def _culprit(values: Sequence[object], data_type: pa.DataType) -> str:
-    """The first value that doesn't fit by itself, for the message."""
+    """Return a text for messages that shows the first value which doesn't fit the type by itself."""
     for value in values:
         try:
             pa.array([value], exported_type(data_type))
@@ -149,8 +151,8 @@ def _culprit(values: Sequence[object], data_type: pa.DataType) -> str:
 
 
 def _loses(value: object, data_type: pa.DataType) -> bool:
-    """Return whether pyarrow's conversion of the value to the type would cut off a part: the fraction of a
-    number, the time of a day."""
+    """Return whether pyarrow's conversion of the value to the type would drop a part of it: the fraction of
+    a number, the time of a day."""
     if value is None:
         return False
     if is_integral(data_type):
@@ -172,7 +174,7 @@ def _loses(value: object, data_type: pa.DataType) -> bool:
 
 
 class UserRows:
-    """Rows as lists of Python values, one per column."""
+    """Rows for user code: for each column a list of Python values."""
 
     __slots__ = ("columns", "length")
 
@@ -182,7 +184,8 @@ class UserRows:
 
     @classmethod
     def of(cls, batch: pa.RecordBatch, schema: pa.Schema) -> Self:
-        """The Python values of a ``batch`` in physical form; ``schema`` has the logical types."""
+        """Return the rows of a ``batch`` in physical form as Python values of the logical types in
+        ``schema``."""
         columns = [
             python_values(column, field.type) for column, field in zip(batch.columns, schema, strict=True)
         ]
@@ -193,23 +196,23 @@ class UserRows:
         return zip(*self.columns, strict=True) if self.columns else iter([()] * self.length)
 
     def settled(self, schema: pa.Schema, refuse: Refuse) -> "UserRows":
-        """Return the rows with the values as columns of the schema would give them back. Raises the error
-        made by ``refuse`` for a value that doesn't fit."""
+        """Return the rows with all values as they come back from columns of the schema. Raises the error
+        that ``refuse`` returns for a value that doesn't fit."""
         pairs = zip(self.columns, schema.types, strict=True)
         return UserRows([settled(column, data_type, refuse) for column, data_type in pairs], self.length)
 
     def to_batch(self, schema: pa.Schema, refuse: Refuse) -> pa.RecordBatch:
-        """Return the rows as a batch in physical form. Raises the error made by ``refuse`` for a value that
-        doesn't fit the schema."""
+        """Return the rows as a batch in physical form. Raises the error that ``refuse`` returns for a value
+        that doesn't fit the schema."""
         pairs = zip(self.columns, schema.types, strict=True)
         columns = [column_of(column, data_type, refuse) for column, data_type in pairs]
         return make_batch(columns, schema.names, self.length)
 
 
 def rows_of(results: list[object], width: int, refuse: Refuse) -> UserRows:
-    """Return a function's results, one per row, as columns. With ``width`` 1 each result is the row's value;
-    otherwise each result has to be a tuple or list of ``width`` values, or the error made by ``refuse`` is
-    raised."""
+    """Convert a function's results, one per row, to columns. With ``width`` 1 each result is the row's
+    value; otherwise each result has to be a tuple or list of ``width`` values. Raises the error that
+    ``refuse`` returns for another result."""
     if width == 1:
         return UserRows([results], len(results))
     for result in results:

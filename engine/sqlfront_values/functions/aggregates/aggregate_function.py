@@ -11,8 +11,9 @@ from sqlfront_values.functions.registry import ArgumentType, ResultType
 
 
 class AggregateSignature(msgspec.Struct, frozen=True):
-    """The parts of a call that are known before any row: logical types of arguments (constants included) and
-    result, and the Python values of the constant arguments, in order, without omitted arguments."""
+    """The parts of a call that are known before any row is read: the logical types of the arguments
+    (constants included) and of the result, and the Python values of the constant arguments, in order, without
+    omitted arguments."""
 
     argument_types: tuple[pa.DataType, ...]
     type: pa.DataType
@@ -25,12 +26,13 @@ AccumulatorFactory = Callable[[AggregateSignature], Accumulator]
 class AggregateFunction(msgspec.Struct, frozen=True):
     """The entry of an aggregate function in the registry.
 
-    ``arguments``, ``optional``, ``variadic``, ``result`` and ``display`` are as in
+    ``arguments``, ``optional``, ``variadic``, ``result`` and ``display`` have the meaning that they have in
     :class:`~sqlfront_values.functions.registry.ScalarFunction`. The arguments at the positions ``constants``
-    must be the same for all rows (a literal, or foldable); ``accumulator`` takes them instead of the rows.
-    Result-column names leave out ``hidden`` positions and show ``shown_defaults`` for the last optional
-    arguments when these are missing. ``distinct_matters``: whether DISTINCT can change the result.
-    ``example``: ``(sql, repr of the Python value)``. ``aliases``: further names of the function.
+    must be the same for all rows (a literal, or foldable); ``accumulator`` gets their values in the
+    :class:`AggregateSignature`, not as columns. Result-column names leave out the arguments at the positions
+    ``hidden`` and show ``shown_defaults`` for the last optional arguments when the call omits them.
+    ``distinct_matters`` says whether DISTINCT can change the result. ``example`` is a query and the ``repr``
+    of its Python value. ``aliases`` are further names of the function.
     """
 
     name: str
@@ -48,12 +50,14 @@ class AggregateFunction(msgspec.Struct, frozen=True):
     aliases: tuple[str, ...] = ()
 
     def result_type(self, argument_types: tuple[pa.DataType, ...]) -> pa.DataType:
-        """Return the logical result type for coerced logical argument types."""
+        """Return the logical result type of a call; ``argument_types`` are the logical types after
+        coercion."""
         return self.result(argument_types) if callable(self.result) else self.result
 
     def make(self, signature: AggregateSignature, *, distinct: bool = False) -> Accumulator:
-        """Make the accumulator of a call, which takes the call's arguments that are not constant. With
-        ``distinct``, equal argument rows of a group count once, unless DISTINCT can't change the result."""
+        """Make the accumulator of a call; its argument columns are the call's arguments that are not
+        constant. If ``distinct``, equal argument rows of a group count once, unless DISTINCT can't change the
+        result."""
         inner = self.accumulator(signature)
         if not (distinct and self.distinct_matters):
             return inner

@@ -57,12 +57,13 @@ _AGGREGATES: Final[dict[str, AggregateFunction]] = {}
 
 
 def lookup_aggregate(name: str) -> AggregateFunction | None:
-    """Return the entry of a lower-case Spark name, or None."""
+    """Return the entry of the aggregate function ``name`` (Spark's name in lower case); None if there is no
+    such function."""
     return _AGGREGATES.get(name)
 
 
 def aggregate_names() -> tuple[str, ...]:
-    """Return all registered names, sorted."""
+    """Return the names and aliases of all registered aggregate functions, sorted."""
     return tuple(sorted(_AGGREGATES))
 
 
@@ -84,8 +85,8 @@ def _array_type(types: tuple[pa.DataType, ...]) -> pa.DataType:
 
 
 def sum_type(types: tuple[pa.DataType, ...]) -> pa.DataType:
-    """The type of ``sum``: bigint for whole numbers, ten more digits for decimals, the argument's type for
-    intervals, else double."""
+    """Return the result type of ``sum`` for the argument's type: bigint for whole numbers, a decimal of ten
+    more digits for decimals, the same type for intervals, else double."""
     argument = types[0]
     if is_interval(argument):
         return argument
@@ -97,8 +98,8 @@ def sum_type(types: tuple[pa.DataType, ...]) -> pa.DataType:
 
 
 def average_type(types: tuple[pa.DataType, ...]) -> pa.DataType:
-    """The type of ``avg``: four more digits after the point for decimals, year to month or day to second for
-    intervals, else double."""
+    """Return the result type of ``avg`` for the argument's type: a decimal with four more digits after the
+    point for decimals, year to month or day to second for intervals, else double."""
     argument = types[0]
     if is_interval(argument):
         return YEAR_MONTH_INTERVAL if is_year_month(argument) else DAY_TIME_INTERVAL

@@ -17,7 +17,7 @@ _SEED: Final = 42
 
 
 def _hash(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Return Spark's murmur3 hash (seed 42) of each row of the arguments; one scalar if all arguments are
+    """Compute Spark's ``hash`` (murmur3, seed 42) of each row of the arguments; a scalar if all arguments are
     constants."""
     constant = all(map(is_scalar, arguments))
     length = 1 if constant else invocation.length
@@ -26,7 +26,7 @@ def _hash(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 
 def _xxhash64(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Return Spark's xxHash64 (seed 42) of each row of the arguments; one scalar if all arguments are
+    """Compute Spark's ``xxhash64`` (seed 42) of each row of the arguments; a scalar if all arguments are
     constants."""
     constant = all(map(is_scalar, arguments))
     length = 1 if constant else invocation.length

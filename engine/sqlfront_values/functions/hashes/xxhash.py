@@ -64,8 +64,8 @@ def _hash_values(column: pa.Array, seeds: Hashes) -> Hashes:
 
 
 def _word_bits(column: pa.Array) -> npt.NDArray[np.generic]:
-    """Return the four or eight bytes that represent each value, as unsigned integers; -0.0 becomes 0.0, and
-    all NaNs become one NaN."""
+    """Return the four or eight bytes of each value that are hashed, as unsigned integers; -0.0 becomes 0.0,
+    and all NaNs become one NaN."""
     values = numpy_view(column)
     if values.dtype.kind == "f":
         values = np.where(
@@ -110,13 +110,14 @@ def _by_bytes(values: list[bytes | None], seeds: Hashes) -> Hashes:
 
 
 def _unscaled_bytes(value: int) -> bytes:
-    """Return Java's ``BigInteger.toByteArray``: the shortest two's complement, big end first."""
+    """Return the bytes of Java's ``BigInteger.toByteArray``: the shortest two's complement of ``value``, most
+    significant byte first."""
     return value.to_bytes((value if value >= 0 else ~value).bit_length() // 8 + 1, "big", signed=True)
 
 
 def _by_elements(column: pa.Array, seeds: Hashes) -> Hashes:
-    """Return the hash of each array: the elements are hashed one after the other, each with the hash before
-    as seed."""
+    """Return the hash of each array in ``column``: the elements are hashed one after the other, each with the
+    hash of the element before as its seed, the first with the row's item of ``seeds``."""
     hashes = seeds.copy()
     for row in range(len(column)):
         elements = column[row].values

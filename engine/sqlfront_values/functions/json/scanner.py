@@ -1,6 +1,8 @@
-"""The characters of a JSON text, read from UTF-8 bytes like Jackson: spaces, names, strings, numbers.
+"""The characters of a JSON text, read from UTF-8 bytes as Jackson reads them: spaces, names, strings,
+numbers.
 
-Errors are raised where Jackson raises them, with the place behind the same byte, since the caller may go on.
+An error leaves the scanner's ``place`` behind the same byte as in Jackson, since the caller may go on
+reading.
 """
 
 import re
@@ -30,11 +32,12 @@ class Liberties(msgspec.Struct, frozen=True):
 
 
 class JsonSyntaxError(ValueError):
-    """An error for a text that is not JSON at the current place."""
+    """An error for a text that is not JSON; the scanner's ``place`` is where the error was noticed."""
 
 
 class JsonEncodingError(JsonSyntaxError):
-    """An error for bytes that are not UTF-8, even by Jackson's old rules."""
+    """An error for bytes that are not UTF-8, even by Jackson's rules, which allow overlong forms and
+    surrogates."""
 
 
 _SPACE: Final = re.compile(rb"[ \t\r\n]*")
@@ -67,8 +70,8 @@ SPECIAL: Final = {
 
 
 class JsonScanner:
-    """A reader of the pieces of a JSON text, the bytes ``data``; ``place`` is the position of the next byte.
-    Methods that read a number, or a word for a number, leave its text in ``_text``."""
+    """A reader of the parts of a JSON text, given as the bytes ``data``; ``place`` is the position of the
+    next byte. Methods that read a number, or a word such as NaN for a number, store its text in ``_text``."""
 
     __slots__ = ("_data", "_end", "_liberties", "_text", "place")
 
@@ -89,7 +92,8 @@ class JsonScanner:
         return byte
 
     def _next_or_end(self) -> int:
-        """Read and return the next byte that is not a space or in a comment; -1 at the end of the text."""
+        """Read and return the next byte outside of spaces and comments; -1 at the end of the text. Raises
+        JsonSyntaxError for a control character, and for a comment if comments are not allowed."""
         while True:
             match = _SPACE.match(self._data, self.place)
             assert match is not None
@@ -107,8 +111,8 @@ class JsonScanner:
                 return byte
 
     def _next(self) -> int:
-        """Read and return the next byte that is not a space or in a comment. Raises JsonSyntaxError at the
-        end of the text."""
+        """Read and return the next byte outside of spaces and comments. Raises JsonSyntaxError at the end of
+        the text, for a control character, and for a comment if comments are not allowed."""
         byte = self._next_or_end()
         if byte < 0:
             raise JsonSyntaxError("the text ends too early")
@@ -144,15 +148,15 @@ class JsonScanner:
     # ---- words
 
     def _special(self, text: str) -> None:
-        """Keep a word for a number that has been read as the current text. Raises JsonSyntaxError if such
-        words are not allowed."""
+        """Store ``text``, a word for a number such as NaN that has been read, in ``_text``. Raises
+        JsonSyntaxError if such words are not allowed."""
         if not self._liberties.words_for_numbers:
             raise JsonSyntaxError(f"{text} is no number")
         self._text = text
 
     def _match(self, word: bytes, place: int) -> None:
         """Read the rest of ``word``, of which ``place`` bytes have been read. Raises JsonSyntaxError if the
-        text has another word."""
+        text has another word there."""
         data = self._data
         for index in range(place, len(word)):
             if self.place >= self._end or data[self.place] != word[index]:
@@ -169,14 +173,16 @@ class JsonScanner:
                 raise JsonSyntaxError(f"{word.decode()} goes on")
 
     def _no_value(self, byte: int) -> JsonSyntaxError:
-        """Return the error for a byte that begins no value, after skipping the word that the byte begins."""
+        """Skip the word that begins with ``byte``, which has been read and begins no value, and return the
+        error for it."""
         if chr(byte).isalpha() or byte in _WORD_STARTS:
             self._skip_word(1)
         return JsonSyntaxError("no value")
 
     def _skip_word(self, known: int) -> None:
-        """Read up to and including the first character that can't be in a Java identifier; ``known``
-        characters have been read. Jackson does so for its message, and stops at a bound."""
+        """Skip the rest of a word, up to and including the first character that can't be in a Java
+        identifier; ``known`` characters have been read. Jackson quotes the word in its message, up to a
+        longest length, and this method stops there, too."""
         for _ in range(_LONGEST_WORD - known):
             if self.place >= self._end:
                 return
@@ -184,8 +190,8 @@ class JsonScanner:
                 return
 
     def _infinity(self, byte: int, sign: str) -> None:
-        """Read ``Infinity`` or ``INF`` behind a sign; ``byte`` is the byte behind the sign. Raises
-        JsonSyntaxError for anything else."""
+        """Read the rest of ``Infinity`` or ``INF`` after a sign; ``byte``, the byte after the sign, has been
+        read. Raises JsonSyntaxError for any other text."""
         if byte == 73:
             byte = self._take()
             rest = {78: "INF", 110: "Infinity"}.get(byte)
@@ -198,8 +204,9 @@ class JsonScanner:
     # ---- numbers
 
     def _number(self) -> bool:
-        """Read a number whose first byte has been read, and leave its text in ``_text``; return whether the
-        number is an integer. Raises JsonSyntaxError for a broken number."""
+        """Read a number whose first byte has been read, and store its text in ``_text``. Return True for an
+        integer, False for a number with a point or an exponent. Raises JsonSyntaxError for a malformed
+        number."""
         start = self.place - 1
         match = _NUMBER.match(self._data, start)
         if match is None or (match.end() < self._end and self._data[match.end()] in _GOES_ON):
@@ -214,8 +221,8 @@ class JsonScanner:
             raise JsonSyntaxError("too many digits")
 
     def _check_behind_root(self) -> None:
-        """Check that a space, or the end, follows a number that is the whole text; else raise
-        JsonSyntaxError."""
+        """Raise JsonSyntaxError unless a space or the end of the text follows a number that is the entire
+        JSON text."""
         if self.place < self._end:
             byte = self._data[self.place]
             if byte != 13:
@@ -224,8 +231,8 @@ class JsonScanner:
                 raise JsonSyntaxError("a number that goes on")
 
     def _odd_number(self) -> bool:
-        """Read byte by byte a number with leading zeros, or a broken number, whose first byte has been read.
-        Return whether the number is an integer; a broken number raises JsonSyntaxError."""
+        """Read byte by byte a number with leading zeros, or a malformed number, whose first byte has been
+        read. Return True for an integer; raise JsonSyntaxError for a malformed number."""
         data, end = self._data, self._end
         start = self.place - 1
         text = bytearray()
@@ -270,8 +277,8 @@ class JsonScanner:
         return self.place - before
 
     def _after_zero(self) -> int:
-        """Skip the leading zeros of a number, of which the first has been read; return the first digit that
-        counts. Raises JsonSyntaxError for leading zeros that are not allowed."""
+        """Skip the leading zeros of a number, of which the first has been read. Return the next digit, or the
+        zero itself if no digit follows. Raises JsonSyntaxError if leading zeros are not allowed."""
         if self.place >= self._end or self._data[self.place] not in _DIGITS:
             return 48
         if not self._liberties.leading_zeros:
@@ -304,8 +311,8 @@ class JsonScanner:
             raise JsonSyntaxError("a name that is no UTF-8") from None
 
     def _quoted_name(self, quote: int) -> str:
-        """Read and return a name, like :meth:`_read_string`, but report bytes that aren't UTF-8 only at the
-        end of the name."""
+        """Read a name up to and including the closing ``quote``, and return the name. For bytes that aren't
+        UTF-8, raise JsonEncodingError only after the closing quote has been read."""
         before = self.place
         try:
             name = self._read_string(quote, keep=True)
@@ -328,8 +335,8 @@ class JsonScanner:
         return name
 
     def _read_string(self, quote: int, *, keep: bool) -> str:
-        """Read up to and including the closing quote, and return the text. ``keep``: whether the text is
-        wanted; lone surrogates in UTF-8 and too long texts are errors only then."""
+        """Read a string up to and including the closing ``quote``, and return the text. Without ``keep``, the
+        caller only skips the string: lone surrogates in UTF-8 and too long texts are then accepted."""
         plain = _PLAIN[quote]
         pieces: list[str] = []
         while True:
@@ -360,8 +367,9 @@ class JsonScanner:
         return text if text.isascii() else _joined(text)
 
     def _odd_text(self, end: int, *, keep: bool) -> str:
-        """Decode the bytes up to ``end``, which are not UTF-8 by today's rules, by Jackson's. Surrogates pass
-        only in skipped text, without ``keep``."""
+        """Decode the bytes up to ``end``, which are not valid UTF-8, by Jackson's rules. Raises
+        JsonEncodingError if they are not UTF-8 by these rules either, or, if ``keep``, for a lone
+        surrogate."""
         characters = []
         while self.place < end:
             character = self._character(self._take())
@@ -371,8 +379,8 @@ class JsonScanner:
         return "".join(characters)
 
     def _character(self, byte: int) -> str:
-        """Read and return the character that begins with a byte just read; too long forms and surrogates
-        pass. Raises JsonEncodingError for bytes that are not UTF-8 even so."""
+        """Read and return the UTF-8 character whose first byte, ``byte``, has been read; overlong forms and
+        surrogates are accepted. Raises JsonEncodingError for bytes that are not UTF-8 even so."""
         if byte < 128:
             return chr(byte)
         if 0xC0 <= byte < 0xE0:
@@ -396,8 +404,9 @@ class JsonScanner:
         return byte & 0x3F
 
     def _escape(self) -> str:
-        """Read and return the character that an escape means, whose backslash has been read; of ``\\u`` one
-        unit of UTF-16."""
+        r"""Read the rest of an escape whose backslash has been read, and return its character; of ``\u``,
+        which stands for one unit of UTF-16, possibly a surrogate. Raises JsonSyntaxError for an escape that
+        is not allowed."""
         byte = self._take()
         known = _ESCAPES.get(byte)
         if known is not None:

@@ -39,8 +39,8 @@ _STRINGS: Final = pa.list_(STRING)
 
 
 def _parsed(text: str) -> tuple[JsonValue] | None:
-    """Return the value of a JSON text, in a tuple of one (the value may be None); None if the text is not
-    JSON."""
+    """Return the value of a JSON text, in a tuple of one item (as the value may be None); None if the text is
+    not JSON."""
     try:
         return (parse_json(text),)
     except (JsonError, RecursionError):
@@ -67,7 +67,7 @@ def _object_keys(text: str) -> list[str] | None:
 
 
 class PathStep(Enum):
-    """Steps of a path besides names (str) and indexes (int)."""
+    """A step of a path that is neither a name (a str) nor an index (an int)."""
 
     EACH = "[*]"
     """Every element of an array."""
@@ -110,7 +110,8 @@ def parse_path(text: str) -> Path | None:
 
 
 class _HalfPairError(ValueError):
-    """An error for half a surrogate pair that would be copied without its escape."""
+    """An error for a value that ``get_json_object`` would copy with half a surrogate pair, which can't be
+    written without its escape."""
 
 
 class Style(Enum):
@@ -125,9 +126,11 @@ class Style(Enum):
 
 
 def matches(value: JsonValue, path: Path, style: Style) -> list[str]:
-    """Return the texts of the values at a path, by the rules of Spark's ``GetJsonObject``; an empty list if
-    there is none. The first member of a name counts unless its value is null, several matches become an
-    array, a single match stands alone."""
+    """Return the texts of the values that ``path`` selects in ``value``, by the rules of Spark's
+    ``GetJsonObject``; an empty list if it selects none.
+
+    Of several members of one name, the first counts whose value is not null and has a match. Several matches
+    of a step ``[*]`` are written as an array, a single match without brackets."""
     if not path:
         return _whole(value, style)
     step, rest = path[0], path[1:]
@@ -169,8 +172,8 @@ def _each(items: list[JsonValue], rest: Path, style: Style) -> list[str]:
 
 
 def _is_writable(texts: str) -> bool:
-    """Return whether the texts of JSON values, which Spark copies without their escapes, can be written;
-    False if the texts hold half a surrogate pair."""
+    """Return whether the JSON texts can be copied as Spark copies them, with escapes resolved; False if they
+    hold half a surrogate pair, which has no text without its escape."""
     if "\\uD" not in texts:
         return True
     characters = json.dumps(json.loads(f"[{texts}]"), ensure_ascii=False)
@@ -199,8 +202,9 @@ _TICK: Final = timedelta(microseconds=1)
 
 
 def writer(data_type: pa.DataType, zone: str) -> Writer:
-    """Return the function that writes values of a type, other than null, as JSON; timestamps as the clock of
-    ``zone`` shows them. Raises NotSupportedError for types that have no writer."""
+    """Return the function that writes a value of ``data_type``, not null, as JSON text; timestamps are
+    written as the wall clock of the time zone ``zone`` shows them. Raises NotSupportedError for types that
+    can't be written."""
     if pa.types.is_struct(data_type):
         return _struct_writer(data_type, zone)
     if pa.types.is_map(data_type):
@@ -226,7 +230,8 @@ def _amount(value: object) -> int:
 
 
 def _struct_writer(data_type: pa.StructType, zone: str) -> Writer:
-    """Return the writer of a struct; null fields are left out."""
+    """Return the function that writes a struct, a Python value of ``data_type``, as a JSON object; null
+    fields are left out."""
     writers = [
         (key, write_string(field.name), writer(field.type, zone))
         for key, field in zip(field_keys(data_type), data_type, strict=True)

@@ -45,8 +45,8 @@ _WORDS: Final = {
 
 
 class _Context:
-    """The context of the current token: an object or an array (``kind``), or the text itself (``kind`` None);
-    with the number of its entries so far and the name of the current member."""
+    """The object or array (``kind``) around the current token, or the text itself (``kind`` None).
+    ``entries`` counts its entries read so far, ``name`` is the name of its current member."""
 
     __slots__ = ("entries", "kind", "name")
 
@@ -57,8 +57,8 @@ class _Context:
 
 
 class JsonTokens(JsonScanner):
-    """A reader of the tokens of ``data``; ``token`` is the current token, None before the first and after the
-    last."""
+    """A reader of the tokens of ``data``, the bytes of a JSON text. ``token`` is the current token, None
+    before the first and after the last; ``liberties`` are the accepted deviations from the standard."""
 
     __slots__ = ("_contexts", "_incomplete", "_pending", "start", "token")
 
@@ -76,7 +76,8 @@ class JsonTokens(JsonScanner):
     # ---- walking
 
     def advance(self) -> Token | None:
-        """Go to the next token and return it; None at the end. Raises JsonSyntaxError."""
+        """Go to the next token and return it; None at the end of the text. Raises JsonSyntaxError if the text
+        is not JSON there."""
         if self.token is _NAME:
             pending, self._pending = self._pending, None
             if pending is _START_OBJECT or pending is _START_ARRAY:
@@ -113,8 +114,8 @@ class JsonTokens(JsonScanner):
         return _NAME
 
     def _read_name(self, byte: int, context: _Context) -> None:
-        """Read a name that begins with ``byte``, its colon and the beginning of its value; the name becomes
-        the current token."""
+        """Read a name that begins with ``byte``, its colon and the beginning of its value. The name becomes
+        the current token. Raises JsonSyntaxError if the text has no name, colon or value there."""
         self.start = self.place - 1
         context.name = self._name(byte)
         self.token = _NAME
@@ -139,8 +140,8 @@ class JsonTokens(JsonScanner):
         return token
 
     def skip_children(self) -> None:
-        """Go to the end of the object or array that begins with the current token; stay at any other token.
-        Raises JsonSyntaxError."""
+        """If the current token begins an object or an array, go to the token that ends it; else do nothing.
+        Raises JsonSyntaxError if the text is not JSON."""
         if self.token is not _START_OBJECT and self.token is not _START_ARRAY:
             return
         depth = len(self._contexts) - 1
@@ -151,21 +152,21 @@ class JsonTokens(JsonScanner):
 
     @property
     def name(self) -> str | None:
-        """The name of the member that holds the current token; None in an array."""
+        """The name of the object's member to which the current token belongs; None in an array."""
         if self.token is _START_OBJECT or self.token is _START_ARRAY:
             return self._contexts[-2].name
         return self._contexts[-1].name
 
     def text(self) -> str:
-        """Return the text of the current string, or of the current number as written; lone surrogates
-        stay."""
+        """Return the text of the current string, or of the current number as written; lone surrogates are not
+        replaced. Raises JsonSyntaxError if the string, which may not have been read yet, is malformed."""
         if self._incomplete:
             self._incomplete = False
             self._text = self._read_string(34, keep=True)
         return self._text
 
     def number(self) -> float:
-        """Return the current number as a double, correctly rounded; an integer has no negative zero."""
+        """Return the current number as the nearest double; the integer -0 is 0.0."""
         if self.token is Token.INTEGER:
             return float(self._text) + 0.0
         special = SPECIAL.get(self._text)
@@ -176,14 +177,15 @@ class JsonTokens(JsonScanner):
         return self._text in SPECIAL
 
     def since(self, start: int) -> bytes:
-        """Return the bytes from ``start`` up to the current place."""
+        """Return the bytes from position ``start`` up to the reader's ``place``."""
         return self._data[start : self.place]
 
     def base64(self) -> bytes:
-        """Return the bytes that the current string encodes in base 64, padded, with spaces allowed between
-        groups of four. Raises JsonSyntaxError.
+        """Return the bytes that the current string encodes in base 64; padding is required, spaces are
+        allowed between groups of four characters.
 
-        The rest of the string after an error is skipped as text.
+        Raises JsonSyntaxError if the string is malformed; the next :meth:`advance` then skips the rest of the
+        string.
         """
         if not self._incomplete:
             return _from_base64(self._text)
@@ -219,8 +221,8 @@ class JsonTokens(JsonScanner):
     # ---- values
 
     def _value(self, byte: int) -> Token:
-        """Read the token that begins with the byte, and return its kind. Strings in double quotes are left
-        unread."""
+        """Read the token that begins with ``byte``, which has been read, and return its kind. A string in
+        double quotes is not read any further. Raises JsonSyntaxError if no value begins with the byte."""
         match byte:
             case 34:
                 self._incomplete = True

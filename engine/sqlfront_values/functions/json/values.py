@@ -1,6 +1,7 @@
-"""JSON values, read and written like Jackson in Spark: objects keep duplicate names, numbers their kind.
+"""JSON values, read and written like Jackson in Spark: objects keep duplicate names, integers and fractions
+stay distinct.
 
-Texts may be in single quotes and hold control characters; text after the first value is ignored. A parsed
+Texts may be in single quotes and contain control characters; text after the first value is ignored. A parsed
 value is None, bool, int, float, str, a list, or a :class:`JsonObject`.
 """
 
@@ -37,12 +38,11 @@ _TO_ESCAPE: Final = re.compile(r'["\\\x00-\x1f]')
 
 
 def parse_json(text: str) -> JsonValue:
-    """Return the first value of a text; what follows is ignored.
+    """Return the first value of a JSON text; text after the value is ignored. Raises :class:`JsonError` if
+    the text does not begin with a JSON value.
 
     >>> parse_json("{'a': [1.50, null]} rest")
     JsonObject(members=(('a', [1.5, None]),))
-
-    Errors: :class:`JsonError`.
     """
     start = _SPACE.match(text).end()  # type: ignore[union-attr]
     if "\\u" not in text:
@@ -76,9 +76,7 @@ def value_of(tokens: JsonTokens) -> JsonValue:
     """Read and return the value that begins with the current token; afterwards the current token is the
     value's last.
 
-    Raises JsonSyntaxError, and JsonError if no value begins with the current token.
-
-    Raises JsonSyntaxError.
+    Raises JsonSyntaxError if the value is malformed, JsonError if no value begins with the current token.
     """
     match tokens.token:
         case Token.START_OBJECT:
@@ -110,8 +108,8 @@ def value_of(tokens: JsonTokens) -> JsonValue:
 
 
 def write_json(value: JsonValue) -> str:
-    """Return the value as a JSON text, as Jackson copies it: without spaces, floats as Java prints doubles,
-    surrogates escaped.
+    """Return the value as a JSON text, as Jackson writes values that it copies: without spaces, floats as
+    Java prints doubles, surrogates escaped.
 
     >>> write_json(parse_json('{"a": 1.50, "b": [1e2]}'))
     '{"a":1.5,"b":[100.0]}'
@@ -136,8 +134,7 @@ def write_json(value: JsonValue) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Return the text as a JSON string in which characters beyond 16 bits, and halves of such characters, are
-    escaped, too."""
+    """Return the text as a JSON string. Characters beyond 16 bits, and lone surrogates, are escaped, too."""
     written = write_string(text)
     return written if written.isascii() else _SURROGATES.sub(_units, written)
 

@@ -74,8 +74,8 @@ _COMPARED_BY_ARROW: Final = frozenset(
 
 
 def prepare_comparison(operation: str, signature: Signature) -> PreparedKernel:
-    """Make the kernel of a comparison of two operands of one type; ``operation`` is a key of
-    :data:`KERNELS`."""
+    """Make the kernel of a comparison of two operands of one type; ``operation`` is a key of :data:`KERNELS`,
+    such as ``less``."""
     data_type = signature.argument_types[0]
     kernel = KERNELS[operation]
     if data_type.id in _COMPARED_BY_ARROW or is_interval(data_type):
@@ -107,8 +107,9 @@ def _decimals(kernel: pc.Function, signature: Signature) -> PreparedKernel:
 
 
 def _floats(operation: str, constants: tuple[pa.Scalar | None, ...]) -> PreparedKernel:
-    """Make the kernel of a comparison of floats: Arrow's IEEE comparison, corrected for NaN. Beside a
-    constant that is not NaN the comparison itself or one negation is enough."""
+    """Make the kernel of a comparison of floats by Arrow's IEEE comparison, corrected for NaN. ``constants``
+    has each operand's constant, None for an operand that is not constant; a constant that is not NaN needs a
+    cheaper correction."""
     kernel = KERNELS[operation]
     left, right = constants
     if _is_number(right):
@@ -124,8 +125,8 @@ def _floats(operation: str, constants: tuple[pa.Scalar | None, ...]) -> Prepared
 
 
 def _is_number(constant: pa.Scalar | None) -> bool:
-    """Return whether the operand is a constant that is neither null nor NaN; False for None, an operand that
-    is not constant."""
+    """Return whether an operand is a constant that is neither null nor NaN. ``constant`` is None if the
+    operand is not constant."""
     return constant is not None and constant.is_valid and not math.isnan(constant.as_py())
 
 
@@ -213,8 +214,8 @@ _MANY: Final = 6
 
 
 def _in(signature: Signature) -> PreparedKernel:
-    """Make the kernel of ``x IN (constants)``: null if x is null, or if x is not found and a constant is
-    null."""
+    """Make the kernel of ``x IN (constants)`` by comparing value by value. The result is null if x is null,
+    or if x is not found and a constant is null."""
     constants = signature.constants[1:]
     present = [known for known in constants if known is not None and known.is_valid]
     found = _by_comparisons(signature, tuple(present))
@@ -222,9 +223,11 @@ def _in(signature: Signature) -> PreparedKernel:
 
 
 def among(data_type: pa.DataType, values: Sequence[object]) -> PreparedKernel | None:
-    """Make a kernel of ``x IN (values)`` that looks its only argument x, of ``data_type``, up in a set of the
-    values (Python values, None = null). Return None if there are few values or no set for the type: then the
-    comparison with one value after the other serves."""
+    """Make a kernel of ``x IN (values)``, for x of ``data_type``, that looks x up in a set of the values
+    (Python values, None = null).
+
+    Return None if there are few values, for which comparing one by one is quicker, or if no set serves the
+    type."""
     present = [value for value in values if value is not None]
     form = physical(data_type)
     if len(present) <= _MANY:

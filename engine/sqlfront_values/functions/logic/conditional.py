@@ -44,7 +44,8 @@ _IS_VALID: Final = pc.get_function("is_valid")
 
 
 def choose(mask: Datum, if_true: Datum, if_false: Datum, data_type: pa.DataType, length: int) -> Datum:
-    """Return ``if_true`` where the mask is true, ``if_false`` where the mask is false or null."""
+    """Return ``if_true`` where the mask is true, ``if_false`` where the mask is false or null: one of the two
+    unchanged if the mask is a scalar, else an array of ``data_type``."""
     if is_scalar(mask):
         return if_true if mask.as_py() else if_false
     return select(mask, if_true, if_false, data_type)
@@ -119,7 +120,8 @@ def _typeof(signature: Signature) -> PreparedKernel:
 
 
 def _assert_true(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Return void for each row; raise the error of the first row whose condition is not true."""
+    """Return void for each row. Raises USER_RAISED_EXCEPTION with the message of the first row whose
+    condition is not true."""
     condition = full_array(arguments[0], invocation.length)
     failing = _INVERT.call([_COALESCE.call([condition, FALSE])])
     if failing.true_count:
@@ -138,8 +140,8 @@ def _raise_error(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 
 def _too_many_rows(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Raise the error of a scalar subquery that has several rows for one outer row; without rows return
-    void."""
+    """Raise SCALAR_SUBQUERY_TOO_MANY_ROWS, the error of a scalar subquery with several rows for one outer
+    row; if there are no rows, return void."""
     if invocation.length:
         raise spark_error(
             "SCALAR_SUBQUERY_TOO_MANY_ROWS", "More than one row returned by a subquery used as an expression."
@@ -148,8 +150,8 @@ def _too_many_rows(arguments: tuple[Datum, ...], invocation: Invocation) -> Datu
 
 
 def _null_in_required(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Raise the error of a null for a column that is NOT NULL, whose name is the argument; without rows
-    return void."""
+    """Raise NOT_NULL_ASSERT_VIOLATION, the error of a null in a column that is NOT NULL and whose name is the
+    argument; if there are no rows, return void."""
     if invocation.length:
         name = arguments[0] if is_scalar(arguments[0]) else arguments[0][0]
         raise spark_error(

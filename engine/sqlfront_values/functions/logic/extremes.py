@@ -52,8 +52,8 @@ def _of_decimals(kernel: pc.Function, arguments: tuple[Datum, ...], data_type: p
 
 
 def _or_absent(wins: Datum, best: pa.Array, candidate: pa.Array) -> pa.Array:
-    """Return a mask of the rows where the candidate wins: the candidate is better, or it is present and the
-    best is null."""
+    """Return a mask of the rows in which ``candidate`` replaces ``best``: where ``wins`` is true, and where
+    only ``best`` is null."""
     if best.null_count == 0 or pa.types.is_null(best.type):
         return full_array(wins, len(best))
     absent = pc.get_function("and").call(

@@ -27,9 +27,9 @@ from sqlfront_values.types import BIGINT, BOOLEAN
 
 
 class ElementMatches(msgspec.Struct, frozen=True):
-    """Arrays, their ``elements`` row after row, and the comparison with a value per row: ``equal`` marks the
-    elements equal to the row's value, ``known`` the rows where both array and value are not null (None: all
-    rows)."""
+    """The comparison of the elements of each array with one value per row. ``elements`` has the elements of
+    ``lists`` row after row; ``equal`` marks the elements equal to their row's value. ``known`` marks the rows
+    where neither the array nor the value is null (None = all rows)."""
 
     lists: Lists
     elements: pa.Array
@@ -48,7 +48,8 @@ def _matches(arguments: tuple[Datum, ...], length: int) -> ElementMatches:
 
 @columnar
 def _array_contains(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Return whether each array holds a value; null if no element equals the value but an element is null."""
+    """Compute ``array_contains``: whether each array holds the row's value; null if no element equals the
+    value but an element is null."""
     found = _matches(arguments, invocation.length)
     rows = found.lists.rows()
     result, unknown = np.zeros((2, invocation.length), np.bool_)
@@ -61,7 +62,8 @@ def _array_contains(arguments: tuple[Datum, ...], invocation: Invocation) -> Dat
 
 @columnar
 def _array_position(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Return the position from 1 of a value's first place in each array; 0 if no element equals the value."""
+    """Compute ``array_position``: the position, from 1, of the first element of each array that equals the
+    row's value; 0 if no element does."""
     found = _matches(arguments, invocation.length)
     places = np.flatnonzero(found.equal)[::-1]
     rows = found.lists.rows()[places]
@@ -93,8 +95,8 @@ def _array_compact(arguments: tuple[Datum, ...], invocation: Invocation) -> Datu
 def _kept(
     lists: Lists, elements: pa.Array, places: Integers, invocation: Invocation, valid: Mask | None
 ) -> pa.Array:
-    """Build arrays of the elements at the given places (ascending, among the elements of :meth:`Lists.flat`);
-    null where ``valid`` is false."""
+    """Build arrays of only some elements, which lie at ``places`` (ascending) in ``elements``, the elements
+    of :meth:`Lists.flat`; a row is null where ``valid`` is false."""
     lengths = np.bincount(lists.rows()[places], minlength=len(lists.lengths))
     return put_together(invocation.type, gather(elements, row_indices(places)), lengths, valid)
 
@@ -103,9 +105,9 @@ def _kept(
 
 
 class ListElements(msgspec.Struct, frozen=True):
-    """The elements of one or several arrays per row, first all elements of the first array column, then those
-    of the next; equal elements of a row have the same number in ``ids``, below ``size``. ``rows`` has each
-    element's row."""
+    """The elements of one or several array columns, seen as sets. ``elements`` has all elements of the first
+    column, then those of the second, and so on; ``rows`` has each element's row. Elements of one row have the
+    same number in ``ids``, less than ``size``, exactly where they are equal."""
 
     elements: pa.Array
     rows: Integers
@@ -113,8 +115,8 @@ class ListElements(msgspec.Struct, frozen=True):
     size: int
 
     def firsts(self, stop: int | None = None) -> Integers:
-        """Return the places, ascending, of the first occurrence of each number among the first ``stop``
-        elements (None: all)."""
+        """Return the positions in ``elements``, ascending, of the first occurrence of each number of ``ids``;
+        only the first ``stop`` elements are searched (None = all)."""
         ids = self.ids[:stop]
         first = np.full(self.size, -1, np.int64)
         first[ids[::-1]] = np.arange(len(ids))[::-1]
@@ -130,8 +132,8 @@ def _members(columns: tuple[Lists, ...]) -> ListElements:
 
 
 def _chosen(members: ListElements, places: Integers, invocation: Invocation, valid: Mask | None) -> pa.Array:
-    """Build arrays of the members at these places, ordered by row and then by place; null where ``valid`` is
-    false."""
+    """Build an array per row of the elements at ``places``, positions in ``members.elements``, in the order
+    of ``places`` within each row; null where ``valid`` is false."""
     rows = members.rows[places]
     places = places[np.argsort(rows, kind="stable")]
     lengths = np.bincount(rows, minlength=invocation.length)
@@ -146,8 +148,8 @@ def _array_distinct(arguments: tuple[Datum, ...], invocation: Invocation) -> Dat
 
 
 def _pair(arguments: tuple[Datum, ...], length: int) -> tuple[Lists, Lists, Mask | None]:
-    """Return the lists of both arrays, empty in rows where either array is null, and the mask of the other
-    rows (None: all)."""
+    """Take both arguments' arrays apart. In rows where either array is null, both are made empty. Returns the
+    two and the mask of rows in which neither is null (None = all rows)."""
     left, right = (take_apart(full_array(argument, length)) for argument in arguments)
     valid = both_valid(left.valid, right.valid)
     if valid is None:
@@ -167,8 +169,8 @@ def _array_union(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 
 def _by_membership(*, wanted: bool) -> Kernel:
-    """Make a kernel that returns the distinct elements of the first array that are in the second or, without
-    ``wanted``, are not."""
+    """Make the kernel of array_intersect (``wanted``) or array_except: the distinct elements of the first
+    array that are in the second array, or that are not."""
 
     @columnar
     def kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
@@ -186,8 +188,8 @@ def _by_membership(*, wanted: bool) -> Kernel:
 
 @columnar
 def _arrays_overlap(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Return whether both arrays have a common element; null if no element is known to be common, both arrays
-    have elements, and one of the elements is null."""
+    """Compute ``arrays_overlap``: whether both arrays have an element in common that is not null. The result
+    is null if there is none, neither array is empty, and one of the arrays holds a null."""
     left, right, valid = _pair(arguments, invocation.length)
     members = _members((left, right))
     count = int(left.lengths.sum())
@@ -208,7 +210,8 @@ def _arrays_overlap(arguments: tuple[Datum, ...], invocation: Invocation) -> Dat
 
 
 def _order(lists: Lists, elements: pa.Array, order: SortOrder) -> Integers:
-    """Return the places of the elements, sorted within their rows by ``order``."""
+    """Return positions in ``elements``, row after row, such that the elements of each row are sorted by
+    ``order``."""
     keys = [
         Codes(lists.rows(), max(1, len(lists.lengths))),
         ranks(elements, order),
@@ -225,8 +228,8 @@ def _sorted(column: pa.Array, invocation: Invocation, order: SortOrder) -> pa.Ar
 
 @columnar
 def _sort_array(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Return arrays sorted, upwards unless the second argument is false, with nulls as the least elements;
-    null if that argument is null."""
+    """Compute ``sort_array``: sort each array ascending, or descending if the second argument is false, with
+    null as the least element. A null as the second argument makes all results null."""
     column = full_array(arguments[0], invocation.length)
     ascending = arguments[1] if len(arguments) > 1 else None
     if isinstance(ascending, pa.Array):
@@ -239,13 +242,13 @@ def _sort_array(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 @columnar
 def _array_sort(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Return arrays sorted upwards, with nulls last."""
+    """Compute ``array_sort`` without a comparator: sort each array ascending, with nulls last."""
     return _sorted(arguments[0], invocation, SortOrder.ASCENDING_NULLS_LAST)
 
 
 def _extreme(order: SortOrder) -> Kernel:
-    """Make a kernel that returns the first element of each array sorted by ``order``, which puts nulls last:
-    the least or the greatest element; null for an array without such an element."""
+    """Make the kernel of array_min or array_max: the first element of each array when sorted by ``order``,
+    which puts nulls last; null for an array that has only nulls or is empty."""
 
     @columnar
     def kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:

@@ -26,7 +26,7 @@ _PER_INSERTED: Final = 64
 
 
 def zero_index() -> DatabaseError:
-    """Return INVALID_INDEX_OF_ZERO, the error of functions that count elements from 1."""
+    """Build Spark's error INVALID_INDEX_OF_ZERO, of functions that count elements from 1."""
     return spark_error(
         "INVALID_INDEX_OF_ZERO",
         "The index 0 is invalid. An index shall be either < 0 or > 0 (the first element has index 1).",
@@ -34,22 +34,22 @@ def zero_index() -> DatabaseError:
 
 
 def integers_of(datum: Datum, length: int) -> tuple[Integers, Mask | None]:
-    """Return an integer argument as int64 (undefined under nulls), and its mask of valid rows (None: no
-    nulls)."""
+    """Return the values of an integer argument, for each of ``length`` rows, as int64 (undefined under
+    nulls), and the mask of rows that are not null (None = all rows)."""
     column = full_array(datum, length)
     return numpy_view(column).astype(np.int64), valid_mask(column)
 
 
 def within(lists: Lists, valid: Mask | None) -> Lists:
-    """Return the lists, with lists that aren't valid made empty; None in ``valid``: all are valid."""
+    """Return the lists, but empty where the mask ``valid`` is false; unchanged if ``valid`` is None."""
     if valid is None:
         return lists
     return Lists(lists.elements, lists.starts, np.where(valid, lists.lengths, 0), valid)
 
 
 def end_to_end(columns: list[Lists], data_type: pa.DataType, valid: Mask | None) -> pa.Array:
-    """Return a column of ``data_type`` that joins the lists of each row, one after the other; null where not
-    ``valid``."""
+    """Return a list column of ``data_type`` in which each row has the elements of its lists in all
+    ``columns``, one list after the other; null where ``valid`` is false."""
     columns = [within(lists, valid) for lists in columns]
     order = np.argsort(np.concatenate([lists.rows() for lists in columns]), kind="stable")
     elements = gather(concat_columns([lists.flat() for lists in columns]), row_indices(order))
@@ -58,7 +58,8 @@ def end_to_end(columns: list[Lists], data_type: pa.DataType, valid: Mask | None)
 
 
 def concat_arrays(arguments: tuple[Datum, ...], invocation: Invocation) -> pa.Array:
-    """Return the arrays of each row joined, as concat does; null if one of the arrays is null."""
+    """Compute ``concat`` of arrays: the elements of each row's arrays, one array after the other; null if one
+    of the arrays is null."""
     columns = [take_apart(full_array(argument, invocation.length)) for argument in arguments]
     valid = None
     for lists in columns:
@@ -67,7 +68,7 @@ def concat_arrays(arguments: tuple[Datum, ...], invocation: Invocation) -> pa.Ar
 
 
 def _singles(datum: Datum, length: int) -> Lists:
-    """Return each value, nulls too, as an array of one element."""
+    """Return a list column with one list per row, whose only element is the row's value (possibly null)."""
     return Lists(inner(full_array(datum, length)), np.arange(length), np.ones(length, np.int64), None)
 
 
@@ -85,8 +86,9 @@ def _array_prepend(arguments: tuple[Datum, ...], invocation: Invocation) -> Datu
 
 @columnar
 def _array_insert(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Return arrays with a value inserted at a position from 1, or from -1 at the end; nulls fill the gap to
-    a position outside. Raises INVALID_INDEX_OF_ZERO, COLLECTION_SIZE_LIMIT_EXCEEDED.FUNCTION."""
+    """Compute ``array_insert``: insert a value into each array at a position, from 1 or, counted from the
+    end, from -1. Nulls fill the gap to a position beyond the array's ends. Raises INVALID_INDEX_OF_ZERO, and
+    COLLECTION_SIZE_LIMIT_EXCEEDED.FUNCTION for a too long result."""
     length = invocation.length
     lists = take_apart(full_array(arguments[0], length))
     position, known = integers_of(arguments[1], length)
@@ -118,8 +120,9 @@ def _inserted(
     invocation: Invocation,
     valid: Mask | None,
 ) -> pa.Array:
-    """Build arrays of these sizes: the value at its place, the old elements around the value. Nulls fill the
-    gap to a place outside of the old elements."""
+    """Build the results of :func:`_array_insert`: ``sizes`` has the length of each resulting array,
+    ``places`` the index (from 0) of the inserted value. The old elements come before and after it; nulls fill
+    the gap to a place outside of the old elements."""
     length = invocation.length
     rows = np.repeat(np.arange(length), sizes)
     offsets = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
@@ -136,7 +139,8 @@ def _inserted(
 
 
 def _repeat_size(arguments: tuple[Datum, ...], rows: int) -> int:
-    """The rule for the size of array_repeat. Raises Spark's error for an array that is too long."""
+    """Return the bytes that ``array_repeat`` makes. Raises COLLECTION_SIZE_LIMIT_EXCEEDED.PARAMETER if an
+    array gets too long."""
     count = growth.counts(arguments[1])
     if growth.largest(count) > MAX_SIZE:
         raise spark_error(
@@ -162,7 +166,8 @@ def _array_repeat(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum
 
 @columnar
 def _flatten(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Return arrays of arrays as arrays of the inner elements; null if one of the inner arrays is null."""
+    """Compute ``flatten``: join the inner arrays of each array of arrays; null if one of the inner arrays is
+    null."""
     lists = take_apart(arguments[0])
     inside = take_apart(lists.flat())
     valid = lists.valid
@@ -181,7 +186,8 @@ def _flatten(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 @columnar
 def _arrays_zip(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Return arrays of structs of the elements at the same place; nulls fill up the shorter arrays."""
+    """Compute ``arrays_zip``: for each row, the array of structs of the elements at the same index in the
+    row's arrays. Nulls fill up the shorter arrays; the result is null if one of the arrays is null."""
     length, kind = invocation.length, invocation.type
     columns = [take_apart(full_array(argument, length)) for argument in arguments]
     valid: Mask | None = None
@@ -201,8 +207,9 @@ def _arrays_zip(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 @columnar
 def _slice(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Return ``slice(array, start, length)``: the start counts from 1, or from -1 at the end. Raises
-    INVALID_PARAMETER_VALUE for a start of zero or a negative length."""
+    """Compute ``slice(array, start, length)``: the ``length`` elements from position ``start`` on, from 1 or,
+    counted from the end, from -1; empty if the start is outside of the array. Raises INVALID_PARAMETER_VALUE
+    for a start of zero or a negative length."""
     length = invocation.length
     lists = take_apart(full_array(arguments[0], length))
     (start, start_known), (count, count_known) = (integers_of(datum, length) for datum in arguments[1:])
@@ -242,8 +249,8 @@ def _reverse(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 @columnar
 def _array_join(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Return the elements of each array joined by the second argument; nulls are left out, or replaced by the
-    third argument."""
+    """Compute ``array_join``: join the elements of each array by the second argument, the delimiter; nulls
+    are left out, or replaced by the third argument."""
     length = invocation.length
     column, separator, *filler = (full_array(argument, length) for argument in arguments)
     lists = take_apart(column)
@@ -274,7 +281,7 @@ def _zipped(types: tuple[pa.DataType, ...]) -> pa.DataType:
 
 
 def _zipped_size(arguments: tuple[Datum, ...], rows: int) -> int:
-    """The rule for the size of arrays_zip: all arrays become as long as the longest array."""
+    """Return the bytes that ``arrays_zip`` makes at most: all arrays become as long as the longest array."""
     return (len(arguments) + 2) * growth.of_arguments(arguments, rows)
 
 

@@ -111,8 +111,9 @@ def _get(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 
 def _element(arguments: tuple[Datum, ...], invocation: Invocation, refuse: Refuse | None) -> pa.Array:
-    """Return the element of each array at an index from 0, null for a null. For an index outside, ``refuse``
-    makes the error to raise; with None the element is null."""
+    """Return the element of each array at an index from 0; null if the array or the index is null. For an
+    index outside of the array, raise ``refuse(index, array's length)``; if ``refuse`` is None, the element is
+    null."""
     lists = take_apart(full_array(arguments[0], invocation.length))
     index, known = integers_of(arguments[1], invocation.length)
     valid = both_valid(lists.valid, known)
@@ -146,8 +147,9 @@ def _try_element_at(arguments: tuple[Datum, ...], invocation: Invocation) -> Dat
 
 
 def _from_zero(arguments: tuple[Datum, ...], invocation: Invocation) -> tuple[Datum, ...]:
-    """Return the array, and the position (from 1, or from -1 at the end) as an index from 0, which is
-    negative if the position is before the front. Raises INVALID_INDEX_OF_ZERO."""
+    """Return the arguments of :func:`_element` for a position from 1 or, counted from the end, from -1: the
+    array, and the index from 0. A position before the first element becomes a negative index. Raises
+    INVALID_INDEX_OF_ZERO."""
     column = full_array(arguments[0], invocation.length)
     position, known = integers_of(arguments[1], invocation.length)
     lists = take_apart(column)

@@ -45,8 +45,8 @@ def _concat_ws(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 
 def _one_present(parts: list[Datum]) -> list[Datum]:
-    """Return the parts with the first part made empty in rows of nulls only: Arrow's join leaves such rows
-    out of its result."""
+    """Return the parts with an empty text as the first part in rows where all parts are null, since Arrow's
+    join would return null there."""
     if not all(isinstance(part, pa.Array) and part.null_count for part in parts):
         return parts
     present = pc.call_function("coalesce", parts).is_valid()
@@ -55,8 +55,8 @@ def _one_present(parts: list[Datum]) -> list[Datum]:
 
 
 def _join_present(separator: str | None, *parts: str | list[str | None] | None) -> str | None:
-    """Return the strings that are not null among the parts, and in the arrays among the parts, joined by the
-    separator; None if the separator is null."""
+    """Return the strings joined by the separator, None if the separator is None. ``parts`` are strings and
+    arrays of strings; nulls among the parts and in the arrays are left out."""
     if separator is None:
         return None
     present: list[str] = []

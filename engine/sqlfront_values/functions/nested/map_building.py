@@ -23,10 +23,12 @@ def make_map(
     *,
     as_given: bool = False,
 ) -> pa.Array:
-    """Build a map column of ``data_type``. Row ``i`` holds the next ``lengths[i]`` entries; rows that aren't
-    ``valid`` are null (None: no nulls). Keys of -0.0 become 0.0, unless ``as_given``.
+    """Build a map column of ``data_type``. Row ``i`` has the next ``lengths[i]`` entries of ``keys`` and
+    ``items``; rows where ``valid`` is false are null (None = no nulls). Keys of -0.0 become 0.0, unless
+    ``as_given``.
 
-    Raises NULL_MAP_KEY, and DUPLICATED_MAP_KEY if a row has equal keys: NaN equals NaN, -0.0 is 0.0.
+    Raises NULL_MAP_KEY for a null among the keys, DUPLICATED_MAP_KEY if a row has equal keys (NaN equals NaN,
+    -0.0 equals 0.0).
     """
     if keys.null_count:
         raise spark_error("NULL_MAP_KEY", "Cannot use null as map key.")
@@ -53,9 +55,11 @@ def _duplicated(keys: pa.Array, groups: Integers) -> DatabaseError:
 
 
 def key_places(maps: pa.Array, keys: pa.Array) -> tuple[Integers, Mask]:
-    """Return for each row the place, among the map column's entries, of the entry whose key is the row's
-    value of ``keys``, and whether the row has such an entry (place 0 if not). ``keys`` are in the form of a
-    map's keys."""
+    """Look up one key in the map of each row. ``keys`` has the row's key, in the form that keys have inside
+    of ``maps`` (:func:`~sqlfront_values.columns.lists.inner`).
+
+    Returns the position of the found entry among the map column's entries (0 if the map lacks the key), and
+    whether the map has the key."""
     parts = take_apart(maps)
     flat, rows = parts.flat().field(0), parts.rows()
     codes = encode(concat_columns([flat, keys])).values
@@ -70,7 +74,7 @@ def key_places(maps: pa.Array, keys: pa.Array) -> tuple[Integers, Mask]:
 
 
 def map_values(maps: pa.Array, keys: pa.Array) -> pa.Array:
-    """Return each row's value of the row's key in ``keys``, null if the map lacks the key; in the form of a
-    map's values."""
+    """Return for each row the value of the row's key in the row's map, null if the map lacks the key.
+    ``keys`` and the result have the form that keys and values have inside of ``maps``."""
     places, found = key_places(maps, keys)
     return gather(maps.items, row_indices(places, found))

@@ -36,7 +36,8 @@ def _map_from_arrays(arguments: tuple[Datum, ...], invocation: Invocation) -> Da
 
 @columnar
 def _map_from_entries(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Return maps built from arrays of entries; null if one of the entries is null."""
+    """Compute ``map_from_entries``: the map of each array of structs of key and value; null if one of the
+    structs is null."""
     lists = take_apart(arguments[0])
     pairs = lists.flat()
     valid = lists.valid
@@ -69,8 +70,8 @@ def _map_concat(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 @columnar
 def _str_to_map(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Return maps built from texts that are split into pairs, and the pairs into keys and values, by regular
-    expressions (``,`` and ``:`` if missing); a part without a value has null."""
+    """Compute ``str_to_map``: split each text into pairs by a regular expression (by default ``,``), and each
+    pair into key and value by another (by default ``:``). A pair without a value gets null."""
     length = invocation.length
     columns = [full_array(argument, length).to_pylist() for argument in arguments]
     columns += [[default] * length for default in (",", ":")[len(columns) - 1 :]]
@@ -92,8 +93,8 @@ def _str_to_map(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 
 def _split(text: str, pattern: str, limit: int) -> list[str]:
-    """Return the parts of a text like ``UTF8String.split``: as Java splits, but empty parts at the end stay.
-    At most ``limit`` parts, if it is positive."""
+    """Split a text by a regular expression as Spark's ``UTF8String.split`` does: as Java, except that empty
+    parts at the end stay. A positive ``limit`` is the greatest number of parts."""
     if not pattern:
         return list(text) or [""] if limit < 0 else [text[:1], text[1:]] if len(text) > 1 else [text]
     java = pattern_of("str_to_map", pattern)
@@ -113,7 +114,7 @@ def _split(text: str, pattern: str, limit: int) -> list[str]:
 
 
 def _part(place: int) -> Kernel:
-    """Make a kernel that returns the keys (``place`` 0) or the values (1) of each map."""
+    """Make the kernel of map_keys (``place`` 0) or map_values (1), which returns an array per map."""
 
     @columnar
     def kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:

@@ -79,9 +79,10 @@ def _check_direction(start: Integers, stop: Integers, step: Integers) -> None:
 
 
 class Stride(msgspec.Struct, frozen=True):
-    """The progress of a sequence: ``advance(start, steps, step)`` returns the values that many steps after
-    the start; ``unit`` is the least distance that a step of 1 makes, ``spare`` the number of values by which
-    a count of whole units may fall short (a day of 23 hours, a month that ends early)."""
+    """The kind of steps of a sequence. ``advance(start, steps, step)`` returns the values ``steps`` times
+    ``step`` after the start. ``unit`` is the least distance that a step of 1 makes; ``spare`` is the number
+    of values that a sequence may have beyond the count by units (a day may have 23 hours, a month 28
+    days)."""
 
     advance: Callable[[Integers, Integers, Integers], Integers]
     unit: int = 1
@@ -105,8 +106,9 @@ def _stride(kind: pa.DataType, zone: str, *, in_months: bool) -> Stride:
 def _counted(
     start: Integers, stop: Integers, step: Integers, valid: Mask | None, stride: Stride
 ) -> tuple[Integers, Integers]:
-    """Return the values of all sequences, one row after the other, and the number of values of each row.
-    Raises COLLECTION_SIZE_LIMIT_EXCEEDED.PARAMETER."""
+    """Return the values of the sequences of all rows, end to end, and the number of values of each row; rows
+    where ``valid`` is false have none. Raises COLLECTION_SIZE_LIMIT_EXCEEDED.PARAMETER for a too long
+    sequence."""
     size = np.maximum(np.abs(step) * stride.unit, 1)
     count = np.abs(stop.astype(np.float64) - start) // size + 1
     if len(count) and count.max() > MAX_SIZE:

@@ -74,8 +74,8 @@ Prepare = Callable[[Signature], PreparedKernel]
 def _typed(
     rule: Callable[[pa.DataType, pa.DataType], pa.DataType],
 ) -> Callable[[tuple[pa.DataType, ...]], pa.DataType]:
-    """Make a function from the operands' types to the result's type: by ``rule`` for two decimals, else the
-    type of the first operand."""
+    """Return a function from the operands' types to the result's type: ``rule`` applied to two decimals, else
+    the type of the first operand."""
 
     def result(types: tuple[pa.DataType, ...]) -> pa.DataType:
         if is_decimal(types[0]) and is_decimal(types[1]):
@@ -89,8 +89,8 @@ def _typed(
 
 
 def _addition(operation: str, *, safe: bool = False) -> Prepare:
-    """Return a function that makes the kernel of ``add``, ``subtract`` or ``multiply``. With ``safe`` (the
-    ``try_`` form) an overflow of numbers, or of a sum of intervals, gives null instead of an error."""
+    """Return a function that makes the kernel of ``operation``, ``add``, ``subtract`` or ``multiply``, for a
+    signature. If ``safe`` (the ``try_`` form), an overflow gives null instead of an error."""
     kernel = pc.get_function(operation)
     checked = pc.get_function(f"{operation}_checked")
 
@@ -118,8 +118,8 @@ def _addition(operation: str, *, safe: bool = False) -> Prepare:
 def _overflow(
     operation: str, arguments: tuple[Datum, ...], length: int, data_type: pa.DataType, *, safe: bool
 ) -> Datum:
-    """Return the results of an operation that overflows in some row, with null in such rows if ``safe``; else
-    raise Spark's error for the first such row."""
+    """Return the results of an operation that overflows in some row: null in the rows that overflow if
+    ``safe``; else raise Spark's error for the first of these rows."""
     storage = arguments[0].type if is_integral(arguments[0].type) else INT64
     left, right = (full_array(datum, length).view(storage).to_pylist() for datum in arguments)
     calculate = _PYTHON[operation]
@@ -140,8 +140,8 @@ def _overflow(
 
 
 def _leaves_its_type(signature: Signature) -> bool:
-    """Return whether the left operand is a date, timestamp or interval, except for two intervals of the same
-    type."""
+    """Return whether the left operand is a date, a timestamp, or an interval beside an operand of another
+    type: the operations that :func:`prepare_temporal` computes."""
     left, right = signature.argument_types
     return is_temporal(left) and not (is_interval(left) and left.equals(right))
 
@@ -157,8 +157,11 @@ def _addition_fails(call: Call) -> bool:
 
 
 def _division(kernel: pc.Function, zero_error: Callable[[], DatabaseError], *, safe: bool) -> Prepare:
-    """Return a function that makes the kernel of ``/`` of doubles, ``div`` of bigints, or ``%``. A divisor of
-    zero raises ``zero_error``, unless the dividend is null; with ``safe`` zero and overflow give null."""
+    """Return a function that makes the kernel of ``/`` (for doubles, decimals, intervals), ``div`` or ``%``
+    for a signature; ``kernel`` is Arrow's kernel of the operation for numbers.
+
+    A divisor of zero raises ``zero_error``, unless the dividend is null; if ``safe`` (the ``try_`` form), a
+    zero or an overflow gives null."""
 
     def prepare(signature: Signature) -> PreparedKernel:
         data_type = signature.argument_types[0]
@@ -193,8 +196,8 @@ def _division(kernel: pc.Function, zero_error: Callable[[], DatabaseError], *, s
 
 
 def _interval_division(signature: Signature, *, safe: bool) -> PreparedKernel:
-    """Make the kernel that divides an interval by a number. A number of zero raises INTERVAL_DIVIDED_BY_ZERO,
-    or gives null with ``safe``."""
+    """Make the kernel that divides an interval by a number. A divisor of zero raises
+    INTERVAL_DIVIDED_BY_ZERO; if ``safe``, a zero or an overflow gives null."""
     divide = prepare_temporal("divide", signature)
     if not safe:
         return divide
@@ -213,8 +216,8 @@ def _interval_division(signature: Signature, *, safe: bool) -> PreparedKernel:
 
 
 def _null_for_failures(kernel: PreparedKernel, signature: Signature) -> PreparedKernel:
-    """Make a kernel that gives null in the rows for which ``kernel`` raises a DataError. A batch that raises
-    is halved until the rows are found."""
+    """Make a kernel that gives null in the rows for which ``kernel`` raises a DataError. The rows are found
+    by halving a batch that raises, again and again."""
 
     def run(arguments: tuple[Datum, ...], length: int) -> Datum:
         try:
@@ -241,8 +244,8 @@ def _keep_divisor(dividend: Datum, divisor: Datum) -> Datum:
 def _nonzero_divisor(
     zero: pa.Scalar, null: pa.Scalar, error: Callable[[], DatabaseError], *, safe: bool
 ) -> Callable[[Datum, Datum], Datum]:
-    """Return a function from dividend and divisor to the divisor with null in place of zeros. Unless
-    ``safe``, the function raises ``error`` if a zero has a dividend that is not null."""
+    """Return a function from dividend and divisor to the divisor with zeros replaced by ``null``. Unless
+    ``safe``, the function raises ``error()`` if a row with a zero has a dividend that is not null."""
 
     def check(dividend: Datum, divisor: Datum) -> Datum:
         zeros = _EQUAL.call([divisor, zero])
@@ -269,15 +272,16 @@ def _nonzero_divisor(
 
 
 def _without_overflow(kernel: pc.Function, dividend: Datum, divisor: Datum, length: int) -> Datum:
-    """Return the quotients; rows that divide the least bigint by -1 would overflow and become null."""
+    """Return the quotients, with null in rows that divide the least bigint by -1, whose quotient
+    overflows."""
     minus_one = _EQUAL.call([full_array(divisor, length), scalar(-1, INT64)])
     least = _EQUAL.call([full_array(dividend, length), scalar(-(2**63), INT64)])
     return kernel.call([dividend, _IF_ELSE.call([_AND.call([minus_one, least]), nulls(BIGINT), divisor])])
 
 
 def _pmod(signature: Signature) -> PreparedKernel:
-    """Make the kernel of the remainder, made positive by adding the divisor; small integrals are computed as
-    int, as in Java. A divisor of zero raises REMAINDER_BY_ZERO."""
+    """Make the kernel of ``pmod``, the remainder made positive by adding the divisor. Tinyint and smallint
+    are computed as int, as in Java. A divisor of zero raises REMAINDER_BY_ZERO."""
     data_type = signature.argument_types[0]
     if is_decimal(data_type):
         return prepare_decimal("pmod", signature)
@@ -325,7 +329,8 @@ def _negative(signature: Signature) -> PreparedKernel:
 
 
 def sign_fails(call: Call) -> bool:
-    """Return whether the operand of a minus or of abs may be a value whose opposite does not fit."""
+    """Return whether a call of unary minus or ``abs`` may raise, since the operand's type has values whose
+    negation does not fit."""
     if is_decimal(call.type):
         return bool(call.type.precision == MAX_PRECISION)
     return not is_fractional(call.type)

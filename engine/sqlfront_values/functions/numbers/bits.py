@@ -33,8 +33,8 @@ def _arrow(name: str) -> Kernel:
 
 
 def _shift(function: Callable[[Integers, Integers], Integers], *, unsigned: bool = False) -> Kernel:
-    """Make the kernel of a shift by ``function``, of the bits as ``unsigned`` or signed numbers; distances
-    count modulo the width, as in Java."""
+    """Make the kernel of a bit shift. ``function`` shifts integers by distances, unsigned integers if
+    ``unsigned``. A distance counts modulo the type's width, as in Java."""
 
     def kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
         constant = all(map(is_scalar, arguments))
@@ -53,8 +53,8 @@ def _shift(function: Callable[[Integers, Integers], Integers], *, unsigned: bool
 
 
 def _each(function: Callable[..., object], result: pa.DataType) -> Kernel:
-    """Make a kernel that calls a Python function for each row; a row with a null gives null without a call.
-    ``result`` is the type of the results."""
+    """Make a kernel that calls a Python function with the values of each row and returns a column of type
+    ``result``; a row with a null gives null without a call."""
 
     def kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
         if all(map(is_scalar, arguments)):
@@ -68,7 +68,8 @@ def _each(function: Callable[..., object], result: pa.DataType) -> Kernel:
 
 
 def _bit_count(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Return the number of ones among the bits of each value as a long; a boolean has one or none."""
+    """Compute ``bit_count``: the number of ones among the bits of each value as a long; a boolean has one or
+    none."""
     datum = arguments[0]
     if invocation.argument_types[0] == VOID:
         return nulls(INT)
@@ -94,8 +95,8 @@ def _get_bit(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 
 def _hex(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Return hexadecimal digits: of a number as a long (two's complement), of strings and binaries by
-    bytes."""
+    """Compute ``hex``: the hexadecimal digits of a number as a long (two's complement), of a string or binary
+    byte by byte."""
     datum = arguments[0]
     if pa.types.is_integer(datum.type):
         return _each(lambda value: f"{value & _MAX_UNSIGNED:X}", STRING)(arguments, invocation)
@@ -105,7 +106,7 @@ def _hex(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 
 def _hex_digits(column: pa.Array) -> pa.Array:
-    """Return two digits for each byte of each value; all bytes of the column are written at once."""
+    """Return two hexadecimal digits for each byte of each value of a string or binary column."""
     offsets, data = bytes_view(column)
     first, last = int(offsets[0]), int(offsets[-1])
     digits = _BYTE_DIGITS[data[first:last]]
@@ -128,9 +129,12 @@ def unhex(text: str) -> bytes | None:
 
 
 def convert_base(text: str, source: int, target: int) -> str | None:
-    """Return a number of base ``source`` in base ``target`` (each 2 to 36): the digits up to the first
-    invalid character, as an unsigned long; with a negative target base as a signed long. None for other bases
-    or an empty text. Raises ARITHMETIC_OVERFLOW beyond 64 bits.
+    """Compute Spark's ``conv``: convert a number's text from base ``source`` to base ``target`` (2 to 36
+    each).
+
+    Only the digits up to the first invalid character count. The result is an unsigned 64-bit number, or
+    signed if ``target`` is negative. Returns None for an empty text or another base; raises
+    ARITHMETIC_OVERFLOW for a number beyond 64 bits.
 
     >>> convert_base("100", 2, 10), convert_base("-10", 16, -10), convert_base("-1", 10, 16)
     ('4', '-16', 'FFFFFFFFFFFFFFFF')

@@ -36,8 +36,9 @@ _FOR_TYPE: Final[dict[pa.DataType, pa.DataType]] = {
 
 
 def adjusted(precision: int, scale: int) -> pa.DataType:
-    """Return the type of ``precision`` and ``scale``. If that is more than 38 digits, the type keeps the
-    digits before the point and at least six (or all) of the digits after the point.
+    """Return the decimal type of ``precision`` and ``scale``. If the precision exceeds 38, return a type of
+    38 digits that has as many digits before the point as asked for, but keeps at least six (or all, if fewer)
+    of the digits after the point.
 
     >>> adjusted(26, 4), adjusted(77, 20)
     (Decimal128Type(decimal128(26, 4)), Decimal128Type(decimal128(38, 6)))
@@ -49,18 +50,18 @@ def adjusted(precision: int, scale: int) -> pa.DataType:
 
 
 def add_type(left: pa.DataType, right: pa.DataType) -> pa.DataType:
-    """The type of ``left + right`` and ``left - right``."""
+    """Return the result type of ``left + right`` and ``left - right`` for two decimal types."""
     scale = max(left.scale, right.scale)
     return adjusted(max(left.precision - left.scale, right.precision - right.scale) + scale + 1, scale)
 
 
 def multiply_type(left: pa.DataType, right: pa.DataType) -> pa.DataType:
-    """The type of ``left * right``."""
+    """Return the result type of ``left * right`` for two decimal types."""
     return adjusted(left.precision + right.precision + 1, left.scale + right.scale)
 
 
 def divide_type(left: pa.DataType, right: pa.DataType) -> pa.DataType:
-    """The type of ``left / right``.
+    """Return the result type of ``left / right`` for two decimal types.
 
     >>> divide_type(decimal(12, 2), decimal(12, 2))
     Decimal128Type(decimal128(27, 15))
@@ -70,14 +71,14 @@ def divide_type(left: pa.DataType, right: pa.DataType) -> pa.DataType:
 
 
 def remainder_type(left: pa.DataType, right: pa.DataType) -> pa.DataType:
-    """The type of ``left % right`` and ``pmod(left, right)``."""
+    """Return the result type of ``left % right`` and ``pmod(left, right)`` for two decimal types."""
     scale = max(left.scale, right.scale)
     return adjusted(min(left.precision - left.scale, right.precision - right.scale) + scale, scale)
 
 
 def wider_type(left: pa.DataType, right: pa.DataType) -> pa.DataType:
-    """Return the least decimal type that holds the values of both; above 38 digits, the digits after the
-    point go first.
+    """Return the least decimal type that holds all values of both decimal types; if that takes more than 38
+    digits, a type of 38 digits with fewer digits after the point.
 
     >>> wider_type(decimal(12, 2), decimal(10, 4)), wider_type(decimal(38, 0), decimal(10, 4))
     (Decimal128Type(decimal128(14, 4)), Decimal128Type(decimal128(38, 0)))
@@ -90,13 +91,14 @@ def wider_type(left: pa.DataType, right: pa.DataType) -> pa.DataType:
 
 
 def decimal_for(data_type: pa.DataType) -> pa.DataType:
-    """Return the decimal type that a number type is cast to beside a decimal (int becomes ``decimal(10,0)``);
-    a decimal type stays."""
+    """Return the decimal type to which Spark casts a number of ``data_type`` if the other operand is a
+    decimal (int becomes ``decimal(10,0)``); a decimal type is returned unchanged."""
     return data_type if is_decimal(data_type) else _FOR_TYPE[data_type]
 
 
 def decimal_for_literal(value: int | Decimal) -> pa.DataType:
-    """The narrowest decimal type of a literal; an integer literal takes this type beside a decimal.
+    """Return the narrowest decimal type that holds a literal; Spark casts an integer literal to it if the
+    other operand is a decimal.
 
     >>> decimal_for_literal(24), decimal_for_literal(Decimal("0.05"))
     (Decimal128Type(decimal128(2, 0)), Decimal128Type(decimal128(2, 2)))

@@ -3,8 +3,8 @@ else Python.
 
 ``decimal64`` arrays are int64 arrays with a scale beside them. Arrow's plain int64 kernels wrap silently, so
 they run only where the types prove that nothing overflows. The checked kernels run where an overflow is
-possible; after an overflow the kernel goes on in a wider form instead of raising. The error is Spark's: a
-result of more digits than its type has.
+possible; after an overflow, the values are computed again in a wider form. An error is raised only as in
+Spark: if a result has more digits than its type.
 """
 
 from collections.abc import Callable
@@ -64,12 +64,14 @@ def prepare_decimal(operation: str, signature: Signature, *, safe: bool = False)
 
 
 def natural_scale(operation: str, left: pa.DataType, right: pa.DataType) -> int:
-    """Return the scale of the exact result of add, subtract or multiply."""
+    """Return the number of digits after the point of the exact result of ``operation``, ``add``, ``subtract``
+    or ``multiply``."""
     return left.scale + right.scale if operation == "multiply" else max(left.scale, right.scale)
 
 
 def natural_precision(operation: str, left: pa.DataType, right: pa.DataType) -> int:
-    """Return the number of digits that the exact result of add, subtract or multiply may need."""
+    """Return the number of digits that the exact result of ``operation``, ``add``, ``subtract`` or
+    ``multiply``, may need."""
     if operation == "multiply":
         return left.precision + right.precision + 1
     return max(left.precision - left.scale, right.precision - right.scale) + max(left.scale, right.scale) + 1
@@ -103,9 +105,9 @@ def _by_int64(operation: str, signature: Signature, slow: PreparedKernel) -> Pre
 def _rescaler(
     data_type: pa.DataType, shift: int, constant: pa.Scalar | None, fits: bool
 ) -> Callable[[Datum], Datum]:
-    """Return a function that multiplies the int64 values of a decimal by ten to the ``shift``; for a
-    ``constant`` operand the product is computed once. If the values may not fit int64 (not ``fits``), the
-    function raises ArrowInvalid on overflow."""
+    """Return a function from a decimal operand to its unscaled int64 values times ten to the ``shift``. If
+    ``fits`` is False, the products may not fit int64, and the function raises ArrowInvalid if one does not.
+    For a ``constant`` operand (None = not constant) the product is computed once."""
     factor = scalar(10**shift, INT64) if 0 < shift <= MAX_SHORT_PRECISION else None
     multiply = (_PLAIN if fits else _CHECKED)["multiply"]
 
@@ -129,8 +131,9 @@ def _overflow(datum: Datum) -> Datum:
 
 
 def _quick_division(signature: Signature, slow: PreparedKernel) -> PreparedKernel:
-    """Make the kernel of division in int64, nine digits of the quotient at a time; divisors or quotients that
-    are too large are left to the kernel ``slow``.
+    """Make the kernel of decimal division in int64, nine digits of the quotient at a time. The kernel
+    ``slow`` computes batches with divisors or quotients that are too large, and raises the error of a zero
+    divisor.
 
     Spark rounds the quotient to 39 digits after the point first. With unscaled divisors below 10**19, no
     quotient comes so near to a half that the first rounding makes a difference.
@@ -191,14 +194,16 @@ def _by_decimal128(operation: str, result: pa.DataType) -> PreparedKernel:
 
 
 def prepare_decimal_negative(signature: Signature) -> PreparedKernel:
-    """Make the kernel of the negation; a value of more than 34 digits is rounded, as in Spark, to 34
-    significant digits. A rounded value of too many digits is an error."""
+    """Make the kernel of unary minus for decimals. As in Spark, a value of more than 34 digits is rounded to
+    34 significant digits; if it then exceeds its type's precision, the kernel raises
+    NUMERIC_VALUE_OUT_OF_RANGE."""
     return _by_sign(signature, pc.get_function("negate"), lambda value: -_significant(value))
 
 
 def prepare_decimal_abs(signature: Signature) -> PreparedKernel:
-    """Make the kernel of the absolute value; a negative value of more than 34 digits is rounded as by
-    :func:`prepare_decimal_negative`."""
+    """Make the kernel of ``abs`` for decimals. As in Spark, a negative value of more than 34 digits is
+    rounded to 34 significant digits; if it then exceeds its type's precision, the kernel raises
+    NUMERIC_VALUE_OUT_OF_RANGE."""
     return _by_sign(
         signature, pc.get_function("abs"), lambda value: -_significant(value) if value < 0 else value
     )
@@ -227,7 +232,7 @@ def _by_sign(signature: Signature, kernel: pc.Function, calculate: Callable[[int
 
 
 def _significant(value: int) -> int:
-    """Return an integer rounded, halves to even, to the 34 significant digits of Java's
+    """Return the integer rounded to 34 significant digits, halves to even, as by Java's
     MathContext.DECIMAL128."""
     surplus = len(str(abs(value))) - _SIGNIFICANT
     if surplus <= 0:
@@ -272,8 +277,8 @@ def _multiply(left: int, left_scale: int, right: int, right_scale: int) -> tuple
 
 
 def _divide(left: int, left_scale: int, right: int, right_scale: int) -> tuple[int, int]:
-    """Return the quotient at scale 39, halves rounded up: Spark rounds to that scale first, then to the
-    result's. Raises DIVIDE_BY_ZERO."""
+    """Return the unscaled quotient of two unscaled values and its scale, 39: Spark rounds to 39 digits after
+    the point first, then to the result's type. Halves are rounded away from zero. Raises DIVIDE_BY_ZERO."""
     if right == 0:
         raise divide_by_zero()
     shift = MAX_PRECISION + 1 - left_scale + right_scale
@@ -283,7 +288,8 @@ def _divide(left: int, left_scale: int, right: int, right_scale: int) -> tuple[i
 
 
 def _remainder(left: int, left_scale: int, right: int, right_scale: int) -> tuple[int, int]:
-    """Return the remainder, with the sign of the dividend, and its scale. Raises REMAINDER_BY_ZERO."""
+    """Return the unscaled remainder of two unscaled values, with the sign of the dividend, and its scale.
+    Raises REMAINDER_BY_ZERO."""
     if right == 0:
         raise remainder_by_zero()
     scale = max(left_scale, right_scale)
@@ -311,8 +317,8 @@ _DIVISIONS: Final = frozenset({"divide", "remainder", "pmod"})
 
 
 def prepare_integral_divide(signature: Signature, *, safe: bool = False) -> PreparedKernel:
-    """Make the kernel of ``div`` over two decimals: the quotient's digits before the point, reduced (as in
-    Spark) to their low 64 bits. A divisor of zero raises DIVIDE_BY_ZERO, or gives null with ``safe``."""
+    """Make the kernel of ``div`` over two decimals, whose result is the quotient's integral part, cut (as in
+    Spark) to its low 64 bits. A divisor of zero raises DIVIDE_BY_ZERO, or gives null if ``safe``."""
     if len(signature.argument_types) != 2:
         raise InternalError("div takes two operands")
 

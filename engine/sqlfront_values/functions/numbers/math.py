@@ -44,7 +44,8 @@ _RADIANS: Final = 0.017453292519943295
 
 
 def _entry(name: str, kernel: Kernel, result: str) -> ScalarFunction:
-    """Make the entry of a function of doubles; ``result`` is a call and its value, ``"sqrt(4) = 2.0"``."""
+    """Make the registry entry of a function of doubles. ``result`` is its example, a call and the call's
+    value, such as ``"sqrt(4) = 2.0"``; the call has as many arguments as the function takes."""
     call, _, value = result.partition(" = ")
     count = call.count(",") + (0 if call.endswith("()") else 1)
     return ScalarFunction(name, (DOUBLE,) * count, DOUBLE, kernel, example=(call, value))
@@ -56,7 +57,7 @@ def _arrow(name: str) -> Kernel:
 
 
 def _reciprocal(name: str) -> Kernel:
-    """Make a kernel that returns one divided by the result of the Arrow kernel ``name``."""
+    """Make a kernel that returns 1 divided by the result of Arrow's kernel ``name``."""
     kernel = pc.get_function(name)
     return lambda arguments, invocation: _DIVIDE.call([_ONE, kernel.call(arguments)])
 
@@ -78,8 +79,8 @@ def _numpy(function: Callable[..., Doubles]) -> Kernel:
 
 
 def _logarithm(kernel: Kernel, least: float = 0.0) -> Kernel:
-    """Return a kernel with the results of ``kernel``, but null where the first argument is ``least`` or
-    below."""
+    """Return a kernel with the results of ``kernel``, but null where the first argument is less than or equal
+    to ``least``."""
     bound = scalar(least, DOUBLE)
 
     def run(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
@@ -96,8 +97,8 @@ _LN: Final = _logarithm(_numpy(logarithms.log))
 
 
 def _log(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Return ``log(x)`` as natural logarithm, ``log(base, x)`` as quotient of natural logarithms, as in
-    Spark."""
+    """Compute ``log(x)``, the natural logarithm, or ``log(base, x)``, as in Spark a quotient of natural
+    logarithms; null for a base or an x that is not positive."""
     if len(arguments) == 1:
         return _LN(arguments, invocation)
     base, value = (_LN((argument,), invocation) for argument in arguments)
@@ -105,7 +106,7 @@ def _log(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 
 def _atan2(y: Doubles, x: Doubles) -> Doubles:
-    """Return atan2 with negative zeros taken as zeros, as in Spark."""
+    """Return ``atan2(y, x)``, with negative zeros as positive zeros, as in Spark."""
     return arcs.atan2(y + 0.0, x + 0.0)
 
 
@@ -163,7 +164,7 @@ def _is_nan(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 
 def _nanvl(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Return the second value where the first is NaN, else the first."""
+    """Compute ``nanvl``: the second argument where the first is NaN, else the first."""
     value, other = arguments
     is_nan = pc.get_function("is_nan").call([value])
     if is_scalar(is_nan):
@@ -174,8 +175,8 @@ def _nanvl(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 
 def _width_bucket(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Return the :func:`bucket` of each row; null if a bound is not finite, the value is NaN, the bounds are
-    equal, or the count is not positive."""
+    """Compute ``width_bucket``, for each row by :func:`bucket`; null if an argument is null or there is no
+    bucket."""
     columns = [full_array(argument, invocation.length).to_pylist() for argument in arguments]
     values = [
         None if None in row else bucket(float(row[0]), float(row[1]), float(row[2]), row[3])
@@ -186,9 +187,12 @@ def _width_bucket(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum
 
 
 def bucket(value: float, least: float, most: float, count: int) -> int | None:
-    """Return the number from 1 of the bucket that holds the value, of ``count`` buckets between ``least`` and
-    ``most``; 0 before the first bucket and ``count + 1`` after the last. None if a bound is not finite, the
-    value is NaN, the bounds are equal, or the count is not positive or the greatest long.
+    """Return the number of the bucket, from 1, that holds ``value`` if the range between ``least`` and
+    ``most`` is split into ``count`` buckets of equal width; 0 for a value before the first bucket, ``count +
+    1`` after the last. If ``least`` is greater than ``most``, the buckets count downwards.
+
+    Returns None if a bound is not finite, the value is NaN, the bounds are equal, or the count is not
+    positive or is the greatest long.
 
     >>> bucket(5.3, 0.2, 10.6, 5), bucket(10.0, 0.0, 10.0, 3), bucket(0.0, 10.0, 0.0, 3)
     (3, 4, 4)
@@ -211,8 +215,9 @@ def bucket(value: float, least: float, most: float, count: int) -> int | None:
 
 
 def _next(position: float) -> int:
-    """Return the number after a whole position, in Java's long: a position of NaN counts as zero, a position
-    beyond the longs as the greatest long, and the number after the greatest long is the least."""
+    """Return ``position``, cut off to an integer, plus 1, with the results of Java's casts and long
+    arithmetic: NaN counts as 0, a number beyond 64 bits as the nearest long, and the greatest long plus 1 is
+    the least long."""
     if math.isnan(position):
         return 1
     whole = int(min(max(position, -(2.0**63)), 2.0**63))

@@ -1,5 +1,5 @@
-"""rand and randn: new numbers for every row. With a seed, every run over the same batches draws the same
-numbers."""
+"""rand and randn: new random numbers for every row. With a seed, every run over the same batches gives the
+same numbers."""
 
 from collections.abc import Callable
 
@@ -16,8 +16,9 @@ Draw = Callable[["np.random.Generator", int], npt.NDArray[np.float64]]  # in quo
 
 
 def _random(draw: Draw) -> Callable[[Signature], PreparedKernel]:
-    """Return a function that makes a kernel with a random stream of its own: of the constant seed if the call
-    has one (null counts as 0), else of a new seed. ``draw`` takes numbers from the stream."""
+    """Return a function that makes the kernel of a random function for a signature. Each kernel has a new
+    stream of random numbers, seeded by the call's argument (null counts as 0) if there is one. ``draw(stream,
+    length)`` takes numbers from the stream."""
 
     def prepare(signature: Signature) -> PreparedKernel:
         seed = None

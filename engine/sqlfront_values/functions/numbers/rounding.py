@@ -58,8 +58,8 @@ _MOST_DIGITS: Final = 400
 
 
 def divided(value: int, unit: int, mode: str) -> int:
-    """Return ``value / unit`` (unit positive) as an integer, rounded by ``mode``, one of the four modes
-    above.
+    """Return ``value / unit`` (unit positive) as an integer, rounded by ``mode``: CEILING, FLOOR, HALF_UP
+    (halves away from zero) or HALF_EVEN.
 
     >>> [divided(25, 10, mode) for mode in (CEILING, FLOOR, HALF_UP, HALF_EVEN)]
     [3, 2, 3, 2]
@@ -75,8 +75,8 @@ def divided(value: int, unit: int, mode: str) -> int:
 
 
 def _divided_array(values: npt.NDArray[np.int64], unit: int, mode: str) -> npt.NDArray[np.int64]:
-    """Return each value divided by ``unit`` and rounded like :func:`divided`; twice each value and the unit
-    must fit int64."""
+    """Return each of the values divided by ``unit`` and rounded by ``mode``, as by :func:`divided`. Twice
+    each value and twice the unit must fit int64."""
     if mode == FLOOR:
         return values // unit
     if mode == CEILING:
@@ -95,7 +95,8 @@ def _divided_array(values: npt.NDArray[np.int64], unit: int, mode: str) -> npt.N
 
 
 def rounded_type(data_type: pa.DataType, digits: int) -> pa.DataType:
-    """Return the type of a decimal rounded to ``digits`` after the point (before the point, if negative).
+    """Return the result type of rounding the decimal type ``data_type`` to ``digits`` digits after the point;
+    a negative number means digits before the point.
 
     >>> rounded_type(decimal_type(6, 3), 2), rounded_type(decimal_type(4, 1), -2)
     (Decimal128Type(decimal128(6, 2)), Decimal128Type(decimal128(4, 0)))
@@ -133,7 +134,8 @@ def _round_decimal(
 
 
 def compile_cast_of(source: pa.DataType, target: pa.DataType) -> Callable[[Datum], Datum]:
-    """Make a cast that does not depend on settings; a value that can't be cast raises Spark's error."""
+    """Make a cast from ``source`` to ``target``, types whose cast does not depend on the session's settings.
+    A value that can't be cast raises Spark's error."""
     return compile_cast(source, target, safe=False, settings=_SETTINGS)
 
 
@@ -207,7 +209,8 @@ def _rounding(mode: str) -> Callable[[Signature], PreparedKernel]:
 
 
 def _digits(signature: Signature) -> int | None:
-    """Return the constant second argument: 0 if it is missing, None if it is null."""
+    """Return the constant second argument, the number of digits: 0 if the call has no second argument, None
+    if it is null."""
     if len(signature.argument_types) == 1:
         return 0
     known = signature.constants[1]
@@ -249,9 +252,10 @@ def _round_fails(call: Call) -> bool:
 
 
 def _whole(mode: str) -> Callable[[Signature], PreparedKernel]:
-    """Return a function that makes the kernel of ceil or floor (``mode``). The result is a bigint, or a
-    decimal without digits after the point for a decimal; with a second argument, the digits to keep, a
-    decimal."""
+    """Return a function that makes the kernel of ceil or floor (``mode`` CEILING or FLOOR) for a signature.
+
+    The result is a decimal without digits after the point for a decimal, else a bigint. With a second
+    argument, the number of digits after the point, the result is a decimal."""
 
     def prepare(signature: Signature) -> PreparedKernel:
         source, result = signature.argument_types[0], signature.type

@@ -51,7 +51,8 @@ def lower_text(text: str) -> str:
 
 
 def capitalize_words(text: str) -> str:
-    """Convert each word's first character to title case, the rest to lower case; only spaces separate words.
+    """Convert the first character of each word to title case, all others to lower case; only spaces separate
+    words.
 
     >>> capitalize_words("sPark sql-x")
     'Spark Sql-x'
@@ -65,17 +66,17 @@ def _capitalize(word: str) -> str:
 
 
 def upper_array(column: pa.Array) -> pa.Array:
-    """Return a plain string column in upper case, as :func:`upper_text`."""
+    """Return a plain string column with each text in upper case, as by :func:`upper_text`."""
     return _mapped(column, "ascii_upper", upper_text)
 
 
 def lower_array(column: pa.Array) -> pa.Array:
-    """Return a plain string column in lower case, as :func:`lower_text`."""
+    """Return a plain string column with each text in lower case, as by :func:`lower_text`."""
     return _mapped(column, "ascii_lower", lower_text)
 
 
 def _mapped(column: pa.Array, ascii_kernel: str, text: Callable[[str], str]) -> pa.Array:
-    """Return the column with each text mapped: texts of ASCII by the Arrow kernel ``ascii_kernel``, other
+    """Return the column with each text converted: ASCII texts by the Arrow kernel ``ascii_kernel``, all other
     texts by the Python function ``text``."""
     mapped = pc.call_function(ascii_kernel, [column])
     if is_ascii(column):

@@ -20,7 +20,7 @@ def _ascii(text: str) -> int:
 
 
 def _chr(code: int) -> str:
-    """Return the character of the code's lowest byte; an empty text for a negative code."""
+    """Return the character whose code is the lowest byte of ``code``; an empty text for a negative code."""
     return "" if code < 0 else chr(code & 0xFF)
 
 
@@ -38,12 +38,11 @@ def encode_base64(data: bytes) -> str:
 
 
 def decode_base64(text: str) -> bytes:
-    """Decode MIME's base 64 like ``java.util.Base64``: other characters are skipped, padding may be missing.
+    """Decode MIME's base 64 as ``java.util.Base64`` does: characters outside of the alphabet are skipped,
+    padding may be missing. Raises DataError if bits are missing or characters follow the padding.
 
     >>> decode_base64("YW Jj"), decode_base64("YQ")
     (b'abc', b'a')
-
-    Errors: DataError where bits are missing or characters follow the padding.
     """
     kept = bytes(byte for byte in text.encode() if byte in _ALPHABET or byte == 0x3D)
     digits, _, padding = kept.partition(b"=")
@@ -165,8 +164,8 @@ _SHA2: Final = {0: "sha256", 224: "sha224", 256: "sha256", 384: "sha384", 512: "
 
 
 def _sha2(data: bytes, bits: int) -> str | None:
-    """Return the SHA-2 digest of ``bits`` bits in hex, 0 meaning 256; None for a number of bits that SHA-2
-    doesn't have."""
+    """Return the SHA-2 digest of ``data`` in hexadecimal; ``bits`` is 224, 256, 384 or 512, or 0 for 256.
+    Return None for any other number of bits."""
     algorithm = _SHA2.get(bits)
     return None if algorithm is None else hashlib.new(algorithm, data, usedforsecurity=False).hexdigest()
 

@@ -27,9 +27,10 @@ _LONGEST: Final = 309 + 103 + _MOST_DECIMALS
 
 
 class NumberPattern(msgspec.Struct, frozen=True):
-    """The format of a number: the fewest digits before the point, the fewest and most behind the point, the
-    size of groups (0: no groups), whether the point is shown without digits behind it, the texts around the
-    number, and whether the number is shown as percent."""
+    """The format of a number. ``least_whole`` is the fewest digits before the point, ``least_fraction`` and
+    ``most_fraction`` are the fewest and most digits after it, ``group`` is the number of digits in a group (0
+    = no groups). ``point`` says whether the point is shown even without digits after it, ``percent`` whether
+    the number is multiplied by 100; ``prefix`` and ``suffix`` are the texts around the number."""
 
     least_whole: int
     least_fraction: int
@@ -41,7 +42,7 @@ class NumberPattern(msgspec.Struct, frozen=True):
     percent: bool
 
     def text(self, value: Decimal) -> str:
-        """Return the text of the number; halves are rounded to even."""
+        """Format the number; halves are rounded to even."""
         if self.percent:
             value = value.scaleb(2, _EXACT)
         rounded = _EXACT.abs(value).quantize(Decimal(1).scaleb(-self.most_fraction), context=_EXACT)
@@ -61,12 +62,11 @@ class NumberPattern(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=128)
 def parse_number_pattern(pattern: str) -> NumberPattern:
-    """Parse a pattern of ``#``, ``0``, ``,`` and ``.`` with texts around it; an empty pattern is ``#,##0``.
+    """Parse a pattern of ``#``, ``0``, ``,`` and ``.`` with texts around it; an empty pattern counts as
+    ``#,##0``. Raises NotSupportedError for an exponent, or a separate pattern for negative numbers.
 
     >>> parse_number_pattern("#,##0.0#").text(Decimal("1234.5"))
     '1,234.5'
-
-    Errors: NotSupportedError for exponents and patterns of their own for negative numbers.
     """
     match = _PATTERN.fullmatch(pattern or "#,##0")
     if match is None:
@@ -106,8 +106,8 @@ def _format_number(value: float | Decimal, how: int | str) -> str | None:
 
 
 def _size(arguments: tuple[Datum, ...], rows: int) -> int:
-    """The rule for the size of format_number's texts: the digits of the longest double in groups, and the
-    pattern's own text."""
+    """Return the bytes that ``format_number`` makes at most: for each row those of the longest double in
+    groups, and those of the pattern."""
     return growth.spread(arguments[1], rows) + _LONGEST * rows
 
 

@@ -28,9 +28,11 @@ Trim = Callable[[str, str], str]
 
 
 def _trimming(kernel: str, text: Trim, *, characters_first: bool) -> Kernel:
-    """Make the kernel of a trim function, by default of spaces. ``kernel`` is Arrow's name of the function,
-    ``text`` the function for a single text. The set of characters to trim is the second argument or, with
-    ``characters_first``, the first, as in SQL's ``TRIM(c FROM s)``."""
+    """Make the kernel of a trim function. ``kernel`` is Arrow's name of the function, ``text`` trims a single
+    text by a set of characters.
+
+    A call with one argument trims spaces. With two arguments, the set of characters is the second argument,
+    or the first if ``characters_first``, as in SQL's ``TRIM(c FROM s)``."""
 
     @columnar
     def trim(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
@@ -48,8 +50,8 @@ def _trimming(kernel: str, text: Trim, *, characters_first: bool) -> Kernel:
 
 
 def _padding(kernel: str, *, left: bool) -> Kernel:
-    """Make the kernel of lpad (``left``) or rpad: texts of exactly ``width`` characters; a longer text is cut
-    at its end. ``kernel`` is Arrow's name of the function."""
+    """Make the kernel of lpad (``left``) or rpad, which pads each text to as many characters as the second
+    argument says, and cuts a longer text at its end. ``kernel`` is Arrow's name of the function."""
 
     def one(text: str | bytes, width: int, filler: str | bytes | None = None) -> str | bytes:
         if filler is None:

@@ -45,8 +45,9 @@ _DEFAULT_PRECISION: Final = 6
 
 
 class Specifier(msgspec.Struct, frozen=True):
-    """A specifier ``%...``: the argument's index from 0 (None for ``%%`` and ``%n``), flags, the least width
-    in characters (0 = any), the precision (None = not given), and the conversion's letter."""
+    """A specifier ``%...`` of a format: the argument's index, from 0 (None for ``%%`` and ``%n``, which take
+    no argument), the flags, the least width in characters (0 = any), the precision (None = not given), and
+    the letter of the conversion."""
 
     index: int | None
     flags: str
@@ -57,12 +58,11 @@ class Specifier(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=256)
 def parse_format(text: str) -> tuple[str | Specifier, ...]:
-    """Parse a format into texts and specifiers, in order; the last part is a text.
+    """Parse a format into texts and specifiers, in order; the last part is a text. Raises DataError, with
+    Java's message, for a malformed format.
 
     >>> parse_format("a%2$5d")
     ('a', Specifier(index=1, flags='', width=5, precision=None, conversion='d'), '')
-
-    Errors: DataError, with Java's words, for what is no format.
     """
     parts: list[str | Specifier] = []
     place, ordinary, last = 0, 0, -1
@@ -106,8 +106,8 @@ def _checked(match: re.Match[str], index: int | None) -> Specifier:
 
 
 def format_values(text: str, types: tuple[pa.DataType, ...], values: tuple[object, ...]) -> str:
-    """Return the format with the values filled in; ``types`` are the values' logical types. Raises DataError
-    if a value is missing or does not fit its conversion."""
+    """Format the values by the format ``text``; ``types`` are the values' logical types. Raises DataError for
+    a malformed format, a missing value, or a value that does not fit its conversion."""
     result = ""
     for part in parse_format(text):
         if isinstance(part, str):
@@ -144,8 +144,8 @@ def _upper(text: str, specifier: Specifier) -> str:
 
 
 def _padded(text: str, specifier: Specifier) -> str:
-    """Return the text padded by spaces to the specifier's width, at the end with the flag ``-``, else in
-    front. The width counts units of UTF-16, as in Java; an emoji has two units."""
+    """Return the text padded with spaces to the specifier's width: at the end if the flags have ``-``, else
+    in front. The width counts units of UTF-16, as in Java; an emoji has two units."""
     width = specifier.width - sum(character > "\uffff" for character in text)
     return text.ljust(width) if "-" in specifier.flags else text.rjust(width)
 
@@ -191,8 +191,8 @@ def _integer_text(specifier: Specifier, value: int, data_type: pa.DataType) -> s
 
 
 def _signed(digits: str, negative: bool, specifier: Specifier) -> str:
-    """Return the digits with grouping, sign or brackets, and padding by zeros or spaces, as the specifier
-    says."""
+    """Return the digits of a number with grouping, sign or parentheses, and zeros or spaces in front, as the
+    specifier's flags and width say."""
     flags = specifier.flags
     if "," in flags:
         whole, point, rest = digits.partition(".")
@@ -266,7 +266,8 @@ def _format_string(arguments: tuple[Datum, ...], invocation: Invocation) -> Datu
 
 
 def _inner(datum: Datum, data_type: pa.DataType) -> Datum:
-    """Return dates, timestamps and intervals as the integers that Spark holds; other values unchanged."""
+    """Return a column or scalar of dates, timestamps or intervals as the integers that Spark has for them
+    inside; any other datum unchanged."""
     if not (pa.types.is_temporal(data_type) or is_interval(data_type)):
         return datum
     storage = pa.int32() if data_type == DATE or is_year_month(data_type) else pa.int64()

@@ -33,8 +33,8 @@ _TO_END = 2**31 - 1
 
 
 def _position(needle: str, text: str, start: int = 1) -> int:
-    """Return the first position of the needle at or after ``start``, 0 if there is none or if ``start`` is
-    below 1; an empty needle is found at 1."""
+    """Return the position, from 1, of the first occurrence of ``needle`` in ``text`` at or after position
+    ``start``; 0 if there is none or if ``start`` is less than 1, 1 for an empty needle."""
     if start < 1:
         return 0
     return 1 if not needle else text.find(needle, start - 1) + 1
@@ -51,8 +51,8 @@ def _instr(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 
 def _locate_one(needle: str | None, text: str | None, start: int | None = 1) -> int | None:
-    """Return :func:`_position`, or null if the needle or the text is null; a null start gives 0 in any
-    case."""
+    """Compute ``locate``: return :func:`_position`, but 0 if the start is null, and null if the needle or the
+    text is null."""
     if start is None:
         return 0
     return None if needle is None or text is None else _position(needle, text, start)
@@ -90,8 +90,8 @@ def _contains(column: pa.Array, part: str | bytes) -> pa.Array:
 
 
 def _split_part(text: str, delimiter: str, number: int) -> str:
-    """Return part ``number`` of the text, counted from the end if negative; an empty text if there is no such
-    part. Raises INVALID_INDEX_OF_ZERO."""
+    """Compute ``split_part``: return part ``number`` of the text, from 1 or, counted from the end, from -1;
+    an empty text if there is no such part. Raises INVALID_INDEX_OF_ZERO."""
     if number == 0:
         raise spark_error(
             "INVALID_INDEX_OF_ZERO",
@@ -103,8 +103,9 @@ def _split_part(text: str, delimiter: str, number: int) -> str:
 
 
 def substring_index(text: str, delimiter: str, count: int) -> str:
-    """Return the text before the delimiter's ``count``-th occurrence, or for a negative count the text after
-    the occurrence counted from the end; occurrences may overlap.
+    """Return the text before the ``count``-th occurrence of the delimiter; for a negative count, the text
+    after the occurrence counted from the end. Occurrences may overlap. Return the entire text if there are
+    fewer occurrences, an empty text for a count of 0 or an empty delimiter.
 
     >>> substring_index("www.apache.org", ".", 2), substring_index("aaaaa", "aa", -2)
     ('www.apache', 'a')
@@ -120,8 +121,8 @@ def substring_index(text: str, delimiter: str, count: int) -> str:
 
 
 def _find_before(text: str, delimiter: str, place: int) -> int:
-    """Return the place of the last occurrence of the delimiter that starts before ``place``; -1 without
-    one."""
+    """Return the index of the last occurrence of the delimiter that begins before index ``place``; -1 if
+    there is none."""
     return text.rfind(delimiter, 0, place - 1 + len(delimiter)) if place > 0 else -1
 
 
@@ -152,8 +153,9 @@ def _translate(text: str, search: str, replacement: str) -> str:
 
 @lru_cache(maxsize=256)
 def _translation(search: str, replacement: str) -> dict[int, str | None]:
-    """Return the replacement of each character of ``search``: the character at the same place of
-    ``replacement``, or None, which deletes, if there is none. Of equal characters the first counts."""
+    """Return the table by which ``translate`` replaces characters: from each character of ``search`` to the
+    character of ``replacement`` at the same index, or to None, which deletes the character, if
+    ``replacement`` is shorter. Of equal characters in ``search``, the first counts."""
     table: dict[int, str | None] = {}
     for index, character in enumerate(search):
         table.setdefault(ord(character), replacement[index] if index < len(replacement) else None)
@@ -161,8 +163,8 @@ def _translation(search: str, replacement: str) -> dict[int, str | None]:
 
 
 def _overlay(text: str | bytes, part: str | bytes, position: int, length: int = -1) -> str | bytes:
-    """Return the text with ``part`` instead of ``length`` characters (if negative, as many as the part has)
-    from ``position`` on."""
+    """Compute ``overlay``: return the text with ``part`` in place of ``length`` characters from ``position``
+    on (counted from 1). A negative length means the length of ``part``."""
     covered = len(part) if length < 0 else length
     before, after = bounds(len(text), 1, position - 1), bounds(len(text), position + covered, _TO_END)
     return text[slice(*before)] + part + text[slice(*after)]  # type: ignore[operator]

@@ -14,8 +14,8 @@ _STEPS_BETWEEN_CHECKS: Final = 64
 
 
 def levenshtein(left: str, right: str, threshold: int | None = None) -> int:
-    """Return the number of characters to insert, remove or change to turn a text into the other; -1 if the
-    number is above the threshold (None: no threshold).
+    """Return the least number of characters to insert, remove or change to turn ``left`` into ``right``; -1
+    if the number exceeds the threshold (None = no threshold).
 
     >>> levenshtein("kitten", "sitting"), levenshtein("kitten", "sitting", 2)
     (3, -1)
@@ -27,10 +27,11 @@ def levenshtein(left: str, right: str, threshold: int | None = None) -> int:
 
 
 def _distance(left: str, right: str) -> int:
-    """Return the distance of two texts, ``left`` not empty. The table of distances is computed a column at a
-    time, as the bits of two integers: the rows followed by a greater distance, and the rows followed by a
-    smaller. Source: Myers, A fast bit-vector algorithm for approximate string matching (1999), in Hyyro's
-    form."""
+    """Return the Levenshtein distance of two texts, of which ``left`` is not empty.
+
+    The table of distances is computed column by column. Two integers hold a column: their bits mark the rows
+    after which the distance is greater by one, and those after which it is smaller. Source: Myers, A fast
+    bit-vector algorithm for approximate string matching (1999), in Hyyro's form."""
     places: dict[str, int] = {}
     for index, character in enumerate(left):
         places[character] = places.get(character, 0) | 1 << index
@@ -54,7 +55,7 @@ _CODES: Final = dict(zip("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "012301270224550126230172
 
 
 def soundex(text: str) -> str:
-    """Return a letter and three digits for the sound of an English word; the text itself if its first
+    """Return the code of an English word's sound, a letter and three digits; the text itself if its first
     character is not a letter A to Z.
 
     >>> soundex("Miller"), soundex("Tymczak")
@@ -80,8 +81,8 @@ _PREFIX_WEIGHT: Final = 0.1
 
 
 def jaro_winkler(left: str, right: str) -> float:
-    """Return Jaro's similarity, 0 to 1, raised by a common prefix of up to four characters as in Winkler's
-    variant.
+    """Return the Jaro-Winkler similarity of two texts, 0 to 1: Jaro's similarity, raised for a common prefix
+    of up to four characters.
 
     >>> round(jaro_winkler("MARTHA", "MARHTA"), 4)
     0.9611

@@ -1,4 +1,5 @@
-"""Parts of strings: length, substring and its relatives. Positions count characters (code points) from 1."""
+"""Parts of strings: length, substring, left, right and other functions. Positions count characters (code
+points) from 1."""
 
 from typing import Final
 
@@ -72,7 +73,8 @@ def _substring_by_row(arguments: tuple[Datum, ...], invocation: Invocation) -> p
 
 
 def slice_column(column: pa.Array, position: int, count: int) -> pa.Array:
-    """Return ``substring(column, position, count)`` of a string or binary column with Spark's positions.
+    """Compute ``substring(column, position, count)`` for each value of a string or binary column;
+    ``position`` counts from 1, or from the end if negative.
 
     Arrow's slices treat positions before the text like Python's slices, which agrees with Spark.
     """

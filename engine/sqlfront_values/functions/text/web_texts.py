@@ -29,7 +29,8 @@ _BROKEN_ESCAPE: Final = re.compile(r"%(?![0-9a-fA-F]{2})")
 
 
 def url_decode(text: str) -> str:
-    """Decode the text, the inverse of :func:`url_encode`. Raises CANNOT_DECODE_URL."""
+    """Decode the text, the inverse of :func:`url_encode`; bytes that are not UTF-8 become replacement
+    characters. Raises CANNOT_DECODE_URL for a ``%`` without two hexadecimal digits after it."""
     if _BROKEN_ESCAPE.search(text):
         raise spark_error(
             "CANNOT_DECODE_URL",
@@ -52,13 +53,13 @@ _HOST: Final = re.compile(
 
 def parse_url(url: str, part: str, key: str | None = None) -> str | None:
     """Return the part of a URL that ``part`` names: HOST, PATH, QUERY, REF, PROTOCOL, FILE, AUTHORITY or
-    USERINFO; with a key (for QUERY only), the key's value in the query. None if the URL has no such part or
-    the name is another.
+    USERINFO. With a ``key``, which is for QUERY only, return the key's value in the query.
+
+    Returns None if the URL has no such part, or there is no part of that name. Raises INVALID_URL for a
+    malformed URL.
 
     >>> parse_url("http://a.b/c?d=e#f", "QUERY", "d")
     'e'
-
-    Errors: INVALID_URL.
     """
     match = _URI.fullmatch(url)
     if match is None or not _LEGAL.fullmatch(url):
@@ -93,8 +94,8 @@ def parse_url(url: str, part: str, key: str | None = None) -> str | None:
 
 
 def _server(authority: str | None) -> tuple[str | None, str | None]:
-    """Return user and host of an authority, each None if missing; None for both if the authority is not a
-    server's."""
+    """Split the authority of a URL into user and host, each None if missing. Both are None if the authority
+    does not have the form ``user@host:port``."""
     match = _SERVER.fullmatch(authority or "")
     if match is None or not _HOST.fullmatch(match[2]):
         return None, None
@@ -112,7 +113,7 @@ def _query_value(query: str | None, key: str) -> str | None:
 
 
 def _or_null(function: Callable[..., object]) -> Callable[..., object]:
-    """Return the function's ``try_`` form, which returns None where the function raises DataError."""
+    """Return the ``try_`` form of a function, which returns None if the function raises DataError."""
 
     def attempt(*arguments: object) -> object:
         try:
@@ -127,7 +128,8 @@ def _or_null(function: Callable[..., object]) -> Callable[..., object]:
 
 
 def _luhn_check(digits: str) -> bool:
-    """Return whether the last digit is the check digit of the other digits by Luhn's algorithm."""
+    """Return whether the text consists of digits, and the last is the check digit of the others by Luhn's
+    algorithm."""
     if not digits or not all("0" <= digit <= "9" for digit in digits):
         return False
     total = 0
@@ -144,8 +146,8 @@ def _mask(
     digit: str | None = "n",
     other: str | None = None,
 ) -> str | None:
-    """Return the text with each character replaced by the replacement for its kind; a kind whose replacement
-    is null is kept."""
+    """Compute ``mask``: replace each upper-case letter, lower-case letter, digit and other character by the
+    text for its kind. Characters of a kind whose text is null stay; a null text gives null."""
     if text is None:
         return None
 
@@ -162,7 +164,7 @@ def _mask(
 
 
 def _quote(text: str) -> str:
-    """Put the text in single quotes; quotes in the text get a backslash."""
+    """Return the text in single quotes; single quotes in the text get a backslash before them."""
     return "'" + text.replace("'", "\\'") + "'"
 
 

@@ -45,9 +45,9 @@ def is_temporal(data_type: pa.DataType) -> bool:
 
 
 def prepare_temporal(operation: str, signature: Signature) -> PreparedKernel:
-    """Make the kernel of ``add``, ``subtract``, ``multiply`` or ``divide`` with a date, timestamp or interval
-    on the left; see the table above. The kernel raises ARITHMETIC_OVERFLOW, INTERVAL_DIVIDED_BY_ZERO, or
-    DataError if a result doesn't fit its type."""
+    """Make the kernel of ``add``, ``subtract``, ``multiply`` or ``divide`` whose left operand is a date,
+    timestamp or interval, for the combinations in this module's table. The kernel raises ARITHMETIC_OVERFLOW,
+    INTERVAL_DIVIDED_BY_ZERO, or DataError if a result doesn't fit its type."""
     left, right = signature.argument_types
     sign = -1 if operation == "subtract" else 1
     if operation in ("multiply", "divide"):
@@ -68,8 +68,8 @@ def prepare_temporal(operation: str, signature: Signature) -> PreparedKernel:
 
 
 def _vectorised(rule: Rule, signature: Signature) -> PreparedKernel:
-    """Make a kernel from a rule over two int64 arrays, without nulls; constants come to the rule as arrays of
-    one value. The result is null where an argument is null."""
+    """Make a kernel of two arguments from ``rule``, a function of two int64 vectors without nulls, where a
+    constant argument is a vector of one value. The result is null where an argument is null."""
 
     form = physical(signature.type)
 
@@ -88,8 +88,8 @@ def _vectorised(rule: Rule, signature: Signature) -> PreparedKernel:
 
 
 def _integers(column: pa.Array, valid: npt.NDArray[np.bool_] | None) -> Integers:
-    """Return the column's values as int64, with zero where ``valid`` is false and the result is null, so that
-    no such row can overflow."""
+    """Return the column's values as int64, with zero in rows where the mask ``valid`` is false: the result is
+    null there, and zeros can't overflow."""
     values = numpy_view(column).astype(np.int64)
     if valid is not None:
         values = np.where(valid, values, 0)
@@ -107,8 +107,8 @@ def _both_valid(columns: list[pa.Array]) -> npt.NDArray[np.bool_] | None:
 
 
 def _interval_after_date(days: Integers, interval: Integers) -> npt.NDArray[np.int32]:
-    """Return the days of each date plus an interval in microseconds, of whole days; the date wraps around at
-    the ends of its int, as in Spark."""
+    """Return dates plus intervals, as days since 1970. The intervals are in microseconds, whole days; a
+    result beyond 32 bits wraps around, as in Spark."""
     return (days + interval // MICROS_PER_DAY).astype(np.int32)
 
 
@@ -129,8 +129,8 @@ def _days_between(end: Integers, start: Integers) -> Integers:
 
 
 def _interval_after_instant(micros: Integers, interval: Integers, zone: str) -> Integers:
-    """Return each instant plus an interval, both in microseconds: whole days of the interval are days of the
-    zone's calendar, the rest is time. Raises DataError on overflow."""
+    """Return instants plus intervals, both in microseconds: the whole days of an interval are days in the
+    calendar of the time zone ``zone``, the rest is elapsed time. Raises DataError on overflow."""
     if fixed_offset(zone) is not None:
         return _checked_sum(micros, interval)
     days = (interval - np.fmod(interval, MICROS_PER_DAY)) // MICROS_PER_DAY
@@ -151,8 +151,9 @@ def _months_after_instant(micros: Integers, interval: Integers, zone: str) -> In
 
 
 def move_instants(micros: Integers, interval: Integers, zone: str, *, in_months: bool) -> Integers:
-    """Return each instant plus an interval, in months with ``in_months``, else in microseconds; months and
-    whole days are those of the zone's calendar. Raises DataError on overflow."""
+    """Return instants, in microseconds since 1970 UTC, plus intervals: in months if ``in_months``, else in
+    microseconds. Months and whole days are those of the calendar in the time zone ``zone``. Raises DataError
+    on overflow."""
     return (_months_after_instant if in_months else _interval_after_instant)(micros, interval, zone)
 
 
@@ -194,13 +195,12 @@ def _scale_interval(operation: str, arguments: tuple[Datum, ...], signature: Sig
 
 
 def scale_amount(operation: str, amount: int, number: float | Decimal, bound: int) -> int:
-    """Return ``amount / number`` if ``operation`` is "divide", else ``amount * number``, halves rounded away
-    from zero.
+    """Return the amount of an interval, ``amount / number`` if ``operation`` is "divide", else ``amount *
+    number``; halves are rounded away from zero. Raises INTERVAL_DIVIDED_BY_ZERO; DataError if the result's
+    magnitude exceeds ``bound``.
 
     >>> scale_amount("divide", -5, 2, 100), scale_amount("multiply", 5, Decimal("0.5"), 100)
     (-3, 3)
-
-    Errors: INTERVAL_DIVIDED_BY_ZERO; DataError if the result is not within ``bound``.
     """
     if operation == "divide" and number == 0:
         raise spark_error(

@@ -78,8 +78,8 @@ def _make_date(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 
 def _local_micros(year: int, month: int, day: int, hour: int, minute: int, seconds: Decimal) -> int:
-    """Return the local time in microseconds since 1970. A second of 60 without fraction is the first second
-    of the next minute. Raises DataError with Spark's condition for a field out of its range."""
+    """Return a local time as microseconds since 1970. A ``seconds`` of exactly 60 means the first second of
+    the next minute. Raises DataError with Spark's condition for a field out of its range."""
     days = days_of(year, month, day)
     _check("HourOfDay", hour, 0, 23)
     _check("MinuteOfHour", minute, 0, 59)
@@ -182,8 +182,9 @@ def _exact_micros(value: int | None, scale: int) -> int | None:
 
 
 def _multiplied(column: pa.Array, factor: int, unit: str) -> pa.Array:
-    """Return counts of units, each of ``factor`` microseconds, as timestamps; ``unit`` names the unit in
-    errors. Raises DATETIME_OVERFLOW."""
+    """Return a column of numbers, each of which counts units of ``factor`` microseconds since 1970, as
+    timestamps; ``unit`` names the unit in errors. Raises DATETIME_OVERFLOW if a timestamp doesn't fit 64
+    bits."""
     counts = numpy_view(column).astype(np.int64)
     valid = valid_mask(column)
     if valid is not None:
@@ -205,7 +206,8 @@ def _timestamp_millis(arguments: tuple[Datum, ...], invocation: Invocation) -> D
 
 @columnar
 def _viewed(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Return the column with its stored numbers as the result's type."""
+    """Return the column's stored integers unchanged as values of the result's type, such as microseconds as
+    timestamps."""
     return arguments[0].view(invocation.type)
 
 
@@ -226,8 +228,8 @@ def _seconds_fail(call: Call) -> bool:
 
 
 def _interval_field(unit: int, count: int | None) -> Kernel:
-    """Make a kernel that counts the whole units of an interval, a unit being ``unit`` months or microseconds:
-    modulo ``count`` unless None, with the interval's sign."""
+    """Make the kernel of a field of an interval: the number of entire units in the interval, modulo ``count``
+    (None = all), with the interval's sign. ``unit`` is the unit in months or microseconds."""
 
     @columnar
     def kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:

@@ -37,7 +37,8 @@ def civil_from_days(days: Days) -> tuple[Integers, Integers, Integers]:
 
 
 def days_from_civil(year: Integers, month: Integers, day: Integers) -> Integers:
-    """Return the days since 1970-01-01; the inverse of :func:`civil_from_days`. The month must be 1 to 12.
+    """Return the days since 1970-01-01 of each date, the inverse of :func:`civil_from_days`; months must be 1
+    to 12.
 
     >>> days_from_civil(np.array([2020]), np.array([2]), np.array([29])).tolist()
     [18321]
@@ -52,7 +53,7 @@ def days_from_civil(year: Integers, month: Integers, day: Integers) -> Integers:
 
 
 def days_in_month(year: Integers, month: Integers) -> Integers:
-    """Return the number of days of each month (1 to 12) of a year, 28 to 31.
+    """Return the number of days, 28 to 31, of each month (1 to 12) in its year.
 
     >>> days_in_month(np.array([2020, 2100]), np.array([2, 2])).tolist()
     [29, 28]
@@ -65,8 +66,8 @@ _MONTH_LENGTHS: Final = np.array([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31
 
 
 def add_months(days: Days, months: Integers | int) -> Integers:
-    """Return the date ``months`` after each date, as days since 1970; a day that the month lacks becomes the
-    month's last day."""
+    """Return each date plus ``months``, as days since 1970; if the resulting month lacks the date's day, the
+    result is the month's last day."""
     year, month, day = civil_from_days(days)
     total = year * 12 + (month - 1) + months
     year, month = total // 12, total % 12 + 1
@@ -74,26 +75,26 @@ def add_months(days: Days, months: Integers | int) -> Integers:
 
 
 def months_later(days: Days, months: int) -> npt.NDArray[np.int32]:
-    """Return the date a single number of months after each date, by :func:`add_months`. Raises
-    ARITHMETIC_OVERFLOW beyond Spark's dates."""
+    """Return each date plus ``months``, as :func:`add_months` does, as int32. Raises ARITHMETIC_OVERFLOW if a
+    result exceeds Spark's dates."""
     return checked_days(by_day(lambda span: checked_days(add_months(span, months)), days))
 
 
 def checked_days(days: Days) -> npt.NDArray[np.int32]:
-    """Return days since 1970 as int32, the type of a date. Raises ARITHMETIC_OVERFLOW beyond Spark's
-    dates."""
+    """Return days since 1970 as int32, the type of a date. Raises ARITHMETIC_OVERFLOW for days that don't
+    fit."""
     if days.dtype != np.int32 and len(days) and (int(days.min()) < -(2**31) or int(days.max()) >= 2**31):
         raise spark_error("ARITHMETIC_OVERFLOW", "overflow.")
     return days.astype(np.int32, copy=False)
 
 
 def weekday(days: Days) -> Integers:
-    """Return the day of the week, 0 for Monday to 6 for Sunday."""
+    """Return the day of the week of each date, 0 for Monday to 6 for Sunday."""
     return (days.astype(np.int64) + 3) % 7
 
 
 def day_of_year(days: Days) -> Integers:
-    """Return the day of the year, 1 to 366."""
+    """Return the day of the year of each date, 1 to 366."""
     return days - year_start(civil_from_days(days)[0]) + 1
 
 
@@ -113,8 +114,8 @@ def iso_week(days: Days) -> tuple[Integers, Integers]:
 
 
 def by_day(function: Callable[[Days], Days], days: Days) -> Days:
-    """Return ``function(days)``, whose values must fit 32 bits. If the days from the first to the last are no
-    more than the rows, the function is called with these days instead, each once."""
+    """Return ``function(days)``, whose values must fit 32 bits. If there are at least as many rows as days
+    from the first day to the last, the function is called only once for each of these days."""
     if len(days) == 0:
         return np.zeros(0, np.int32)
     first, last = int(days.min()), int(days.max())

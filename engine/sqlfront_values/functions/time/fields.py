@@ -1,4 +1,5 @@
-"""The fields of dates and timestamps, and dates some days or months away."""
+"""The fields of dates and timestamps (year, hour and so on), and functions that add days or months to
+dates."""
 
 from collections.abc import Callable
 from typing import Final
@@ -57,8 +58,8 @@ _EXTRACTED: Final[dict[str, Callable[[Days], Integers]]] = {
 
 
 def local_micros(column: pa.Array, zone: str) -> Integers:
-    """Return the local times, in microseconds since 1970 by the clock of ``zone``, of a column of dates or
-    timestamps; timestamps without time zone are local times already."""
+    """Return the local times of a column of dates or timestamps, in microseconds since 1970 by the clock of
+    the time zone ``zone``; timestamps without time zone are local times already."""
     values = numpy_view(column).astype(np.int64, copy=False)
     if column.type == DATE:
         # A date means its first instant, which is not midnight if the zone skips midnight.
@@ -67,7 +68,8 @@ def local_micros(column: pa.Array, zone: str) -> Integers:
 
 
 def _time_field(name: str) -> Kernel:
-    """Make a kernel that calls Arrow's kernel of that name over the local times of the session's zone."""
+    """Make a kernel that applies Arrow's kernel ``name``, such as ``hour``, to the local times of dates or
+    timestamps in the session's time zone."""
 
     @columnar
     def kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
@@ -127,8 +129,9 @@ def _datediff(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 def _over_both(
     rule: Callable[[Days, Days], Days], arguments: tuple[Datum, ...], invocation: Invocation
 ) -> pa.Array:
-    """Return the results of a rule over two int32 columns, one of which may be a constant; null where either
-    is null. Java's ints wrap around, and so do numpy's."""
+    """Return the column of ``rule(left, right)`` over two int32 arguments; a constant argument is a vector of
+    one value. The result is null where either argument is null. An overflow wraps around, as with Java's
+    ints."""
     if any(isinstance(datum, pa.Scalar) and not datum.is_valid for datum in arguments):
         return pa.nulls(invocation.length, invocation.type)
     columns = [pa.repeat(datum, 1) if isinstance(datum, pa.Scalar) else datum for datum in arguments]

@@ -41,8 +41,10 @@ _UTC_NAMES: Final = frozenset(
 
 
 class Moment:
-    """A local time split into fields, made from ``local`` microseconds since 1970 by the clock of a zone that
-    is ``offset`` microseconds from UTC. The attribute ``offset`` is in whole seconds, ``fraction`` in
+    """A local time split into fields.
+
+    ``local`` is the time in microseconds since 1970 by the clock of the time zone ``zone``, ``offset`` the
+    clock's distance from UTC in microseconds. The attribute ``offset`` is in whole seconds, ``fraction`` in
     microseconds; ``days`` counts from 1970-01-01."""
 
     __slots__ = ("day", "days", "fraction", "month", "offset", "second_of_day", "year", "zone")
@@ -65,13 +67,12 @@ Formatter = Callable[[Moment], str]
 
 @lru_cache(maxsize=256)
 def formatter(pattern: str) -> Formatter:
-    """Return the function that formats a moment by the pattern.
+    """Return the function that formats a :class:`Moment` by the datetime pattern. Raises the errors that
+    :func:`parse_pattern` raises. The returned function raises NotSupportedError if the pattern has the name
+    of the time zone, and the moment's zone is neither UTC, GMT nor a fixed offset.
 
     >>> formatter("EEE, d MMM yyyy h:mm a")(Moment(951827400000000, 0, "UTC"))
     'Tue, 29 Feb 2000 12:30 PM'
-
-    Raises the errors of :func:`parse_pattern`. The returned function raises NotSupportedError if the pattern
-    asks for the name of the moment's zone and the zone is neither UTC, GMT nor a fixed offset.
     """
     parts = parse_pattern(pattern, for_parsing=False)
     has_era = _has_era(parts)
@@ -136,8 +137,8 @@ _NUMBERS: Final[dict[str, Callable[[Moment], int]]] = {
 
 
 def _name(letter: str, count: int) -> Formatter:
-    """Return the formatter of names of months (``M``, ``L``) or quarters: the whole name for a ``count`` of 4
-    letters, else the short name."""
+    """Return the function that writes the name of the month (``letter`` is ``M`` or ``L``) or of the quarter:
+    in full if the pattern has ``count`` 4 of the letter, else abbreviated."""
     if letter in "ML":
         return lambda moment: MONTHS[moment.month - 1] if count == 4 else MONTHS[moment.month - 1][:3]
     return lambda moment: _QUARTERS[(moment.month - 1) // 3] if count == 4 else f"Q{(moment.month + 2) // 3}"
@@ -158,8 +159,9 @@ def _fraction(count: int) -> Formatter:
 
 
 def _offset(moment: Moment, *, colon: bool, minutes: bool, seconds: bool = False) -> str:
-    """Format an offset like ``+01:30``, with the ``colon`` or without: minutes if they aren't zero, or always
-    with ``minutes``; seconds only with ``seconds``, if they aren't zero."""
+    """Format the moment's offset from UTC as ``+01:30``, without the colon unless ``colon``. Minutes are left
+    out if they are zero, unless ``minutes``; seconds are written only if they are not zero and
+    ``seconds``."""
     total = abs(moment.offset)
     hour, minute, second = total // 3600, total // 60 % 60, total % 60
     separator = ":" if colon else ""
@@ -172,9 +174,11 @@ def _offset(moment: Moment, *, colon: bool, minutes: bool, seconds: bool = False
 
 
 def _iso_offset(count: int, *, zero: str | None) -> Formatter:
-    """Return the formatter of ``X`` and ``x`` for a ``count`` of letters: 1 hours, with minutes only if there
-    are any; 2 hours and minutes; 3 the same with a colon; 4 and 5 like 2 and 3, with seconds if there are
-    any. ``zero`` is the text of an offset of zero ("Z" for ``X``); None: zero has no text of its own."""
+    """Return the function that writes an offset for ``count`` letters ``X`` or ``x``.
+
+    One letter writes hours, and minutes if not zero; 2 write hours and minutes, 3 the same with a colon; 4
+    and 5 write what 2 and 3 do, and seconds if not zero. ``zero`` is the text for an offset of zero, "Z" for
+    ``X``; None = no special text."""
 
     def write(moment: Moment) -> str:
         if zero is not None and abs(moment.offset) < (1 if count > _WITHOUT_SECONDS else 60):
@@ -185,7 +189,8 @@ def _iso_offset(count: int, *, zero: str | None) -> Formatter:
 
 
 def _localized_offset(count: int) -> Formatter:
-    """Return the formatter of offsets as ``GMT+1`` or, for a ``count`` of 4 letters, ``GMT+01:00``."""
+    """Return the function that writes an offset as ``GMT+1`` or, if ``count``, the number of letters, is 4,
+    as ``GMT+01:00``. An offset of zero is ``GMT``."""
 
     def write(moment: Moment) -> str:
         if moment.offset == 0:

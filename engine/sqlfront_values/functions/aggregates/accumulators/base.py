@@ -20,7 +20,7 @@ Doubles = npt.NDArray[np.float64]
 
 
 class Groups(msgspec.Struct, frozen=True):
-    """The group of each row: ``0 <= ids[row] < size``; a group may have no row at all."""
+    """The group of each row of a batch: ``0 <= ids[row] < size``; a group may have no row at all."""
 
     ids: Rows
     size: int
@@ -28,40 +28,45 @@ class Groups(msgspec.Struct, frozen=True):
 
     @staticmethod
     def of(grouping: RowGroups) -> "Groups":
-        """Build the groups from a grouping of rows, with its row counts if it has them."""
+        """Build the groups of the same rows as ``grouping``, with the number of rows per group if
+        ``grouping`` has it."""
         known = [] if grouping.counts is None else [grouping.counts]
         return Groups(grouping.ids, grouping.size, known)
 
     def counts(self) -> Integers:
-        """Return the number of rows of each group, computed once."""
+        """Return the number of rows of each group; computed at the first call."""
         if not self._counts:
             self._counts.append(np.bincount(self.ids, minlength=self.size))
         return self._counts[0]
 
     def select(self, mask: Mask | None) -> "Groups":
-        """Return the groups of the rows where the mask is true; None keeps all rows."""
+        """Return the groups of only those rows where the mask is true (None = of all rows); ``size``
+        stays."""
         return self if mask is None else Groups(self.ids[mask], self.size)
 
 
 class Accumulator(Protocol):
-    """An aggregate function over groups; the accumulator itself holds no state.
+    """The computation of an aggregate function over groups, with the states of the groups in Arrow columns;
+    the accumulator itself has no state.
 
-    ``update`` and ``merge`` return the state of an empty input for groups without rows. Rows with a null
-    argument reach the accumulator, which decides how to treat them.
+    ``update`` and ``merge`` return one row per group, for a group without rows the state of an empty input.
+    Rows with a null argument reach the accumulator, which decides how to treat them.
     """
 
     @property
     def state_types(self) -> tuple[pa.DataType, ...]:
-        """Physical types of the state columns."""
+        """Physical types of the columns that make up a state."""
 
     def update(self, groups: Groups, arguments: Sequence[pa.Array]) -> list[pa.Array]:
-        """Compute the state of each group from argument rows."""
+        """Aggregate rows of argument values: return the state columns, one row per group. ``arguments`` has a
+        column per argument, ``groups`` the group of each row."""
 
     def merge(self, groups: Groups, states: Sequence[pa.Array]) -> list[pa.Array]:
-        """Compute the state of each group from state rows."""
+        """Combine states: return the state columns, one row per group, from ``states``, state columns of
+        which any number of rows may belong to a group."""
 
     def finish(self, states: Sequence[pa.Array]) -> pa.Array:
-        """Compute the result of each state row, in physical form."""
+        """Return the result of each row of the state columns, as a column in physical form."""
 
 
 def all_valid(arguments: Sequence[pa.Array]) -> Mask | None:
@@ -77,7 +82,7 @@ def all_valid(arguments: Sequence[pa.Array]) -> Mask | None:
 def keep_rows(
     groups: Groups, arguments: Sequence[pa.Array], mask: Mask | None
 ) -> tuple[Groups, list[pa.Array]]:
-    """Return groups and arguments of the rows where the mask is true; None keeps all rows."""
+    """Return the groups and the arguments of only those rows where the mask is true; None = of all rows."""
     if mask is None:
         return groups, list(arguments)
     chosen = mask_array(mask)
@@ -85,12 +90,12 @@ def keep_rows(
 
 
 def without_nulls(groups: Groups, arguments: Sequence[pa.Array]) -> tuple[Groups, list[pa.Array]]:
-    """Return groups and arguments of the rows that have no null argument."""
+    """Return the groups and the arguments of only those rows that have no null argument."""
     return keep_rows(groups, arguments, all_valid(arguments))
 
 
 def sum_doubles(groups: Groups, values: npt.NDArray[np.generic]) -> Doubles:
-    """Return the sum of each group in floating point; 0.0 without rows."""
+    """Return the sum of each group's values as a double, 0.0 for a group without rows."""
     if groups.size == 1:
         with np.errstate(over="ignore", invalid="ignore"):
             return np.array([values.sum(dtype=np.float64)])
@@ -99,22 +104,23 @@ def sum_doubles(groups: Groups, values: npt.NDArray[np.generic]) -> Doubles:
 
 
 def doubles(column: pa.Array) -> Doubles:
-    """Return the values of a double column; undefined under nulls."""
+    """Return the values of a double column as a numpy vector; undefined under nulls."""
     return numpy_view(column).astype(np.float64, copy=False)
 
 
 def integers(column: pa.Array) -> Integers:
-    """Return the values of a column of whole numbers as int64; undefined under nulls."""
+    """Return the values of a column of whole numbers as an int64 vector; undefined under nulls."""
     return numpy_view(column).astype(np.int64, copy=False)
 
 
 def peak(values: Integers) -> int:
-    """Return the greatest magnitude of the values, 0 without values."""
+    """Return the greatest absolute value, 0 if there are no values."""
     return max(int(values.max()), -int(values.min())) if len(values) else 0
 
 
 def sum_integers(groups: Groups, values: Integers) -> Integers | None:
-    """Return the exact sum of each group; None if the magnitudes don't rule out that a sum leaves 64 bits."""
+    """Return the exact sum of each group; None if some sum might not fit 64 bits, judged by the number and
+    the greatest absolute value of the ``values``."""
     limit = peak(values) * len(values)
     if limit >= 2**63:
         return None
@@ -128,8 +134,9 @@ def sum_integers(groups: Groups, values: Integers) -> Integers | None:
 
 
 def best_rows(groups: Groups, ranks: Integers, *, last: bool = False) -> tuple[Rows, Mask]:
-    """Return for each group the number of its first (with ``last``: last) row of lowest rank, and whether the
-    group has any row; a group without rows gets row 0."""
+    """Return for each group the number of its row with the lowest of the ``ranks``, and whether the group has
+    any row. Of several such rows the first counts, or the last if ``last``. A group without rows gets row
+    0."""
     found = groups.counts() > 0
     hits = np.flatnonzero(ranks == _least(groups, ranks)[groups.ids])
     rows = np.zeros(groups.size, np.int64)
@@ -140,9 +147,11 @@ def best_rows(groups: Groups, ranks: Integers, *, last: bool = False) -> tuple[R
 
 
 def best_text_rows(groups: Groups, text: Text, *, greatest: bool) -> tuple[Rows, Mask]:
-    """Return for each group the number of a row with its least (or ``greatest``) string, and whether the
-    group has any row. Strings are compared word by word among the remaining candidates, then by length, which
-    distinguishes trailing zeros from padding."""
+    """Return for each group the number of a row with the group's least (or ``greatest``) string, and whether
+    the group has any row; a group without rows gets row 0.
+
+    Strings are compared word by word among the remaining candidates, then by length, which distinguishes
+    trailing zeros from padding."""
     candidates = np.arange(len(groups.ids))
     for number in range(text.words.shape[1] + 1):
         values = (
@@ -165,6 +174,6 @@ def _least(groups: Groups, values: Integers) -> Integers:
 
 
 def pick_rows(columns: Sequence[pa.Array], rows: Rows, found: Mask) -> list[pa.Array]:
-    """Return the columns' values at these rows, null where no row was found."""
+    """Return each column's values at the row numbers ``rows``, null where ``found`` is False."""
     indices = row_indices(rows, found)
     return [gather(column, indices) for column in columns]

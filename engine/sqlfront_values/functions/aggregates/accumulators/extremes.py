@@ -23,8 +23,8 @@ from sqlfront_values.types import BOOLEAN, physical
 
 
 class Extreme(msgspec.Struct, frozen=True):
-    """min or, with ``greatest``, max of a column of the logical ``type``; nulls are skipped, NaN is the
-    greatest."""
+    """The aggregate min or, if ``greatest``, max of a column of the logical ``type``; nulls are skipped, NaN
+    is the greatest number."""
 
     type: pa.DataType
     greatest: bool
@@ -63,8 +63,9 @@ class Extreme(msgspec.Struct, frozen=True):
 
 
 class ExtremeBy(msgspec.Struct, frozen=True):
-    """min_by or, with ``greatest``, max_by: the first argument of the last row with the extreme second
-    argument."""
+    """The aggregate min_by or, if ``greatest``, max_by: the first argument of the row with the least
+    (greatest) second argument, of the last such row if there are several. ``types`` are the arguments'
+    logical types."""
 
     types: tuple[pa.DataType, pa.DataType]
     greatest: bool
@@ -94,8 +95,9 @@ class ExtremeBy(msgspec.Struct, frozen=True):
 
 
 class FirstOrLast(msgspec.Struct, frozen=True):
-    """first (any_value) or, with ``last``, last of the rows in input order; with ``ignore_nulls`` of the rows
-    that aren't null."""
+    """The aggregate first (any_value) or, if ``last``, last: the value of a group's first or last row in
+    input order, of the first or last row that is not null if ``ignore_nulls``. ``type`` is the value's
+    logical type."""
 
     type: pa.DataType
     last: bool
@@ -116,8 +118,8 @@ class FirstOrLast(msgspec.Struct, frozen=True):
         return states[0]
 
     def _pick(self, groups: Groups, values: pa.Array, mask: Mask | None) -> list[pa.Array]:
-        """Return the value of each group's first or last row among the rows where the mask is true (None: all
-        rows), and a column that says whether there is such a row."""
+        """Return two columns with a row per group: the value of the group's first or last row, among the rows
+        where the mask is true (None = all rows), and a boolean that says whether there is such a row."""
         numbers = np.arange(len(values)) if mask is None else np.flatnonzero(mask)
         ids = groups.ids if mask is None else groups.ids[mask]
         rows = np.full(groups.size, -1, np.int64)
@@ -131,7 +133,8 @@ class FirstOrLast(msgspec.Struct, frozen=True):
 
 
 class Bits(msgspec.Struct, frozen=True):
-    """bit_and, bit_or and bit_xor of whole numbers; null without values."""
+    """The aggregates bit_and, bit_or and bit_xor of whole numbers, of which ``operation`` is numpy's
+    function; null if a group has no values."""
 
     type: pa.DataType
     operation: np.ufunc

@@ -28,17 +28,16 @@ from sqlfront_values.types import DOUBLE, STRING, logical, physical
 
 
 class ListResult(Protocol):
-    """A function from the values of groups to their results; ``lists`` holds one list of values per group,
-    without nulls."""
+    """A function that computes the result of each group from its list of values, which holds no nulls."""
 
     def __call__(self, lists: pa.ListArray) -> pa.Array:
-        """Return one result per list."""
+        """Return one result per list of ``lists``."""
 
 
 class CollectedValues(msgspec.Struct, frozen=True):
-    """An accumulator that collects the non-null values of each group; ``type`` is the values' logical type.
-    ``result`` computes the results of the groups from their lists of values; if ``result`` is None, each
-    group's list is its result. With ``unique`` each value of a group counts once."""
+    """An accumulator that collects the non-null values of each group in a list; ``type`` is the values'
+    logical type. ``result`` computes a group's result from its list; if ``result`` is None, the list is the
+    result. If ``unique``, equal values of a group count once."""
 
     type: pa.DataType
     unique: bool = False
@@ -62,8 +61,8 @@ class CollectedValues(msgspec.Struct, frozen=True):
 
 
 class Distinct(msgspec.Struct, frozen=True):
-    """The aggregate ``inner`` over the distinct argument rows of each group; ``types`` are the arguments'
-    logical types."""
+    """An accumulator for an aggregate with DISTINCT: ``inner``, the accumulator of the aggregate, gets each
+    group's argument rows without duplicates. ``types`` are the arguments' logical types."""
 
     inner: Accumulator
     types: tuple[pa.DataType, ...]
@@ -85,8 +84,8 @@ class Distinct(msgspec.Struct, frozen=True):
 
 
 def distinct_rows(groups: Groups, arguments: Sequence[pa.Array]) -> tuple[Groups, list[pa.Array]]:
-    """Return the groups and the arguments, in canonical form, of one of each set of equal argument rows of a
-    group."""
+    """Drop repeated argument rows within each group. Return the groups and the arguments of the remaining
+    rows, the arguments in the form of :func:`~sqlfront_values.columns.encoding.canonical`."""
     arguments = [canonical(argument) for argument in arguments]
     codes = [Codes(groups.ids, groups.size), *(encode(argument) for argument in arguments)]
     first = group_codes(combine(codes, len(groups.ids))).rows
@@ -96,8 +95,8 @@ def distinct_rows(groups: Groups, arguments: Sequence[pa.Array]) -> tuple[Groups
 
 
 def to_lists(groups: Groups, columns: Sequence[pa.Array]) -> list[pa.Array]:
-    """Return one list column per argument column, which holds the values of each group's rows in input
-    order."""
+    """Return one list column per column of ``columns``, with a list per group, which holds the values of the
+    group's rows in input order."""
     order = sorting_order(Codes(groups.ids, groups.size))
     offsets = np.zeros(groups.size + 1, np.int32)
     np.cumsum(groups.counts(), out=offsets[1:])
@@ -106,8 +105,8 @@ def to_lists(groups: Groups, columns: Sequence[pa.Array]) -> list[pa.Array]:
 
 
 def flatten_lists(groups: Groups, lists: Sequence[pa.Array]) -> tuple[Groups, list[pa.Array]]:
-    """Return the elements of the lists in physical form, and for each element the group of its list; the
-    inverse of :func:`to_lists`."""
+    """Undo :func:`to_lists`: return the columns of the lists' elements, in physical form, and the group of
+    each element. ``groups`` has the group of each list."""
     offsets = numpy_view(lists[0].offsets).astype(np.int64)
     ids = np.repeat(groups.ids, np.diff(offsets))
     elements = [column.flatten() for column in lists]
@@ -130,8 +129,8 @@ def _list_column(offsets: npt.NDArray[np.int32], values: pa.Array) -> pa.Array:
 
 
 def _sorted_values(lists: pa.ListArray) -> tuple[pa.Array, Rows, Rows]:
-    """Return the values of all lists end to end, sorted within each list, and the start and the length of
-    each list."""
+    """Return the values of all lists end to end, sorted within each list, and for each list the position of
+    its first value and its length."""
     starts = numpy_view(lists.offsets).astype(np.int64)
     lengths = np.diff(starts)
     values = lists.flatten()
@@ -141,9 +140,9 @@ def _sorted_values(lists: pa.ListArray) -> tuple[pa.Array, Rows, Rows]:
 
 
 class Percentile(msgspec.Struct, frozen=True):
-    """percentile and median of doubles, for each of ``fractions`` (0 to 1): linear interpolation at ``(n - 1)
-    * fraction``; null without values. With ``several``, an array of one result per fraction; else the result
-    of the only fraction."""
+    """A function from lists of doubles to their percentile or median at each of ``fractions`` (0 to 1), by
+    linear interpolation at ``(n - 1) * fraction``; null for an empty list. If ``several``, a result is an
+    array with a value per fraction; else the value of the only fraction."""
 
     fractions: tuple[float, ...]
     several: bool = False
@@ -173,9 +172,10 @@ class Percentile(msgspec.Struct, frozen=True):
 
 
 class ApproximatePercentile(msgspec.Struct, frozen=True):
-    """percentile_approx for each of ``fractions`` (0 to 1): the least value that at least the fraction of the
-    values don't exceed, exact for every requested accuracy; null without values. With ``several``, an array
-    of one result per fraction; else the result of the only fraction."""
+    """A function from lists to their percentile_approx at each of ``fractions`` (0 to 1): the least value
+    such that at least that fraction of the values is not greater. Exact, whatever accuracy was requested;
+    null for an empty list. If ``several``, a result is an array with a value per fraction; else the value of
+    the only fraction."""
 
     fractions: tuple[float, ...]
     several: bool = False
@@ -194,7 +194,7 @@ class ApproximatePercentile(msgspec.Struct, frozen=True):
 
 
 def most_frequent(lists: pa.ListArray) -> pa.Array:
-    """mode: one of the most frequent values of the list; null without values."""
+    """Return for each list its mode, one of its most frequent values; null for an empty list."""
     size = len(lists)
     groups, (values,) = flatten_lists(Groups(np.arange(size), size), [lists])
     values = canonical(values)
@@ -208,7 +208,8 @@ def most_frequent(lists: pa.ListArray) -> pa.Array:
 
 
 class DelimitedText(msgspec.Struct, frozen=True):
-    """listagg: the values joined by a delimiter; null without values."""
+    """A function from lists of texts to the results of listagg: a list's values joined by ``delimiter``, null
+    for an empty list. ``type`` is the type of the values and the delimiter, string or binary."""
 
     delimiter: str | bytes
     type: pa.DataType = STRING
@@ -221,7 +222,8 @@ class DelimitedText(msgspec.Struct, frozen=True):
 
 
 def _fixed_lists(values: pa.Array, length: int, valid: Mask) -> pa.Array:
-    """Build a list from each ``length`` consecutive values; a list is null where ``valid`` is false."""
+    """Cut the values into lists of ``length`` consecutive values each; a list is null where ``valid`` is
+    false."""
     offsets = np.arange(len(valid) + 1, dtype=np.int32) * np.int32(length)
     lists = _list_column(offsets, values)
     return pick_rows([lists], np.arange(len(valid)), valid)[0]

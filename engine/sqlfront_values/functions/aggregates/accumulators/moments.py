@@ -30,7 +30,8 @@ PairFormula = Formula
 
 
 class Moments(msgspec.Struct, frozen=True):
-    """A statistic of one double column from its central moments up to ``order`` (2 to 4)."""
+    """A statistic of one double column, computed by ``formula`` from the number of values and the sums of
+    powers of their distances from the mean, the second power up to ``order`` (2 to 4)."""
 
     order: int
     formula: Formula
@@ -67,7 +68,8 @@ class Moments(msgspec.Struct, frozen=True):
 
 
 class PairMoments(msgspec.Struct, frozen=True):
-    """A statistic of two double columns from their second moments; rows with a null in either don't count."""
+    """A statistic of two double columns, computed by ``formula`` from the number of rows and the sums of
+    products of the values' distances from their means. Rows with a null in either column don't count."""
 
     formula: PairFormula
     state_types = (DOUBLE,) * 6
@@ -99,8 +101,8 @@ class PairMoments(msgspec.Struct, frozen=True):
 
 
 def _common_mean(groups: Groups, n: Doubles, mean: Doubles) -> tuple[Doubles, Doubles, Doubles]:
-    """Return counts and means of the groups, and each state's distance from its group's mean (0 for an empty
-    state)."""
+    """Return each group's count and mean, and for each state the distance of its mean from its group's mean
+    (0 for an empty state). ``n`` and ``mean`` are the counts and means of the states."""
     with np.errstate(all="ignore"):
         counts = sum_doubles(groups, n)
         means = sum_doubles(groups, n * mean) / np.maximum(counts, 1)
@@ -108,8 +110,8 @@ def _common_mean(groups: Groups, n: Doubles, mean: Doubles) -> tuple[Doubles, Do
 
 
 def _products(distance: Doubles, order: int) -> list[Doubles]:
-    """Return the second to the ``order``-th powers of the distances, by multiplication: numpy's own powers of
-    negative values take ten times as long, and differ from machine to machine."""
+    """Return the second to the ``order``-th powers of the distances, computed by multiplication: numpy's
+    powers of negative values take ten times as long, and differ from machine to machine."""
     products = [distance * distance]
     while len(products) < order - 1:
         products.append(products[-1] * distance)
@@ -117,8 +119,9 @@ def _products(distance: Doubles, order: int) -> list[Doubles]:
 
 
 def _moved(power: int, n: Doubles, distance: Doubles, powers: Sequence[Doubles]) -> Doubles:
-    """Return for each state the sum of the ``power``-th powers of its values' distances from the common mean;
-    ``powers`` are these sums about the state's own mean, from the second power on."""
+    """Return for each state the sum of the ``power``-th powers of its values' distances from the group's
+    mean. ``powers`` are the sums of powers of the distances from the state's mean, from the second power on;
+    ``distance`` is the distance between these means, ``n`` the state's number of values."""
     products = _products(distance, power)
     if power == 2:
         return powers[0] + n * products[0]
@@ -128,45 +131,54 @@ def _moved(power: int, n: Doubles, distance: Doubles, powers: Sequence[Doubles])
 
 
 def variance_population(n: Doubles, m2: Doubles, *_: Doubles) -> tuple[Doubles, Mask]:
-    """Return m2 / n; null without rows."""
+    """Return the population's variance ``m2 / n``, and the mask of the results that are not null: those of
+    groups with rows. ``m2`` is the sum of squared distances from the mean."""
     return m2 / n, n > 0
 
 
 def variance_sample(n: Doubles, m2: Doubles, *_: Doubles) -> tuple[Doubles, Mask]:
-    """Return m2 / (n - 1); null for fewer than two rows."""
+    """Return the sample's variance ``m2 / (n - 1)``, and the mask of the results that are not null: those of
+    groups of two or more rows."""
     return m2 / (n - 1), n > 1
 
 
 def deviation_population(n: Doubles, m2: Doubles, *_: Doubles) -> tuple[Doubles, Mask]:
-    """Return sqrt(m2 / n), the square root of the population's variance; null without rows."""
+    """Return the population's standard deviation ``sqrt(m2 / n)``, and the mask of the results that are not
+    null: those of groups with rows."""
     return np.sqrt(m2 / n), n > 0
 
 
 def deviation_sample(n: Doubles, m2: Doubles, *_: Doubles) -> tuple[Doubles, Mask]:
-    """Return sqrt(m2 / (n - 1)), the square root of the sample's variance; null for fewer than two rows."""
+    """Return the sample's standard deviation ``sqrt(m2 / (n - 1))``, and the mask of the results that are not
+    null: those of groups of two or more rows."""
     return np.sqrt(m2 / (n - 1)), n > 1
 
 
 def skewness(n: Doubles, m2: Doubles, m3: Doubles, *_: Doubles) -> tuple[Doubles, Mask]:
-    """Return sqrt(n) m3 / m2^1.5; null without rows or if all values are equal."""
+    """Return the skewness ``sqrt(n) m3 / m2^1.5``, and the mask of the results that are not null: false
+    without rows or if all values are equal."""
     return np.sqrt(n) * m3 / np.sqrt(m2 * m2 * m2), (n > 0) & (m2 != 0)
 
 
 def kurtosis(n: Doubles, m2: Doubles, _: Doubles, m4: Doubles) -> tuple[Doubles, Mask]:
-    """Return the excess kurtosis n m4 / m2^2 - 3; null without rows or if all values are equal."""
+    """Return the excess kurtosis ``n m4 / m2^2 - 3``, and the mask of the results that are not null: false
+    without rows or if all values are equal."""
     return n * m4 / (m2 * m2) - 3.0, (n > 0) & (m2 != 0)
 
 
 def covariance_population(n: Doubles, xy: Doubles, *_: Doubles) -> tuple[Doubles, Mask]:
-    """Return xy / n; null without rows."""
+    """Return the population's covariance ``xy / n``, and the mask of the results that are not null: those of
+    groups with rows. ``xy`` is the sum of products of the distances from the two means."""
     return xy / n, n > 0
 
 
 def covariance_sample(n: Doubles, xy: Doubles, *_: Doubles) -> tuple[Doubles, Mask]:
-    """Return xy / (n - 1); null for fewer than two rows."""
+    """Return the sample's covariance ``xy / (n - 1)``, and the mask of the results that are not null: those
+    of groups of two or more rows."""
     return xy / (n - 1), n > 1
 
 
 def correlation(n: Doubles, xy: Doubles, xx: Doubles, yy: Doubles) -> tuple[Doubles, Mask]:
-    """Return Pearson's coefficient xy / sqrt(xx yy); null without rows or if a column doesn't vary."""
+    """Return Pearson's coefficient ``xy / sqrt(xx yy)``, and the mask of the results that are not null: false
+    without rows or if all values of a column are equal."""
     return xy / np.sqrt(xx * yy), (n > 0) & (xx != 0) & (yy != 0)

@@ -38,7 +38,7 @@ _DIGITS: Final = 76
 
 
 class _Counter(msgspec.Struct, frozen=True):
-    """A count of rows; counts merge by addition."""
+    """The base of accumulators that count rows: the state is a count, and counts merge by addition."""
 
     state_types = (BIGINT,)
 
@@ -50,14 +50,14 @@ class _Counter(msgspec.Struct, frozen=True):
 
 
 class Count(_Counter, frozen=True):
-    """The number of rows without a null argument."""
+    """An accumulator that counts the rows without a null argument (all rows if there are no arguments)."""
 
     def update(self, groups: Groups, arguments: Sequence[pa.Array]) -> list[pa.Array]:
         return [from_numpy(groups.select(all_valid(arguments)).counts(), BIGINT)]
 
 
 class CountIf(_Counter, frozen=True):
-    """The number of rows whose argument is true."""
+    """An accumulator that counts the rows whose argument is true."""
 
     def update(self, groups: Groups, arguments: Sequence[pa.Array]) -> list[pa.Array]:
         groups, (condition,) = without_nulls(groups, arguments)
@@ -65,7 +65,8 @@ class CountIf(_Counter, frozen=True):
 
 
 class SumDoubles(msgspec.Struct, frozen=True):
-    """The sum of floats or doubles as a double; null without values."""
+    """An accumulator for sum over floats or doubles, with a double as the result; null for a group without
+    values."""
 
     state_types = (DOUBLE,)
 
@@ -74,7 +75,7 @@ class SumDoubles(msgspec.Struct, frozen=True):
         return self.from_sums(sum_doubles(groups, numpy_view(values)), groups.counts())
 
     def from_sums(self, sums: Doubles, counts: Integers) -> list[pa.Array]:
-        """Build the state columns from each group's sum and the number of values in it."""
+        """Return the state columns of groups with the given sums and numbers of values."""
         return [from_numpy(sums, DOUBLE, counts > 0)]
 
     def merge(self, groups: Groups, states: Sequence[pa.Array]) -> list[pa.Array]:
@@ -85,8 +86,8 @@ class SumDoubles(msgspec.Struct, frozen=True):
 
 
 class SumIntegers(msgspec.Struct, frozen=True, kw_only=True):
-    """The sum of whole numbers as a bigint; null without values. A sum beyond 64 bits raises
-    ARITHMETIC_OVERFLOW, or is null with ``tolerant`` (try_sum)."""
+    """An accumulator for sum over whole numbers, with a bigint as the result; null for a group without
+    values. A sum beyond 64 bits raises ARITHMETIC_OVERFLOW, or is null if ``tolerant`` (try_sum)."""
 
     tolerant: bool = False
 
@@ -99,8 +100,8 @@ class SumIntegers(msgspec.Struct, frozen=True, kw_only=True):
         return self.from_sums(exact_sums(groups, values), groups.counts())
 
     def from_sums(self, sums: Integers | WideSums, counts: Integers) -> list[pa.Array]:
-        """Build the state columns from each group's exact sum and the number of values in it. A sum beyond 64
-        bits raises ARITHMETIC_OVERFLOW, or is null with ``tolerant``."""
+        """Return the state columns of groups with the given exact sums and numbers of values. A sum beyond 64
+        bits raises ARITHMETIC_OVERFLOW, or is null if ``tolerant``."""
         valid = counts > 0
         if isinstance(sums, WideSums):
             fits = sums.fit_bigint()
@@ -122,9 +123,9 @@ class SumIntegers(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SumIntervals(msgspec.Struct, frozen=True):
-    """The sum of intervals, or with ``average`` the sum divided by the number of values, halves rounded away
-    from zero, as the interval ``type`` (logical); null without values. A sum that doesn't fit raises
-    INTERVAL_ARITHMETIC_OVERFLOW, or is null with ``tolerant`` (try_sum, try_avg)."""
+    """An accumulator for sum, or if ``average`` for avg, over intervals; null for a group without values. The
+    result has the interval type ``type`` (logical); an average's halves are rounded away from zero. A sum
+    that doesn't fit raises INTERVAL_ARITHMETIC_OVERFLOW, or is null if ``tolerant`` (try_sum, try_avg)."""
 
     type: pa.DataType
     average: bool = False
@@ -137,8 +138,8 @@ class SumIntervals(msgspec.Struct, frozen=True):
         return self.from_sums(exact_sums(groups, amounts(values)), groups.counts())
 
     def from_sums(self, sums: Integers | WideSums, counts: Integers) -> list[pa.Array]:
-        """Build the state columns from each group's exact sum of months or microseconds and the number of
-        values in it; a sum that doesn't fit a bigint is null."""
+        """Return the state columns of groups with the given exact sums (months or microseconds) and numbers
+        of values; a sum that doesn't fit a bigint is null."""
         return SumIntegers(tolerant=True).from_sums(sums, counts)
 
     def merge(self, groups: Groups, states: Sequence[pa.Array]) -> list[pa.Array]:
@@ -158,7 +159,8 @@ class SumIntervals(msgspec.Struct, frozen=True):
 
 
 def amounts(intervals: pa.Array) -> pa.Array:
-    """Return physical intervals as whole numbers of months or microseconds; other columns unchanged."""
+    """Return an interval column, in physical form, as whole numbers of months or microseconds; any other
+    column unchanged."""
     return intervals.view(BIGINT) if pa.types.is_duration(intervals.type) else intervals
 
 
@@ -171,9 +173,9 @@ def _divided(sums: Integers, counts: Integers) -> Integers:
 
 
 class SumDecimals(SumIntegers, frozen=True):
-    """The sum of decimals, which are summed as unscaled whole numbers, as the decimal ``type`` (logical);
-    null without values. A sum beyond the precision raises ARITHMETIC_OVERFLOW, or is null with ``tolerant``
-    (try_sum)."""
+    """An accumulator for sum over decimals, added as unscaled whole numbers; null for a group without values.
+    The result has the decimal type ``type`` (logical). A sum beyond the type's precision raises
+    ARITHMETIC_OVERFLOW, or is null if ``tolerant`` (try_sum)."""
 
     type: pa.DataType
 
@@ -182,8 +184,8 @@ class SumDecimals(SumIntegers, frozen=True):
         return (physical(self.type), BIGINT) if self.tolerant else (physical(self.type),)
 
     def from_sums(self, sums: Integers | WideSums, counts: Integers) -> list[pa.Array]:
-        """Build the state columns from each group's exact unscaled sum and the number of values in it. A sum
-        beyond the precision raises ARITHMETIC_OVERFLOW, or is null with ``tolerant``."""
+        """Return the state columns of groups with the given exact unscaled sums and numbers of values. A sum
+        beyond the precision of ``type`` raises ARITHMETIC_OVERFLOW, or is null if ``tolerant``."""
         valid = counts > 0
         if isinstance(sums, WideSums):
             fits = sums.fit(self.type.precision)
@@ -195,7 +197,8 @@ class SumDecimals(SumIntegers, frozen=True):
 
 
 class AverageDoubles(msgspec.Struct, frozen=True):
-    """The mean of numbers other than decimals, summed as doubles as in Spark; null without values."""
+    """An accumulator for avg over numbers other than decimals, summed as doubles as in Spark; null for a
+    group without values."""
 
     state_types = (DOUBLE, BIGINT)
 
@@ -204,7 +207,7 @@ class AverageDoubles(msgspec.Struct, frozen=True):
         return self.from_sums(sum_doubles(groups, numpy_view(values)), groups.counts())
 
     def from_sums(self, sums: Doubles, counts: Integers) -> list[pa.Array]:
-        """Build the state columns from each group's sum and the number of values in it."""
+        """Return the state columns of groups with the given sums and numbers of values."""
         return [from_numpy(sums, DOUBLE), from_numpy(counts, BIGINT)]
 
     def merge(self, groups: Groups, states: Sequence[pa.Array]) -> list[pa.Array]:
@@ -219,10 +222,10 @@ class AverageDoubles(msgspec.Struct, frozen=True):
 
 
 class AverageDecimals(msgspec.Struct, frozen=True):
-    """The mean of decimals: the exact sum, of the decimal ``sum_type``, divided by the count and rounded half
-    up to ``type``; null without values. A sum beyond the precision of ``sum_type`` raises
-    ARITHMETIC_OVERFLOW, a mean beyond the precision of ``type`` NUMERIC_VALUE_OUT_OF_RANGE; with ``tolerant``
-    both are null."""
+    """An accumulator for avg over decimals: the exact sum, of the decimal type ``sum_type``, divided by the
+    count and rounded half up to ``type``; null for a group without values. A sum beyond the precision of
+    ``sum_type`` raises ARITHMETIC_OVERFLOW, a mean beyond the precision of ``type``
+    NUMERIC_VALUE_OUT_OF_RANGE; if ``tolerant``, the result is null instead."""
 
     type: pa.DataType
     sum_type: pa.DataType
@@ -237,8 +240,8 @@ class AverageDecimals(msgspec.Struct, frozen=True):
         return self.from_sums(exact_sums(groups, values), groups.counts())
 
     def from_sums(self, sums: Integers | WideSums, counts: Integers) -> list[pa.Array]:
-        """Build the state columns from each group's exact unscaled sum and the number of values in it. A sum
-        beyond the precision raises ARITHMETIC_OVERFLOW, or is null with ``tolerant``."""
+        """Return the state columns of groups with the given exact unscaled sums and numbers of values. A sum
+        beyond the precision of ``sum_type`` raises ARITHMETIC_OVERFLOW, or is null if ``tolerant``."""
         return [self._state(sums), from_numpy(counts, BIGINT)]
 
     def merge(self, groups: Groups, states: Sequence[pa.Array]) -> list[pa.Array]:
@@ -274,8 +277,9 @@ class AverageDecimals(msgspec.Struct, frozen=True):
 
 
 def exact_sums(groups: Groups, values: pa.Array) -> Integers | WideSums:
-    """Return the exact (unscaled) sum of each group of a column of whole numbers or decimals without nulls:
-    as int64 if the magnitudes prove that all sums fit, else as :class:`WideSums`."""
+    """Return the exact sum of each group of ``values``, a column without nulls of whole numbers, or of
+    decimals, whose sums are unscaled: as int64 if the magnitudes prove that all sums fit, else as
+    :class:`WideSums`."""
     narrow = as_integers(values)
     if narrow is not None:
         sums = sum_integers(groups, narrow)
@@ -291,7 +295,8 @@ def _sum_counts(groups: Groups, counts: pa.Array) -> Integers:
 
 
 def _overflowed(groups: Groups, states: Sequence[pa.Array]) -> npt.NDArray[np.bool_]:
-    """Return a mask of the groups whose sum has overflowed: a state has rows, but its sum is null."""
+    """Return a mask of the groups whose sum has overflowed, i.e. that have a state with a positive count and
+    a null sum. ``states`` are the columns of sums and counts."""
     lost = integers(states[1]) > 0
     known = all_valid(states[:1])
     lost &= False if known is None else ~known

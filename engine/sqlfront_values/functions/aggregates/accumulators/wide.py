@@ -19,20 +19,20 @@ _SIGN: Final = np.int64(-(2**63))
 
 
 class WideSums(msgspec.Struct, frozen=True):
-    """Whole numbers of 128 bits, one per group: ``low`` (its bits unsigned) and ``high`` words. ``overflow``
-    marks the numbers that left even 128 bits."""
+    """Sums of 128 bits, one per group, as two words: ``low`` (its bits are an unsigned number) and ``high``.
+    ``overflow`` marks the sums that do not fit 128 bits."""
 
     low: Integers
     high: Integers
     overflow: Mask
 
     def fit(self, precision: int) -> Mask:
-        """Return a mask that is true where the number has at most ``precision`` decimal digits."""
+        """Return a mask that is true where the sum has at most ``precision`` decimal digits."""
         limit = 10**precision
         return ~self.overflow & self._less(limit) & ~self._less(1 - limit)
 
     def fit_bigint(self) -> Mask:
-        """Return a mask that is true where the number fits into 64 bits."""
+        """Return a mask that is true where the sum fits 64 bits."""
         return ~self.overflow & (self.high == self.low >> 63)
 
     def _less(self, bound: int) -> Mask:
@@ -49,8 +49,8 @@ def unscaled(column: pa.Array) -> Integers | Words:
 
 
 def sum_wide(groups: Groups, values: Integers | Words) -> WideSums:
-    """Return the sum of each group of unscaled values, computed by 32-bit limbs, which can't overflow below
-    2**31 rows."""
+    """Return the sum of each group's unscaled values. The sums are computed by 32-bit limbs, which can't
+    overflow below 2**31 rows."""
     return combine_limbs([_sum_limb(groups, limb) for limb in split_limbs(values)])
 
 
@@ -62,8 +62,8 @@ def split_limbs(values: Integers | Words) -> list[Integers]:
 
 
 def combine_limbs(limbs: list[Integers]) -> WideSums:
-    """Return the 128-bit sums that four columns of summed limbs make, lowest limb first; ``limbs`` are
-    overwritten."""
+    """Build the 128-bit sums from four columns, lowest first, each with the sums of one 32-bit limb. The
+    columns are overwritten."""
     for position in range(3):
         limbs[position + 1] += limbs[position] >> 32
         limbs[position] &= _LOW
@@ -97,9 +97,9 @@ def decimal_array(
 def divide_half_up(
     sums: Integers | Words, counts: Integers, scale: int, data_type: pa.DataType
 ) -> tuple[Integers | Words, Mask]:
-    """Return the unscaled quotients of ``sums`` (unscaled, with ``scale`` digits after the point) and
-    positive counts, rounded half up to the scale of ``data_type``, and a mask of the quotients that fit its
-    precision."""
+    """Divide ``sums`` (unscaled, with ``scale`` digits after the point) by the positive ``counts``. Return
+    the unscaled quotients, rounded half up to the scale of ``data_type``, and a mask of the quotients that
+    fit its precision."""
     shift = 10 ** (data_type.scale - scale)
     limit = 10**data_type.precision
     if sums.ndim == 1 and len(sums) and 2 * peak(sums) * shift + int(counts.max()) < 2**63:
@@ -118,8 +118,8 @@ def divide_half_up(
 
 
 def _divide_one(total: int, count: int, scale: int, target: int) -> int:
-    """Return the unscaled quotient, computed as in Spark: rounded to 38 digits after the point, then to
-    ``target`` digits."""
+    """Return ``total / count`` as an unscaled value. ``total`` is unscaled with ``scale`` digits after the
+    point; the quotient is rounded as in Spark, to 38 digits after the point, then to ``target`` digits."""
     return _round_half_up(_round_half_up(total * 10 ** (38 - scale), count), 10 ** (38 - target))
 
 

@@ -64,7 +64,7 @@ _NEAR_ONE: Final = float.fromhex("0x1.f3333p-1")
 
 
 def atan(values: Doubles) -> Doubles:
-    """Return the angles in radians whose tangents are the values.
+    """Return the arc tangent of each value, in radians.
 
     >>> atan(np.array([0.0, 1.0, -np.inf])).tolist()
     [0.0, 0.7853981633974483, -1.5707963267948966]
@@ -82,7 +82,7 @@ def atan(values: Doubles) -> Doubles:
 
 
 def atan2(y: Doubles, x: Doubles) -> Doubles:
-    """Return the angles of the points (x, y), in radians from minus pi to pi.
+    """Return the angle of each point (x, y), in radians from minus pi to pi.
 
     >>> atan2(np.array([1.0, 0.0, np.inf]), np.array([1.0, -1.0, 5.0])).tolist()
     [0.7853981633974483, 3.141592653589793, 1.5707963267948966]
@@ -97,7 +97,7 @@ def atan2(y: Doubles, x: Doubles) -> Doubles:
 
 
 def asin(values: Doubles) -> Doubles:
-    """Return the angles in radians whose sines are the values; NaN beyond one.
+    """Return the arc sine of each value, in radians; NaN for values outside of -1 to 1.
 
     >>> asin(np.array([0.5, -0.9])).tolist()
     [0.5235987755982989, -1.1197695149986342]
@@ -115,7 +115,7 @@ def asin(values: Doubles) -> Doubles:
 
 
 def acos(values: Doubles) -> Doubles:
-    """Return the angles in radians whose cosines are the values; NaN beyond one.
+    """Return the arc cosine of each value, in radians; NaN for values outside of -1 to 1.
 
     >>> acos(np.array([0.5, -1.0 + 2.0**-53])).tolist()
     [1.0471975511965979, 3.141592638688632]

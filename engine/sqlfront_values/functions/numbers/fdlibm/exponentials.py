@@ -53,7 +53,7 @@ def exp(values: Doubles) -> Doubles:
 
 
 def expm1(values: Doubles) -> Doubles:
-    """Return e to the power of each value, less one.
+    """Return e to the power of each value, minus 1.
 
     >>> expm1(np.array([0.0, 19.0, -1000.0])).tolist()
     [0.0, 178482299.96318728, -1.0]
@@ -82,8 +82,8 @@ def expm1(values: Doubles) -> Doubles:
 
 
 def _multiples_of_ln2(values: Doubles) -> tuple[Doubles, Doubles, Doubles]:
-    """Return the multiple of ln 2 nearest to each finite value, and the remainder as the difference of two
-    parts."""
+    """Split each finite value into ``count * ln 2`` and a remainder. Return ``count``, a whole number, and
+    the remainder as two parts, the second to be subtracted from the first."""
     word = (bits(values) >> 32) & 0x7FFFFFFF
     sign = np.copysign(1.0, values)
     count = np.where(word < _THREE_HALVES_LN2, sign, np.trunc(_INVERSE_LN2 * values + 0.5 * sign))

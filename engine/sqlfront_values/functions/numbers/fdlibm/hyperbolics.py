@@ -8,7 +8,7 @@ from sqlfront_values.functions.numbers.fdlibm.words import LN2, Doubles, bits
 
 
 def cosh(values: Doubles) -> Doubles:
-    """Return hyperbolic cosines.
+    """Return the hyperbolic cosine of each value.
 
     >>> cosh(np.array([0.0, 1.0])).tolist()
     [1.0, 1.543080634815244]
@@ -25,7 +25,7 @@ def cosh(values: Doubles) -> Doubles:
 
 
 def sinh(values: Doubles) -> Doubles:
-    """Return hyperbolic sines.
+    """Return the hyperbolic sine of each value.
 
     >>> sinh(np.array([0.0, 128.0])).tolist()
     [0.0, 1.9438542029972977e+55]
@@ -43,7 +43,8 @@ def sinh(values: Doubles) -> Doubles:
 
 
 def _half_power(size: Doubles, power: Doubles) -> Doubles:
-    """Return half of e to the power of ``size``, also if that power, which ``power`` holds, overflows."""
+    """Return half of e to the power of ``size``. ``power`` has e to the power of ``size``, which may have
+    overflowed though its half does not."""
     large = (bits(size) >> 32) >= 0x40862E42
     if not large.any():
         return 0.5 * power
@@ -52,7 +53,7 @@ def _half_power(size: Doubles, power: Doubles) -> Doubles:
 
 
 def tanh(values: Doubles) -> Doubles:
-    """Return hyperbolic tangents.
+    """Return the hyperbolic tangent of each value.
 
     >>> tanh(np.array([0.0, 0.5, 30.0])).tolist()
     [0.0, 0.46211715726000974, 1.0]
@@ -64,7 +65,7 @@ def tanh(values: Doubles) -> Doubles:
 
 
 def asinh(values: Doubles) -> Doubles:
-    """Return inverse hyperbolic sines.
+    """Return the inverse hyperbolic sine of each value.
 
     >>> asinh(np.array([0.0, 1.0])).tolist()
     [0.0, 0.881373587019543]
@@ -78,7 +79,7 @@ def asinh(values: Doubles) -> Doubles:
 
 
 def acosh(values: Doubles) -> Doubles:
-    """Return inverse hyperbolic cosines; NaN below one.
+    """Return the inverse hyperbolic cosine of each value; NaN for values less than 1.
 
     >>> acosh(np.array([1.0, 3.0])).tolist()
     [0.0, 1.7627471740390859]
@@ -92,7 +93,8 @@ def acosh(values: Doubles) -> Doubles:
 
 
 def atanh(values: Doubles) -> Doubles:
-    """Return inverse hyperbolic tangents, as Spark computes them; infinite at plus and minus one, NaN beyond.
+    """Return the inverse hyperbolic tangent of each value, as Spark computes it; plus or minus infinity for 1
+    and -1, NaN for values beyond.
 
     >>> atanh(np.array([0.5, -1.0])).tolist()
     [0.5493061443340548, -inf]

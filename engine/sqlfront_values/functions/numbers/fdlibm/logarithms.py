@@ -33,7 +33,7 @@ _LOG10_2_LOW: Final = float.fromhex("0x1.9fef311f12b36p-42")
 
 
 def log(values: Doubles) -> Doubles:
-    """Return natural logarithms; -inf of zero, NaN below.
+    """Return the natural logarithm of each value; -inf for 0, NaN for negative values.
 
     >>> log(np.array([1.0, 3.0, 0.0])).tolist()
     [0.0, 1.0986122886681096, -inf]
@@ -59,7 +59,7 @@ def log(values: Doubles) -> Doubles:
 
 
 def log10(values: Doubles) -> Doubles:
-    """Return logarithms to base ten; -inf of zero, NaN below.
+    """Return the logarithm of each value to base 10; -inf for 0, NaN for negative values.
 
     >>> log10(np.array([1000.0, 0.01])).tolist()
     [3.0, -2.0]
@@ -72,7 +72,7 @@ def log10(values: Doubles) -> Doubles:
 
 
 def log2(values: Doubles) -> Doubles:
-    """Return logarithms to base two, as Spark computes them: a quotient of natural logarithms.
+    """Return the logarithm of each value to base 2, computed as in Spark as a quotient of natural logarithms.
 
     >>> log2(np.array([8.0, 10.0])).tolist()
     [3.0, 3.3219280948873626]
@@ -81,7 +81,7 @@ def log2(values: Doubles) -> Doubles:
 
 
 def log1p(values: Doubles) -> Doubles:
-    """Return natural logarithms of one more than each value; -inf of minus one, NaN below.
+    """Return the natural logarithm of each value plus 1; -inf for -1, NaN for values less than -1.
 
     >>> log1p(np.array([0.0, 1.0, -1.0])).tolist()
     [0.0, 0.6931471805599453, -inf]
@@ -114,7 +114,8 @@ def log1p(values: Doubles) -> Doubles:
 
 
 def _exponents(values: Doubles) -> tuple[Integers, Integers, Integers]:
-    """Return the exponent of each positive finite value, the high word's fraction, and the low word."""
+    """Split each positive finite value into its binary exponent, the fraction's 20 high bits, and the
+    fraction's 32 low bits. Subnormal values are normalised first."""
     small = values < LEAST_NORMAL
     words = bits(np.where(small, values * 2.0**54, values))
     exponent = (words >> 52) - 1023 - np.where(small, 54, 0)
@@ -122,7 +123,8 @@ def _exponents(values: Doubles) -> tuple[Integers, Integers, Integers]:
 
 
 def _with_edges(values: Doubles, logarithms: Doubles) -> Doubles:
-    """Return the logarithms of positive finite values, and the special results of all other values."""
+    """Return ``logarithms``, the logarithms of ``values``, with the results replaced where a value is not
+    positive and finite: -inf for 0, NaN for negative values, infinity and NaN unchanged."""
     usual = (values > 0) & (values < np.inf)
     if usual.all():
         return logarithms

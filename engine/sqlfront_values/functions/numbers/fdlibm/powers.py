@@ -49,7 +49,7 @@ _NEAR_ONE: Final = constants("0x1.fffffp-1", "0x1.00000ffffffffp0")
 
 
 def cbrt(values: Doubles) -> Doubles:
-    """Return cube roots; zeros, infinities and NaN are their own roots.
+    """Return the cube root of each value; zeros, infinities and NaN are returned unchanged.
 
     >>> cbrt(np.array([27.0, -8.0, 0.001])).tolist()
     [3.0, -2.0, 0.1]
@@ -72,7 +72,7 @@ def cbrt(values: Doubles) -> Doubles:
 
 
 def hypot(x: Doubles, y: Doubles) -> Doubles:
-    """Return the lengths of the vectors (x, y), without overflow on the way.
+    """Return the length of each vector (x, y), without overflow of intermediate results.
 
     >>> hypot(np.array([3.0, 1e300, np.inf]), np.array([4.0, 1e300, np.nan])).tolist()
     [5.0, 1.4142135623730952e+300, inf]
@@ -85,7 +85,7 @@ def hypot(x: Doubles, y: Doubles) -> Doubles:
 
 
 def _length(a: Doubles, b: Doubles) -> Doubles:
-    """Return the length of a vector of two positive parts; ``a`` is the greater part."""
+    """Return the length of each vector (a, b) with ``a >= b > 0``."""
     subnormal = b < LEAST_NORMAL
     scale = np.where(b < 2.0**-500, np.where(subnormal, 2.0**1022, 2.0**600), 1.0)
     scale = np.where((bits(a) >> 32) > 0x5F300000, 2.0**-600, scale)
@@ -106,8 +106,8 @@ def _length(a: Doubles, b: Doubles) -> Doubles:
 
 
 def power(base: Doubles, exponent: Doubles) -> Doubles:
-    """Return each base to the power of its exponent; NaN for negative bases with fractions, and (unlike C)
-    for plus or minus one with an infinite exponent.
+    """Return each base to the power of its exponent. The result is NaN for a negative base with an exponent
+    that is not a whole number, and (unlike in C) for a base of 1 or -1 with an infinite exponent.
 
     >>> power(np.array([2.0, -8.0, 1.0, 10.0]), np.array([10.0, 1 / 3, np.inf, -2.5])).tolist()
     [1024.0, nan, nan, 0.0031622776601683794]
@@ -131,14 +131,14 @@ def power(base: Doubles, exponent: Doubles) -> Doubles:
 
 
 def _simple_power(base: Doubles, exponent: Doubles) -> Doubles:
-    """Return each base to the power of its exponent, for the exponents two, one, zero and minus one; the
-    square root for all other exponents."""
+    """Return each base to the power of its exponent, for the exponents 2, 1, 0, -1 and 0.5. Results for any
+    other exponent are meaningless."""
     result = np.where(exponent == 2.0, base * base, np.where(exponent == 1.0, base, np.sqrt(base + 0.0)))
     return np.where(exponent == 0.0, 1.0, np.where(exponent == -1.0, 1.0 / base, result))
 
 
 def _positive_power(base: Doubles, exponent: Doubles) -> Doubles:
-    """Return powers of positive finite values to finite exponents."""
+    """Return each positive finite base to the power of its finite exponent."""
     high, low = _log2(base)
     near = (base >= _NEAR_ONE[0]) & (base <= _NEAR_ONE[1]) & (np.abs(exponent) > _LARGE)
     if near.any():
@@ -149,7 +149,8 @@ def _positive_power(base: Doubles, exponent: Doubles) -> Doubles:
 
 
 def _log2(values: Doubles) -> tuple[Doubles, Doubles]:
-    """Return the logarithms to base two of positive finite values, each as a head of few bits and a rest."""
+    """Return the base-2 logarithm of each positive finite value as a sum of two parts: one with its low 32
+    bits zero, and the small rest."""
     l1, l2, l3, l4, l5, l6 = _LOG2
     small = values < LEAST_NORMAL
     words = bits(np.where(small, values * 2.0**53, values))
@@ -183,8 +184,7 @@ def _log2(values: Doubles) -> tuple[Doubles, Doubles]:
 
 
 def _log2_near_one(values: Doubles) -> tuple[Doubles, Doubles]:
-    """Return the logarithms to base two of values that differ from one by less than 2**-20, each as a head of
-    few bits and a rest."""
+    """Return what :func:`_log2` returns, for values that differ from 1 by less than 2**-20."""
     t = values - 1.0
     w = (t * t) * (0.5 - t * (0.3333333333333333333333 - t * 0.25))
     u = _INVERSE_LN2_HEAD * t

@@ -17,17 +17,17 @@ LN2_LOW: Final = float.fromhex("0x1.a39ef35793c76p-33")
 
 
 def constants(*texts: str) -> tuple[float, ...]:
-    """Return the doubles that the texts give in hexadecimal notation."""
+    """Return the doubles of texts in hexadecimal notation, such as ``0x1.8p3``."""
     return tuple(map(float.fromhex, texts))
 
 
 def bits(values: Doubles) -> Integers:
-    """Return the 64 bits of each value."""
+    """Return the 64 bits of each value as an int64."""
     return np.ascontiguousarray(values).view(np.int64)
 
 
 def double(high: Integers, low: Integers | int = 0) -> Doubles:
-    """Return doubles built from their high and low 32 bits."""
+    """Build doubles from their high and low 32 bits."""
     return ((high << 32) | low).view(np.float64)
 
 
@@ -41,8 +41,8 @@ def head(values: Doubles) -> Doubles:
 
 
 def scaled(values: Doubles, exponent: Integers) -> Doubles:
-    """Return normal values times two to the power of ``exponent``; a subnormal product is rounded once. No
-    product may exceed the range of doubles.
+    """Return values times two to the power of ``exponent``. The values must be normal, and no product may
+    exceed the range of doubles; a subnormal product is rounded once.
 
     >>> scaled(np.array([1.5, 1.5]), np.array([4, -1074])).tolist()
     [24.0, 1e-323]

@@ -1,16 +1,16 @@
-"""Java's regular expressions, translated for Python's ``re``, and for RE2 where RE2 means the same.
+r"""Java's regular expressions, translated for Python's ``re``, and for RE2 where RE2 means the same.
 
 Spark's patterns are those of ``java.util.regex`` (version 17). A pattern is read once, character by
-character, and rewritten for Python with :data:`re.ASCII` (``\\d``, ``\\w``, ``\\s`` and ignoring case are
+character, and rewritten for Python with :data:`re.ASCII` (``\d``, ``\w``, ``\s`` and ignoring case are
 limited to ASCII in Java). Constructs that Python has with another meaning are spelled out: ``.`` and ``$``
-know Java's line terminators, ``\\b`` knows all letters, ``\\Z`` and ``\\z``. Constructs that Python lacks are
-refused by name: nested and intersected classes, ``\\G``, ``\\X``, flags other than ``i`` and ``s``, flags
-amid an expression.
+(Java has more line terminators), ``\b`` (which knows all letters), ``\Z`` and ``\z``. Constructs that Python
+lacks are refused by name: nested and intersected classes, ``\G``, ``\X``, flags other than ``i`` and ``s``,
+flags amid an expression.
 
 RE2 needs no backtracking and runs over a column without Python, but has no look-around, back-references or
-possessive quantifiers; patterns with these, with ``\\b`` or ignoring case have ``re2`` None. Python's ``re``
-backtracks, which can take for ever, holds the interpreter's lock meanwhile, and ignores timeouts: a pattern
-knows the longest text for which backtracking is harmless (``safe_length``).
+possessive quantifiers; patterns with these, with ``\b`` or ignoring case have ``re2`` None. Python's ``re``
+backtracks, which can take for ever, holds the interpreter's lock meanwhile, and ignores timeouts; therefore
+each pattern has the length of the longest text for which backtracking is harmless (``safe_length``).
 """
 
 import re
@@ -77,14 +77,14 @@ class InvalidPatternError(Exception):
 
 
 class JavaPattern(msgspec.Struct, frozen=True, dict=True):
-    """A pattern in Java's spelling, in Python's and in RE2's. ``re2`` is None if RE2 lacks some part of the
-    pattern or reads it differently; ``groups`` counts capturing groups.
+    r"""A pattern in the spellings of Java, Python and RE2. ``re2`` is None if RE2 lacks some part of the
+    pattern or reads it differently; ``groups`` is the number of capturing groups.
 
-    ``line_ends``: the pattern has a ``$`` or ``\\Z``, on which RE2 agrees with Java only in texts without CR.
-    ``loops`` counts the quantifiers that may repeat more than three times. ``nested``: a quantifier repeats a
-    part that may match in several ways, or the pattern has more than twelve choices (alternatives and
-    quantifiers) besides its loops. ``anchored``: the pattern has a ``^`` or ``\\A``. ``size``: the number of
-    the pattern's items; an item that is repeated up to n times counts n times.
+    ``line_ends``: the pattern has a ``$`` or ``\Z``, on which RE2 agrees with Java only in texts without CR.
+    ``loops``: the number of quantifiers that may repeat more than three times. ``nested``: a quantifier
+    repeats a part that may match in several ways, or the pattern has more than twelve choices (alternatives
+    and quantifiers) besides its loops. ``anchored``: the pattern has a ``^`` or ``\A``. ``size``: the number
+    of the pattern's items; an item that is repeated up to n times counts n times.
     """
 
     java: str
@@ -116,9 +116,9 @@ class JavaPattern(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def safe_length(self) -> int:
-        """The longest text, in characters, over which backtracking takes but a moment: a search with k loops
-        takes at most the text's length to the power of k + 1 in steps. 0 for nested loops, which may take
-        exponential time."""
+        """The length, in characters, of the longest text over which backtracking takes but a moment: a search
+        with k loops takes at most the text's length to the power of k + 1 in steps. 0 for nested loops, which
+        may take exponential time."""
         return 0 if self.nested else int(_FEW_STEPS ** (1 / (self.loops + 1)))
 
     @cached_property
@@ -163,7 +163,8 @@ def java_pattern(pattern: str) -> JavaPattern:
 
 
 class _Reader:
-    """A reader that walks once over a pattern's characters and writes both spellings."""
+    """A reader of a Java pattern that reads the characters once, and writes the pattern in Python's and in
+    RE2's spelling."""
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
@@ -182,23 +183,24 @@ class _Reader:
         self.size = 1
 
     def peek(self, text: str) -> bool:
-        """Return whether the rest of the pattern begins with the text."""
+        """Return whether the unread rest of the pattern begins with ``text``."""
         return self.pattern.startswith(text, self.place)
 
     def take(self) -> str:
-        """Read and return the next character. Raises InvalidPatternError at the end."""
+        """Read and return the next character. Raises InvalidPatternError at the end of the pattern."""
         if self.place >= len(self.pattern):
             raise InvalidPatternError("the pattern ends too early")
         self.place += 1
         return self.pattern[self.place - 1]
 
     def write(self, python: str, re2: str | None = None) -> None:
-        """Add a construct to both spellings; ``re2`` is RE2's spelling if it differs from Python's."""
+        """Add a construct to the pattern in Python's and in RE2's spelling; ``re2`` is RE2's spelling, None
+        if it is the same as Python's."""
         self.python.append(python)
         self.re2.append(python if re2 is None else re2)
 
     def python_only(self, python: str) -> None:
-        """Add to Python's spelling a construct that RE2 lacks or has with another meaning; the pattern then
+        """Add a construct that RE2 lacks or has with another meaning, in Python's spelling; the pattern then
         has no spelling for RE2."""
         self.python.append(python)
         self.re2_differs = True
@@ -206,8 +208,8 @@ class _Reader:
     # ---- structure
 
     def read_alternatives(self) -> None:
-        """Read and write alternatives up to the end of the pattern or a closing parenthesis, which is left
-        unread."""
+        """Read and write alternatives up to the end of the pattern, or up to a closing parenthesis, which
+        stays unread."""
         alternatives = False
         while self.place < len(self.pattern) and not self.peek(")"):
             before, size_before = self.choices, self.size
@@ -252,8 +254,8 @@ class _Reader:
         self.write(re.escape(character), _re2_literal(character))
 
     def _read_quantifier(self, has_choices: bool, size: int) -> None:
-        """Read a quantifier behind an item, if there is one. ``has_choices``: whether the repeated part may
-        match in several ways; ``size``: the number of repeated items."""
+        """Read and write the quantifier behind an item, if there is one. ``has_choices`` says whether the
+        item may match in several ways, ``size`` is the item's size as :attr:`JavaPattern.size` counts."""
         match = _QUANTIFIER.match(self.pattern, self.place)
         if match is None:
             if self.peek("{"):
@@ -302,8 +304,8 @@ class _Reader:
         self.dot_all = dot_all
 
     def _open_special_group(self) -> bool:
-        """Read the opening of a group ``(?...``. Return whether a group is open now; False after flags for
-        the rest of the pattern, ``(?i)``."""
+        """Read and write the opening of a group that begins with ``(?``. Return True if a group is open now,
+        False if it was flags for the rest of the pattern, such as ``(?i)``."""
         rest = self.pattern[self.place :]
         for opening in ("?=", "?!", "?<=", "?<!", "?>"):
             if rest.startswith(opening):
@@ -322,8 +324,10 @@ class _Reader:
         return self._open_flags(flags[1], (flags[2] or "")[1:], flags[3], flags.end())
 
     def _open_flags(self, switched_on: str, switched_off: str, closing: str, length: int) -> bool:
-        """Read the flags of ``(?i:`` or ``(?:``, or of ``(?i)`` at the pattern's start. Return whether a
-        group is open now. Raises NotSupportedError for other flags, or flags amid the pattern."""
+        """Read and write the flags of ``(?i:`` or ``(?:``, or of ``(?i)`` at the pattern's start. ``closing``
+        is the colon or parenthesis behind the flags, ``length`` the number of characters to read. Return True
+        if a group is open now. Raises NotSupportedError for flags other than i and s, and for ``(?i)`` amid
+        the pattern."""
         unknown = set(switched_on + switched_off) - set("is")
         at_start = not self.python
         self.place += length
@@ -345,7 +349,8 @@ class _Reader:
     # ---- escapes
 
     def _read_escape(self) -> None:
-        """Read and write the escape whose backslash, outside of a class, has been read."""
+        """Read and write an escape outside of a class, whose backslash has been read. Raises
+        InvalidPatternError or NotSupportedError for an escape that Java or Python lacks."""
         character = self.take()
         members = _SETS.get(character.lower())
         if members is not None:
@@ -380,7 +385,8 @@ class _Reader:
                 self.write(*self._escaped_member(character))
 
     def _read_quotation(self) -> None:
-        """Read and write the literal text behind ``\\Q`` up to ``\\E`` or the end."""
+        r"""Read and write the literal text of ``\Q...\E``, whose ``\Q`` has been read; the text ends at
+        ``\E`` or the end of the pattern."""
         end = self.pattern.find("\\E", self.place)
         text = self.pattern[self.place : end if end >= 0 else None]
         self.place = len(self.pattern) if end < 0 else end + 2
@@ -388,8 +394,9 @@ class _Reader:
             self._write_literal(character)
 
     def _read_back_reference(self, digit: str) -> None:
-        """Read a back-reference that begins with ``digit``, with as many digits as there are groups for; a
-        reference to a group that is not there never matches."""
+        """Read and write a back-reference that begins with ``digit``, which has been read. As many digits are
+        read as make the number of a group read so far; a reference to a group that does not exist never
+        matches."""
         number = digit
         while self.place < len(self.pattern) and self.pattern[self.place] in "0123456789":
             if int(number + self.pattern[self.place]) > self.groups:
@@ -401,8 +408,8 @@ class _Reader:
             self.python_only(f"(?:\\{number})")
 
     def _escaped_member(self, character: str) -> tuple[str, str]:
-        """Return the spellings for Python and RE2 of an escaped character, or in brackets of the property
-        ``\\p`` or ``\\P``."""
+        r"""Return Python's and RE2's spelling of an escape outside of a class: of a single character, or of a
+        property ``\p`` or ``\P`` as a class in brackets. ``character`` is the letter after the backslash."""
         if character in "pP":
             members = self._read_property()
             negation = "^" if character == "P" else ""
@@ -411,8 +418,9 @@ class _Reader:
         return re.escape(code), _re2_literal(code)
 
     def _read_code(self, character: str) -> str:
-        """Return the character that an escape means; ``character`` is the letter behind the backslash. Raises
-        InvalidPatternError or NotSupportedError for other escapes."""
+        """Read the rest of an escape that stands for one character, and return this character; ``character``
+        is the letter after the backslash. Raises InvalidPatternError or NotSupportedError for any other
+        escape."""
         if character in _CHARACTERS:
             return {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "a": "\a", "e": "\x1b"}[character]
         digits = None
@@ -444,8 +452,8 @@ class _Reader:
     # ---- classes
 
     def _read_class(self) -> None:
-        """Read and write the class whose opening bracket has been read. Raises NotSupportedError for classes
-        inside."""
+        """Read and write a character class whose opening bracket has been read. Raises NotSupportedError for
+        a class inside of the class, or an intersection of classes."""
         python, re2 = "[", "["
         if self.peek("^"):
             self.take()
@@ -468,8 +476,8 @@ class _Reader:
         self.write(python + "]", re2 + "]")
 
     def _is_range(self) -> bool:
-        """Return whether the ``-`` just read stands between two characters, as a range; else it is a
-        literal."""
+        """Return whether the ``-`` just read in a class makes a range of the characters before and after it;
+        else it is a literal."""
         before = self.pattern[self.place - 2]
         return (
             before != "["
@@ -504,7 +512,8 @@ def _re2_literal(character: str) -> str:
 
 
 def _re2_members(members: str) -> str:
-    """Return a set's members with code points in RE2's spelling."""
+    r"""Return a class's members, given in Python's spelling, with code points in RE2's spelling
+    (``\x{...}``)."""
     return re.sub(
         r"\\u([0-9a-f]{4})|\\U([0-9a-f]{8})", lambda found: f"\\x{{{found[1] or found[2]}}}", members
     )
@@ -512,9 +521,10 @@ def _re2_members(members: str) -> str:
 
 @lru_cache(maxsize=64)
 def property_members(name: str) -> str:
-    """Return the members of ``\\p{name}``, in Python's spelling without brackets: a POSIX class of ASCII, or
-    a general category of Unicode (``L``, ``Lu``, ``IsL``). Raises NotSupportedError for other names,
-    InvalidPatternError for a category without characters."""
+    r"""Return the characters of the property ``\p{name}`` as members of a class, in Python's spelling without
+    brackets. The name is that of a POSIX class, which has ASCII characters only, or of a general category of
+    Unicode (``L``, ``Lu``, ``IsL``). Raises NotSupportedError for other names, InvalidPatternError for a
+    category without characters."""
     if name in _POSIX:
         return _POSIX[name]
     category = name.removeprefix("Is").removeprefix("general_category=").removeprefix("gc=")

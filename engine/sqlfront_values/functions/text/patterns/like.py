@@ -40,12 +40,12 @@ _ENDS_WITH: Final = pc.get_function("ends_with")
 
 
 class LikePattern(msgspec.Struct, frozen=True, dict=True):
-    """A pattern split at its ``%``: ``texts`` has one more item than there are groups of ``%``.
+    """A LIKE pattern split at each run of ``%``.
 
-    Without ``_``, which sets ``single``, a value matches if it begins with the first text, ends with the last
-    text, and has the other texts in between, in order and without overlap. ``parts`` are the texts with
-    ``_``, as regular expressions of a fixed length, for RE2 and for Python alike; ``widths`` are their
-    lengths.
+    ``texts`` are the literal texts between the runs, ``single`` says whether the pattern has a ``_``. If it
+    has none, a value matches that begins with the first text, ends with the last text, and has the other
+    texts in between, in order and without overlap. ``parts`` are the texts with ``_`` as regular expressions
+    of a fixed length, for RE2 and Python alike; ``widths`` are their lengths in characters.
     """
 
     texts: tuple[str, ...]
@@ -55,16 +55,17 @@ class LikePattern(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def regex(self) -> str:
-        """The whole pattern as a regular expression."""
+        """The entire pattern as a regular expression, in which ``.`` must match line ends, too."""
         return ".*".join(self.parts)
 
     @cached_property
     def compiled(self) -> tuple[re.Pattern[str], ...]:
-        """The parts as compiled expressions of Python."""
+        """The pattern's ``parts`` as compiled expressions of Python."""
         return tuple(re.compile(part, re.DOTALL) for part in self.parts)
 
     def matches(self, text: str) -> bool:
-        """Return whether the whole text matches. Each part is matched at its first place: no backtracking."""
+        """Return whether the entire text matches the pattern. Each part is matched at the first possible
+        position, so there is no backtracking."""
         first, *others = self.compiled
         found = first.match(text)
         if found is None or not others:
@@ -79,13 +80,12 @@ class LikePattern(msgspec.Struct, frozen=True, dict=True):
 
 @lru_cache(maxsize=1024)
 def parse_like(pattern: str, escape: str) -> LikePattern:
-    """Parse a LIKE pattern: ``%`` is any text, ``_`` any single character, and the character ``escape``
-    before itself, ``%`` or ``_`` makes the second character literal.
+    """Parse a LIKE pattern: ``%`` is any text, ``_`` any single character; after the character ``escape``, a
+    ``%``, a ``_`` or the escape itself is literal. Raises INVALID_FORMAT if the escape stands at the end or
+    before any other character.
 
     >>> parse_like("%special%requests%", chr(92)).texts
     ('', 'special', 'requests', '')
-
-    Errors: INVALID_FORMAT where the escape character stands before another character or at the end.
     """
     # For each part its literal characters, and an expression for each character.
     texts: list[list[str]] = [[]]
@@ -122,7 +122,7 @@ def _check_escaped(pattern: str, escaped: str | None, escape: str) -> None:
 
 
 def matches(column: pa.Array, pattern: LikePattern) -> pa.Array:
-    """Return a boolean column: whether the pattern matches each whole value of a plain string column; null
+    """Return a boolean column: whether each entire value of a plain string column matches the pattern; null
     for null."""
     texts = pattern.texts
     if pattern.single:
@@ -146,7 +146,8 @@ def _match_regex(column: pa.Array, pattern: LikePattern) -> pa.Array:
 
 
 def _match_ends(column: pa.Array, prefix: str, suffix: str) -> pa.Array:
-    """Return whether each value matches ``prefix%suffix``; prefix and suffix may not overlap in the value."""
+    """Return a boolean column: whether each value matches ``prefix%suffix``, i.e. begins with ``prefix`` and
+    ends with ``suffix`` without overlap; null for null."""
     if not suffix:
         return _STARTS_WITH.call([column], pc.MatchSubstringOptions(prefix))
     ends = _ENDS_WITH.call([column], pc.MatchSubstringOptions(suffix))
@@ -172,8 +173,11 @@ def contains(column: pa.Array, needle: bytes) -> pa.Array:
 
 
 def _contains_in_order(column: pa.Array, first: bytes, second: bytes) -> pa.Array:
-    """Return whether each value holds the second needle somewhere behind the first, null for null: the last
-    place of the second needle must not be before the end of the first needle's first place."""
+    """Return a boolean column: whether each value contains the needle ``first`` and, somewhere after it, the
+    needle ``second``; null for null.
+
+    That is so if the last occurrence of the second needle does not begin before the end of the first
+    occurrence of the first needle."""
     length = len(column)
     first_end = np.full(length, np.iinfo(np.int64).max)
     rows, places = _occurrences(column, first)
@@ -185,8 +189,9 @@ def _contains_in_order(column: pa.Array, first: bytes, second: bytes) -> pa.Arra
 
 
 def _occurrences(column: pa.Array, needle: bytes) -> tuple[Integers, Integers]:
-    """Return the rows and the byte positions in the column's data of all occurrences of the needle, in order.
-    In UTF-8 matches of bytes are matches of characters."""
+    """Find all occurrences of the needle in a string or binary column. Return for each occurrence, in order,
+    its row and its byte position in the column's data. (In UTF-8, matches of bytes are matches of
+    characters.)"""
     offsets, data = bytes_view(column)
     base = int(offsets[0])
     places = base + find_all(data[base : offsets[-1]], needle)
@@ -196,10 +201,11 @@ def _occurrences(column: pa.Array, needle: bytes) -> tuple[Integers, Integers]:
 
 
 def find_all(data: Bytes, needle: bytes) -> Integers:
-    """Return the positions, ascending, of a needle of at least four bytes in the data, overlaps included.
+    """Return the positions in ``data``, ascending, of all occurrences of a needle of at least four bytes,
+    including those that overlap.
 
     Compares the needle's first word with the data as 32-bit words at each of the four alignments, a vector at
-    a time, and then the rest of the needle at the few remaining places.
+    a time, and then the rest of the needle at the few remaining positions.
     """
     word = np.frombuffer(needle, np.uint32, 1)[0]
     aligned = []

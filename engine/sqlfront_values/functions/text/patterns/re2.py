@@ -20,17 +20,17 @@ _MOST_STEPS: Final = 1 << 27
 
 
 def find(column: pa.Array, regex: str, size: int) -> pa.Array | None:
-    """Return a boolean column: whether each value of a string column holds a match of RE2's expression
-    ``regex``, which has ``size`` items. None if a single text may take too long, as from
-    :func:`by_slices`."""
+    """Return a boolean column: whether each value of a string column contains a match of ``regex``, an RE2
+    expression of ``size`` items; null for null. Return None if a single text is so long that its match may
+    take too long."""
     options = pc.MatchSubstringOptions(regex)
     return by_slices(column, size, lambda texts: pc.call_function("match_substring_regex", [texts], options))
 
 
 def by_slices(column: pa.Array, size: int, match: Callable[[pa.Array], pa.Array]) -> pa.Array | None:
-    """Return the results of ``match`` (from a string column to an array of the same length), called slice by
-    slice for a pattern of ``size`` items. None if a single text is so long that its match may take too
-    long."""
+    """Call ``match``, a function from a string column to an array of the same length, slice by slice, with a
+    chance to stop the query between slices; return the joined results. A slice is short enough for a pattern
+    of ``size`` items. Return None if a single text is so long that its match may take too long."""
     offsets = bytes_view(column)[0]
     most = max(1, _MOST_STEPS // size)
     if int(offsets[-1]) - int(offsets[0]) <= most:

@@ -1,10 +1,10 @@
 """Matching of Java's patterns against one text, in a time that the query can limit.
 
 Python's ``re`` is the quickest matcher for short texts, but backtracks with the interpreter's lock held, so
-that neither a timeout nor a cancellation reaches it and all other threads stand still. Longer texts than
-:attr:`~sqlfront_values.functions.text.patterns.java_regex.JavaPattern.safe_length` go to the library
-``regex``, which reads the same patterns. The library gets little time first, and then, without the lock,
-twice as much at each try; a check between two tries may stop the query.
+that neither a timeout nor a cancellation reaches it and all other threads stand still. Texts longer than
+:attr:`~sqlfront_values.functions.text.patterns.java_regex.JavaPattern.safe_length` are matched by the library
+``regex``, which reads the same patterns. Its first try has little time, each further try twice as much,
+without the interpreter's lock; between two tries, a check may stop the query.
 """
 
 from collections.abc import Callable, Iterable
@@ -35,7 +35,8 @@ _T = TypeVar("_T")
 
 
 def search(pattern: JavaPattern, text: str) -> Match[str] | None:
-    """Return the first match of the pattern, None without a match. Raises the errors of :func:`find_all`."""
+    """Return the first match of the pattern in the text; None if there is none. Raises the errors that
+    :func:`find_all` raises."""
     if len(text) <= pattern.safe_length:
         return pattern.compiled.search(text)
     return _given_time(
@@ -46,10 +47,10 @@ def search(pattern: JavaPattern, text: str) -> Match[str] | None:
 
 
 def find_all(pattern: JavaPattern, text: str, start: int = 0) -> Iterable[Match[str]]:
-    """Return all matches from ``start`` (an index from 0) on, one behind the other.
+    """Return all matches of the pattern in the text from index ``start`` on, in order and without overlap.
 
-    Raises OperationalError for a text over which the pattern takes seconds, StoppedError if the query should
-    stop meanwhile, NotSupportedError if the library ``regex`` would be needed and is missing.
+    Raises OperationalError if matching takes seconds, StoppedError if the query is stopped meanwhile,
+    NotSupportedError if the library ``regex`` is needed but not installed.
     """
     if len(text) <= pattern.safe_length:
         return pattern.compiled.finditer(text, start)
@@ -65,9 +66,9 @@ def find_all(pattern: JavaPattern, text: str, start: int = 0) -> Iterable[Match[
 def _given_time(
     pattern: JavaPattern, text: str, match: "Callable[[regex.Pattern[str], float, bool], _T]"
 ) -> _T:
-    """Return the result of ``match``, which is called with the compiled pattern, the seconds that it may
-    take, and whether it keeps the interpreter's lock; after a TimeoutError it is called again with twice the
-    time. Raises the errors of :func:`find_all`."""
+    """Return the result of ``match(compiled pattern, seconds, alone)``, a match by the library ``regex`` with
+    a time limit; ``alone`` says whether it holds the interpreter's lock. If ``match`` raises TimeoutError, it
+    is called again with twice the time. Raises the errors that :func:`find_all` raises."""
     if find_spec("regex") is None:
         raise NotSupportedError(
             f"a regular expression that may backtrack, over a text of {len(text)} characters, needs the"

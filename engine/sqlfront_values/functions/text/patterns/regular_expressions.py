@@ -37,8 +37,8 @@ _FEW_ROWS: Final = 8
 
 
 def pattern_of(function: str, pattern: str) -> JavaPattern:
-    """Return Java's pattern parsed; ``function`` names the SQL function in the error. Raises
-    INVALID_PARAMETER_VALUE.PATTERN."""
+    """Parse a Java pattern. Raises INVALID_PARAMETER_VALUE.PATTERN, with the name of the SQL function
+    ``function``, if the text is not a pattern."""
     try:
         return java_pattern(pattern)
     except InvalidPatternError:
@@ -49,7 +49,8 @@ def pattern_of(function: str, pattern: str) -> JavaPattern:
 
 
 def _re2(pattern: JavaPattern, column: pa.Array) -> str | None:
-    """Return the pattern for RE2 if RE2 finds the same matches in the column, else None."""
+    """Return the pattern in RE2's spelling if RE2 finds matches in the same texts of the column as Java; else
+    None."""
     if pattern.linear is None or not pattern.line_ends:
         return pattern.linear
     offsets, data = bytes_view(column)
@@ -64,9 +65,11 @@ def _re2_of_matches(
     first_only: bool = False,
     groups: bool = False,
 ) -> tuple[pa.Array, JavaPattern, tuple[object, ...]] | None:
-    """Return the column, the pattern and the values of the arguments after the pattern, if RE2 finds the same
-    matches as Java: all matches one behind the other, or with ``first_only`` the first match; with ``groups``
-    also the same groups. None if it may not."""
+    """Return a call's column, its parsed pattern and the values of its arguments after the pattern, if RE2
+    certainly finds the same matches as Java; else None.
+
+    The matches are all matches in order or, if ``first_only``, the first match; if ``groups``, their groups
+    have to be the same, too. ``function`` is the SQL function's name in errors."""
     column, given = arguments[0], constants(arguments[1:])
     if not isinstance(column, pa.Array) or given is None or invocation.length < _FEW_ROWS:
         return None
@@ -86,8 +89,9 @@ def _re2_matches(
     *,
     first_only: bool = False,
 ) -> pa.Array | None:
-    """Return the result of Arrow's ``kernel`` over the matches (with ``first_only``, the first match) if RE2
-    finds the same matches as Java, else None."""
+    """Return the result of Arrow's kernel ``kernel``, which counts or finds matches, over a call's column and
+    pattern; None if RE2 may find other matches than Java, or a single text is too long for RE2. ``function``
+    and ``first_only`` are those of :func:`_re2_of_matches`."""
     found = _re2_of_matches(function, arguments, invocation, first_only=first_only)
     if found is None:
         return None
@@ -97,7 +101,7 @@ def _re2_matches(
 
 
 def _is_plain(column: pa.Array, *, lines: bool) -> bool:
-    """Return whether the texts of a column are ASCII and, with ``lines``, each a single line."""
+    """Return whether all texts of a column are ASCII and, if ``lines``, have no line ends."""
     offsets, data = bytes_view(column)
     texts = data[offsets[0] : offsets[-1]]
     if not len(texts):
@@ -144,13 +148,14 @@ def _instr_kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum
 
 
 def _instr(text: str, pattern: str, group: int = 0) -> int:
-    """Return the position from 1 of the first match, 0 without a match; ``group`` is ignored, as in Spark."""
+    """Return the position, from 1, of the first match of the pattern, 0 if there is none; ``group`` is
+    ignored, as in Spark."""
     found = search(pattern_of("regexp_instr", pattern), text)
     return 0 if found is None else found.start() + 1
 
 
 def _substr(text: str, pattern: str) -> str | None:
-    """Return the first match, None without a match or for an empty match."""
+    """Return the text of the first match, None if there is none or it is empty."""
     found = search(pattern_of("regexp_substr", pattern), text)
     return (found[0] or None) if found is not None else None
 
@@ -180,8 +185,8 @@ def _extract_kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Dat
 
 
 def _re2_extract(column: pa.Array, java: JavaPattern, group: int) -> pa.Array | None:
-    """Return a group of the first match in each text, empty without a match; None if a single text is too
-    long for RE2's time."""
+    """Return the text of group ``group`` of the first match in each text, empty if there is no match; None if
+    a single text is so long that RE2 may take too long."""
     options = pc.ExtractRegexOptions(f"(?P<g0>{java.linear})")
     groups = re2.by_slices(
         column, java.size, lambda texts: pc.call_function("extract_regex", [texts], options)
@@ -193,8 +198,8 @@ def _re2_extract(column: pa.Array, java: JavaPattern, group: int) -> pa.Array | 
 
 
 def _extract(text: str, pattern: str, group: int = 1) -> str:
-    """Return a group of the first match, empty without a match. A wrong group's number raises
-    INVALID_PARAMETER_VALUE.REGEX_GROUP_INDEX, but only if there is a match."""
+    """Return the text of group ``group`` of the first match, empty if there is no match. Raises
+    INVALID_PARAMETER_VALUE.REGEX_GROUP_INDEX if there is a match but no such group."""
     java = pattern_of("regexp_extract", pattern)
     found = search(java, text)
     if found is None:
@@ -245,8 +250,9 @@ def _replace(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 
 def _may_be_large(column: pa.Array, replacement: str) -> bool:
-    """Return whether the column would be large with the replacement in the place of every character. For a
-    large column of several texts room is claimed, so that its rows are made in pieces."""
+    """Return whether the result of ``regexp_replace`` may be large, as if every character were replaced. If
+    so and the column has several rows, also claim room for the result, so that the evaluation cuts the rows
+    into pieces."""
     most = growth.size_of(column) * (1 + len(replacement.encode()))
     if most > MOST_AT_ONCE and len(column) > 1:
         claim("regexp_replace", most, len(column))
@@ -254,8 +260,9 @@ def _may_be_large(column: pa.Array, replacement: str) -> bool:
 
 
 def _replace_one(text: str, pattern: str, replacement: str, position: int = 1) -> str:
-    """Return the text with all matches from ``position`` (from 1) on replaced; in the replacement, ``$1`` and
-    ``${name}`` refer to groups, a backslash quotes. Raises INVALID_REGEXP_REPLACE."""
+    """Return the text with all matches from ``position`` (from 1) on replaced. In the replacement, ``$1`` and
+    ``${name}`` refer to groups, and a backslash makes the next character literal. Raises
+    INVALID_REGEXP_REPLACE if a reference names no group or the replacement is malformed."""
     java = pattern_of("regexp_replace", pattern)
     start = position - 1
     if start and start >= len(text):
@@ -288,12 +295,11 @@ def _replace_one(text: str, pattern: str, replacement: str, position: int = 1) -
 
 @lru_cache(maxsize=256)
 def parse_replacement(replacement: str, pattern: JavaPattern) -> tuple[str | int, ...]:
-    """Parse a replacement into literal texts and group numbers.
+    """Parse a replacement into literal texts (str) and group numbers (int). Raises ValueError for a group
+    that the pattern doesn't have, or a ``$`` or backslash at the end.
 
     >>> parse_replacement("[$1]", java_pattern("(a)"))
     ('[', 1, ']')
-
-    Errors: ValueError for a group that the pattern doesn't have, or a ``$`` or backslash at the end.
     """
     pieces: list[str | int] = []
     place = 0
@@ -320,9 +326,9 @@ def _end_of_replacement() -> str:
 
 
 def _group_reference(replacement: str, place: int, pattern: JavaPattern) -> tuple[int, int]:
-    """Read ``1``, ``12`` or ``{name}`` at ``place``, with as many digits as there are groups for. Return the
-    group's number and the place behind the reference; raises ValueError for a group that the pattern doesn't
-    have."""
+    """Read the reference ``1``, ``12`` or ``{name}`` at index ``place``. Return the group's number and the
+    index after the reference. As many digits are read as make the number of a group. Raises ValueError if
+    there is no such group."""
     named = re.compile(r"\{([a-zA-Z][a-zA-Z0-9]*)\}").match(replacement, place)
     if named is not None:
         number = pattern.compiled.groupindex.get(named[1])
@@ -339,8 +345,8 @@ def _group_reference(replacement: str, place: int, pattern: JavaPattern) -> tupl
 
 
 def _re2_template(replacement: str, pattern: JavaPattern) -> str | None:
-    """Return the replacement in RE2's notation; None if the replacement is an error or names a group above
-    9."""
+    """Return the replacement in RE2's notation; None if the replacement is malformed or refers to a group
+    above 9, which RE2 can't name."""
     try:
         pieces = parse_replacement(replacement, pattern)
     except ValueError:
@@ -356,8 +362,8 @@ def _re2_template(replacement: str, pattern: JavaPattern) -> str | None:
 
 
 def _split(text: str, pattern: str, limit: int = -1) -> list[str]:
-    """Return the texts between matches, at most ``limit`` texts if it is positive. Java drops the empty first
-    part that an empty match at the start would make."""
+    """Compute ``split``: return the texts between the matches of the pattern, at most ``limit`` texts if
+    ``limit`` is positive. As in Java, an empty match at the start makes no empty first text."""
     if not pattern:
         return _characters(text, limit)
     parts: list[str] = []
@@ -373,8 +379,8 @@ def _split(text: str, pattern: str, limit: int = -1) -> list[str]:
 
 
 def _characters(text: str, limit: int) -> list[str]:
-    """Return ``split(text, '', limit)``: the characters, or with a positive limit at most ``limit`` texts,
-    the last of which is the rest."""
+    """Compute ``split`` with an empty pattern: return the characters; if ``limit`` is positive, at most
+    ``limit`` texts, of which the last is the rest of the text."""
     if not text:
         return [""]
     if limit <= 0 or limit >= len(text):
@@ -406,7 +412,8 @@ def _split_kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum
 
 
 def _is_literal(pattern: str) -> bool:
-    """Return whether the pattern means its own text, apart from quoted punctuation."""
+    """Return whether the pattern is literal, i.e. matches only its own text; a backslash before punctuation
+    is allowed and does not count as text."""
     return not _META.search(re.sub(r"\\[^a-zA-Z0-9]", "", pattern))
 
 
