@@ -79,7 +79,9 @@ class Config(msgspec.Struct, frozen=True):
     others; 0 = none.
 
     ``job_store``: the directory of durable jobs (CREATE JOB), which outlive the session; None = the session
-    has no durable jobs.
+    has no durable jobs. ``job_recovery``: whether the session takes over the jobs of the store
+    that have not ended, as soon as no process owns the store (Flink's
+    ``execution.batch.job-recovery.enabled``); if not, RESUME JOB does.
 
     What operators see, all of it off by default: ``query_history``: the number of ended statements that
     ``sys.queries`` keeps. ``slow_query``: seconds; statements that took longer, and all failed ones, are
@@ -112,6 +114,7 @@ class Config(msgspec.Struct, frozen=True):
     resource_profile: "ResourceProfile | None" = None
     plan_cache: int = 1000
     job_store: str | None = None
+    job_recovery: bool = False
     query_history: int = 0
     slow_query: float | None = None
     metrics: str | None = None

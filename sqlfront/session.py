@@ -157,6 +157,8 @@ class Session(ClosingContext):
             self._finalizer = when_forgotten(context, _free, cluster or engine, home, start, observer, store)
             if own is not None:
                 own.look_after(partial(caretakers.Caretaker, weakref.ref(context)))
+            if store is not None and config.job_recovery:
+                store.watch()
             undo.pop_all()
 
     @property

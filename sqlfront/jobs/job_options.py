@@ -90,7 +90,7 @@ JOB_OPTIONS: Final = (
         of_log=True,
     ),
     JobOption(
-        "job-event.store.flush-interval",
+        "job-event.store.write-buffer.flush-interval",
         "flush_interval",
         "duration",
         0.001,
@@ -124,7 +124,7 @@ def job_settings(options: Mapping[str, str]) -> JobSettings:
     """Return the settings that the options of CREATE JOB give. Raises ProgrammingError for an unknown option,
     an option that is given twice, or a value out of range.
 
-    >>> job_settings({"Task-Size": "1m", "job-event.store.flush-interval": "500 ms"}).log.flush_interval
+    >>> job_settings({"Task-Size": "1m", "job-event.store.write-buffer.flush-interval": "500 ms"}).log.flush_interval
     0.5
     """
     given: dict[bool, dict[str, object]] = {False: {}, True: {}}

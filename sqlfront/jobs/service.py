@@ -1,28 +1,31 @@
 """The service for the durable jobs of a session's store, and the user's handle of a job."""
 
+import logging
+import math
 import os
 import secrets
 import shutil
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Final
 
-import msgspec
 import pyarrow as pa
 
 from sqlfront.jobs.job_options import job_settings
-from sqlfront.jobs.job_plan import JobPlan, PlannedJob, decode_job_plan, schema_of, settings_of
-from sqlfront.jobs.job_status import DurableJobStatus, as_error, status_of, unreadable
+from sqlfront.jobs.job_plan import JobPlan, PlannedJob, decode_job_plan, settings_of
+from sqlfront.jobs.job_status import DurableJobStatus, JobPhase, status_of, unreadable
 from sqlfront.jobs.member_runner import MemberRunner, TaskMembers
 from sqlfront.jobs.running_job import RunningJob
 from sqlfront.jobs.spooled_rows import SpooledRows
+from sqlfront.jobs.stored_jobs import StoredJob, StoredJobs
+from sqlfront.jobs.takeover_watch import TakeoverWatch
 from sqlfront_engine.closing import ClosingContext
 from sqlfront_engine.durable.coordinator import Coordinator
 from sqlfront_engine.durable.event_store.event_log import EventLog
-from sqlfront_engine.durable.event_store.events import CancelRequested, JobEnd, JobSubmitted
+from sqlfront_engine.durable.event_store.events import CancelRequested, JobSubmitted
 from sqlfront_engine.durable.event_store.job_store import JobStore
 from sqlfront_engine.durable.event_store.ownership import Owner, Ownership
 from sqlfront_engine.durable.event_store.replay import Replay
@@ -51,7 +54,14 @@ if TYPE_CHECKING:
     from sqlfront.results.result import Result
     from sqlfront_planner.logical import LogicalPlan
 
+logger: Final = logging.getLogger(__name__)
+
 _SPOOL: Final = "spool"
+#: Seconds for which a waiting client allows that no process runs the job: a successor takes a job over within
+#: a few seconds, or not at all.
+PATIENCE: Final = 15.0
+#: Seconds between two looks at a job that another process runs.
+_PAUSE: Final = 0.1
 
 
 class DurableJob:
@@ -69,17 +79,16 @@ class DurableJob:
         return self._service.status(self.id)
 
     def wait(self, timeout: float | None = None) -> DurableJobStatus:
-        """Wait for the end of a job that this process runs, but at most ``timeout`` seconds (None: without a
-        limit); return the job's status then. A job that another process runs is not waited for, so that the
-        status may be that of a running job. Raises OperationalError if the coordinator has lost the job, for
-        example since the log can't be written."""
+        """Wait for the end of the job, but at most ``timeout`` seconds (None: without a limit); return the
+        job's status then. The wait goes on while one process takes the job over from another. Raises
+        OperationalError if this process's coordinator has lost the job (for example because the log can't be
+        written), and if no process has run the job for :data:`PATIENCE` seconds."""
         return self._service.wait(self.id, timeout)
 
     def result(self) -> "Result":
-        """Return the rows of the finished job as a result, after waiting for the end of a job that this
-        process runs. Raises the error that ended the job, and OperationalError for a cancelled job, for a job
-        that another process still runs, and for a job that has put its rows into a target (INSERT, CREATE
-        TABLE)."""
+        """Return the rows of the job as a result, after waiting for the job's end as :meth:`wait` does.
+        Raises the error that ended the job, and OperationalError for a cancelled job and for a job that has
+        put its rows into a target (INSERT, CREATE TABLE)."""
         self.wait()
         return self._service.read(self.id)
 
@@ -90,20 +99,6 @@ class DurableJob:
 
     def __repr__(self) -> str:
         return f"DurableJob({self.name!r}, {self.id})"
-
-
-class StoredJob(msgspec.Struct, frozen=True):
-    """A job as its log stores it: the event ``submitted`` by which the job was accepted, the ``state`` that
-    its events add up to, and the events themselves (``replay``)."""
-
-    submitted: JobSubmitted
-    state: JobState
-    replay: Replay
-
-    @property
-    def id(self) -> str:
-        """The job's id."""
-        return self.submitted.job
 
 
 class JobService(ClosingContext):
@@ -126,6 +121,7 @@ class JobService(ClosingContext):
         if "://" in address.removeprefix("file://"):
             raise NotSupportedError(f"a job store that is no directory: {address}")
         self._store = JobStore.open(address, clock=engine.clock)
+        self._stored = StoredJobs(self._store)
         self._engine, self._read_plan, self._target, self._members = engine, read, target, members
         self._incarnation = secrets.token_hex(8)
         self._member = f"process-{os.getpid()}" if members is None else members.coordinator.name
@@ -134,8 +130,6 @@ class JobService(ClosingContext):
         self._ownership: Ownership | None = None
         self._running: dict[str, RunningJob] = {}
         self._held: dict[str, Mapping[str, object]] = {}
-        # The jobs that have ended, whose logs never change again.
-        self._ended: dict[str, StoredJob] = {}
         # The errors by which this process's coordinators have lost jobs.
         self._lost: dict[str, Error] = {}
         # The reason for which the jobs can't be changed or watched any more; empty = they can.
@@ -143,6 +137,7 @@ class JobService(ClosingContext):
         self._process = os.getpid()
         #: The jobs whose rows this process has put into their targets.
         self.delivered: set[str] = set()
+        self._watch: TakeoverWatch | None = None
 
     @property
     def address(self) -> str:
@@ -199,7 +194,7 @@ class JobService(ClosingContext):
         its rows may be in the target already. Return whether the job was resumed, or with ``cancel``, whether
         it was cancelled. Raises OperationalError if files that the job reads have changed, or if the job
         reads a memory table of a process that has ended."""
-        stored = self._read(job)
+        stored = self._stored.read(job)
         if stored.state.ended is not None:
             return False
         with self._changing():
@@ -224,6 +219,29 @@ class JobService(ClosingContext):
             done = cancel is None or coordinator.cancel(cancel)
             self._start(submitted, coordinator, log, runner)
             return done
+
+    def watch(self) -> None:
+        """Have a thread call :meth:`take_over` until all jobs of the store run here or have ended."""
+        self._watch = TakeoverWatch(self.take_over)
+
+    def take_over(self) -> bool:
+        """Become the owner of the store and resume the jobs that have not ended, unless another process owns
+        the store; return whether all these jobs run here. A job that can't be resumed, for example because
+        the session doesn't know the job's target yet, is logged and left as it is."""
+        if self._is_coordinated():
+            return False
+        with self._changing():
+            left = [job for job in self._stored if job.state.ended is None and job.id not in self._running]
+            resumed = [self._is_resumed(job) for job in left]
+        return all(resumed)
+
+    def _is_resumed(self, job: StoredJob) -> bool:
+        try:
+            self.resume(job.id)
+        except Error as error:
+            logger.warning("the job %s can't be taken over: %s", job.submitted.name, error)
+            return False
+        return True
 
     def _check_held(self, job: str, plan: JobPlan) -> None:
         if plan.held and job not in self._held:
@@ -275,11 +293,9 @@ class JobService(ClosingContext):
                 self._held.pop(run.submitted.job, None)
 
     def _remove_unaccepted(self) -> None:
-        """Remove from the store what is left of jobs whose process died before they were accepted."""
-        for job in self._store.jobs():
-            found = self._found(job)
-            if found is None:
-                self._store.remove(job)
+        """Remove what is left of jobs that were never accepted, because their process died before."""
+        for job in self._stored.unaccepted():
+            self._store.remove(job)
 
     def _own(self) -> None:
         if self._ownership is None or not self._ownership.is_held:
@@ -289,35 +305,13 @@ class JobService(ClosingContext):
     # ---- the jobs of the store
 
     def jobs(self) -> list[DurableJobStatus]:
-        """Return the status of each job, in the order of creation, followed by the jobs whose logs can't be
+        """Return the status of each job, in the order of creation, then those of jobs whose logs can't be
         read."""
-        found = [(job, self._found(job)) for job in self._store.jobs()]
-        unread = [unreadable(job, each) for job, each in found if isinstance(each, Error)]
-        return [self._status(job) for job in _in_order(each for _, each in found)] + unread
+        return [self._status(job) for job in self._stored] + self._stored.unreadable()
 
     def stored(self) -> list[StoredJob]:
         """Return the jobs whose logs can be read, in the order of creation."""
-        return _in_order(self._found(job) for job in self._store.jobs())
-
-    def _found(self, job: str) -> StoredJob | Error | None:
-        """Return the stored job with the id ``job``, or the error of reading its log; None if no job with the
-        id was accepted."""
-        known = self._ended.get(job)
-        if known is not None:
-            return known
-        try:
-            replay = self._store.read(job)
-            state = JobState.of(replay)
-        except Error as error:
-            return error
-        if state.submitted is not None:
-            stored = StoredJob(state.submitted, state, replay)
-            if state.is_clean:
-                self._ended[job] = stored
-            return stored
-        if replay.damage is not None:
-            return OperationalError(f"the log of the job {job} is damaged: {replay.damage.problem}")
-        return None
+        return list(self._stored)
 
     def log(self, job: str) -> Replay:
         """Read the log of the job with the id ``job``. Raises OperationalError for a log in a form that this
@@ -339,8 +333,8 @@ class JobService(ClosingContext):
         run = self._running.get(job)
         if run is not None:
             return run.status
-        found = self._found(job)
-        return unreadable(job, found) if isinstance(found, Error) else self._status(self._read(job))
+        found = self._stored.find(job)
+        return unreadable(job, found) if isinstance(found, Error) else self._status(self._stored.read(job))
 
     def _status(self, job: StoredJob) -> DurableJobStatus:
         run = self._running.get(job.id)
@@ -353,17 +347,27 @@ class JobService(ClosingContext):
         return self._ownership is None and self._store.owner() is not None
 
     def wait(self, job: str, timeout: float | None) -> DurableJobStatus:
-        """Wait for the end of a job that runs here, but at most ``timeout`` seconds (None: without a limit);
-        return the job's status then. A job that doesn't run here is not waited for. Raises OperationalError
-        if the coordinator has lost the job."""
+        """Wait for the end of a job as :meth:`DurableJob.wait` does; return the job's status then, also if
+        this service is closed meanwhile."""
         self._check_process()
-        run = self._running.get(job)
-        if run is not None:
-            run.wait(timeout)
-        lost = self._lost.get(job)
-        if lost is not None:
-            raise lost
-        return self.status(job)
+        now = time.monotonic()
+        end, given_up = now + (math.inf if timeout is None else timeout), now + PATIENCE
+        while True:
+            run = self._running.get(job)
+            if run is not None:
+                run.wait(None if timeout is None else max(0.0, end - time.monotonic()))
+            if job in self._lost:
+                raise self._lost[job]
+            status, now = self.status(job), time.monotonic()
+            if status.has_ended or status.phase is JobPhase.UNREADABLE or now >= end or self._closed:
+                return status
+            if status.phase is not JobPhase.RECOVERING:
+                given_up = now + PATIENCE
+            elif now >= given_up:
+                raise OperationalError(
+                    f"no process runs the job `{status.name}` of {self.address}; RESUME JOB goes on with it"
+                )
+            time.sleep(min(_PAUSE, end - now))
 
     def cancel(self, job: str) -> bool:
         """Cancel the job durably, and return True; return False if the job has ended, or if it is too late to
@@ -384,24 +388,17 @@ class JobService(ClosingContext):
             shutil.rmtree(self._folder(job), ignore_errors=True)
             self._store.remove(job)
             self._held.pop(job, None)
-            self._ended.pop(job, None)
+            self._stored.forget(job)
 
     def rows(self, job: str) -> SpooledRows:
         """Return the rows of the finished job with the id ``job``, as a table. Raises the error of a failed
         job, and OperationalError for a job that has not finished, was cancelled, or has put its rows into a
         target."""
-        stored = self._read(job)
-        submitted, ended = stored.submitted, stored.state.ended
-        if ended is None:
-            phase = self._status(stored).phase.value
-            raise OperationalError(f"the job `{submitted.name}` is {phase}, and has no rows before its end")
-        if ended.error is not None:
-            raise as_error(ended.error)
-        if ended.state is JobEnd.CANCELLED:
-            raise OperationalError(f"the job `{submitted.name}` was cancelled")
-        if ended.result is None:
-            raise OperationalError(f"the job `{submitted.name}` has put its rows into its target")
-        return SpooledRows(f"job.`{submitted.name}`", schema_of(submitted), ended.result.files)
+        stored = self._stored.read(job)
+        if stored.state.ended is None:
+            name, phase = stored.submitted.name, self._status(stored).phase.value
+            raise OperationalError(f"the job `{name}` is {phase}, and has no rows before its end")
+        return stored.rows
 
     def table(self, name: str) -> SpooledRows:
         """Return the rows of the finished job with this name or id, as a table. Raises
@@ -419,15 +416,7 @@ class JobService(ClosingContext):
     def submitted(self, job: str) -> JobSubmitted:
         """Return the event by which the job with the id ``job`` was accepted. Raises OperationalError if
         there is no such job, or its log can't be read."""
-        return self._read(job).submitted
-
-    def _read(self, job: str) -> StoredJob:
-        found = self._found(job)
-        if found is None:
-            raise OperationalError(f"there is no job {job} in {self.address}")
-        if isinstance(found, Error):
-            raise found
-        return found
+        return self._stored.read(job).submitted
 
     def _folder(self, job: str) -> str:
         return os.path.join(self.address, _SPOOL, job)
@@ -454,15 +443,12 @@ class JobService(ClosingContext):
         with self._lock:
             self._closed = "the session is closed"
             running = list(self._running.values())
+        if self._watch is not None:
+            self._watch.stop()
         for run in running:
             run.suspend()
         if self._ownership is not None:
             self._ownership.release()
-
-
-def _in_order(found: "Iterable[StoredJob | Error | None]") -> list[StoredJob]:
-    jobs = [job for job in found if isinstance(job, StoredJob)]
-    return sorted(jobs, key=lambda job: (job.submitted.now, job.id))
 
 
 def _reads_again(stages: StagePlan, state: JobState) -> bool:

@@ -177,7 +177,7 @@ def test_if_exists_of_a_name_that_no_job_has(connection: Connection, statement: 
         ("parallelism 'many'", "the option parallelism of a job takes 1 to 10000, not 'many'"),
         ("paralelism 2", "did you mean 'parallelism'?"),
         ("parallelism 2, PARALLELISM 3", "the option parallelism of a job is given twice"),
-        ("`job-event.store.flush-interval` '2 weeks'", "takes 0.001 to 3600 seconds"),
+        ("`job-event.store.write-buffer.flush-interval` '2 weeks'", "takes 0.001 to 3600 seconds"),
         ("`job-event.store.failure-policy` 'hope'", "takes fail or unprotected"),
     ],
 )

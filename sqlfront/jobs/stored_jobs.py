@@ -1,0 +1,103 @@
+"""The durable jobs of a store, read from their logs."""
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from sqlfront.jobs.job_plan import schema_of
+from sqlfront.jobs.job_status import DurableJobStatus, as_error, unreadable
+from sqlfront.jobs.spooled_rows import SpooledRows
+from sqlfront_engine.durable.event_store.events import JobEnd, JobSubmitted
+from sqlfront_engine.durable.event_store.job_store import JobStore
+from sqlfront_engine.durable.event_store.replay import Replay
+from sqlfront_engine.durable.job_state import JobState
+from sqlfront_values.errors import Error, OperationalError
+
+
+class StoredJob(msgspec.Struct, frozen=True):
+    """A job that was accepted, as the job's log describes it. ``replay``: the events of the log; ``state``:
+    their sum."""
+
+    submitted: JobSubmitted
+    state: JobState
+    replay: Replay
+
+    @property
+    def id(self) -> str:
+        """The job's id."""
+        return self.submitted.job
+
+    @property
+    def rows(self) -> SpooledRows:
+        """The rows of the finished job. Raises the error of a failed job; OperationalError for a cancelled
+        job, and for a job that has put its rows into a target."""
+        name, ended = self.submitted.name, self.state.ended
+        assert ended is not None
+        if ended.error is not None:
+            raise as_error(ended.error)
+        if ended.state is JobEnd.CANCELLED:
+            raise OperationalError(f"the job `{name}` was cancelled")
+        if ended.result is None:
+            raise OperationalError(f"the job `{name}` has put its rows into its target")
+        return SpooledRows(f"job.`{name}`", schema_of(self.submitted), ended.result.files)
+
+
+class StoredJobs:
+    """The reader of a store's jobs. Safe to use from several threads."""
+
+    def __init__(self, store: JobStore) -> None:
+        self._store = store
+        # The jobs that have ended, whose logs never change again, by id.
+        self._ended: dict[str, StoredJob] = {}
+
+    def __iter__(self) -> Iterator[StoredJob]:
+        """Yield the jobs whose logs can be read, in the order of creation."""
+        found = [self.find(job) for job in self._store.jobs()]
+        yield from _in_order(job for job in found if isinstance(job, StoredJob))
+
+    def unreadable(self) -> list[DurableJobStatus]:
+        """Return the status of each job whose log can't be read."""
+        found = ((job, self.find(job)) for job in self._store.jobs())
+        return [unreadable(job, error) for job, error in found if isinstance(error, Error)]
+
+    def unaccepted(self) -> list[str]:
+        """Return the ids under which the store has remains of jobs that were never accepted."""
+        return [job for job in self._store.jobs() if self.find(job) is None]
+
+    def find(self, job: str) -> StoredJob | Error | None:
+        """Return the job with the id, or the error for which the job's log can't be read; None if the store
+        has accepted no such job."""
+        known = self._ended.get(job)
+        if known is not None:
+            return known
+        try:
+            replay = self._store.read(job)
+            state = JobState.of(replay)
+        except Error as error:
+            return error
+        if state.submitted is not None:
+            stored = StoredJob(state.submitted, state, replay)
+            if state.is_clean:
+                self._ended[job] = stored
+            return stored
+        if replay.damage is not None:
+            return OperationalError(f"the log of the job {job} is damaged: {replay.damage.problem}")
+        return None
+
+    def read(self, job: str) -> StoredJob:
+        """Return the job with the id. Raises OperationalError if there is no such job, or its log can't be
+        read."""
+        found = self.find(job)
+        if found is None:
+            raise OperationalError(f"there is no job {job} in {self._store.address}")
+        if isinstance(found, Error):
+            raise found
+        return found
+
+    def forget(self, job: str) -> None:
+        """Note that the job was removed from the store."""
+        self._ended.pop(job, None)
+
+
+def _in_order(jobs: Iterable[StoredJob]) -> list[StoredJob]:
+    return sorted(jobs, key=lambda job: (job.submitted.now, job.id))
